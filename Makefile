@@ -1,0 +1,44 @@
+# The whole developer interface. Every target makes what it needs: on a fresh machine one command is enough.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help up test lint format bench soak controlplane clean
+
+help:  ## Show the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(READY): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+up: $(READY)  ## Start an embedded cluster with the scheduler in it
+	@$(BIN)/moorage up
+
+test: $(READY)  ## Run every test, with small numbers where `make soak` uses large ones
+	@$(BIN)/python -m pytest
+
+lint: $(READY)  ## Check formatting, lint, types and the import table
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy src examples tests bench
+	@$(BIN)/lint-imports
+
+format: $(READY)  ## Format the code and fix what can be fixed
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(READY)  ## Measure speed and memory; exit 1 when a stated bound is missed
+	@$(BIN)/python -m bench
+
+soak: $(READY)  ## Run the long checks
+	@$(BIN)/python -m pytest -m soak --soak
+
+controlplane: $(READY)  ## Build etcd, kube-apiserver, kube-scheduler and kubectl; print their folder
+	@$(BIN)/python -m tests.controlplane.build
+
+clean:  ## Remove the virtual environment and caches
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build src/*.egg-info
