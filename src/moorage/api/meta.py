@@ -1,0 +1,96 @@
+"""What every Kubernetes object has: metadata, labels, its raw form."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
+
+import msgspec
+
+Quantity: TypeAlias = str | int | float
+"""A resource quantity as it stands in the API; :mod:`moorage.api.quantities` reads it."""
+
+
+class Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Base of the hashable parts of an object."""
+
+
+class OwnerReference(Part, frozen=True, gc=False):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    generate_name: str = ""
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
+class Object(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, eq=False, dict=True):
+    """A Kubernetes object with the fields a scheduler uses.
+
+    Objects compare and hash by identity. `raw` is the whole object as the API server sent it, with the
+    fields that are not modelled here; it is decoded on first use.
+    """
+
+    group: ClassVar[str] = ""
+    version: ClassVar[str] = "v1"
+    resource: ClassVar[str] = ""
+    kind: ClassVar[str] = ""
+    namespaced: ClassVar[bool] = True
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.metadata.labels
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.metadata.annotations
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or the bare name of an object without a namespace."""
+        meta = self.metadata
+        return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+    @property
+    def deleting(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+    @classmethod
+    def api_version(cls) -> str:
+        return f"{cls.group}/{cls.version}" if cls.group else cls.version
+
+    @cached_property
+    def raw(self) -> dict[str, Any]:
+        source: bytes | None = self.__dict__.get("_source")
+        if source is not None:
+            whole: dict[str, Any] = msgspec.json.decode(source)
+            return whole
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return {"apiVersion": self.api_version(), "kind": self.kind, **fields}

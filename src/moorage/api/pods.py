@@ -1,0 +1,240 @@
+"""Pods and what they ask for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from moorage.api.meta import Object, Part, Quantity
+from moorage.api.selectors import LabelSelector, NodeSelector, NodeSelectorTerm
+from moorage.api.taints import Toleration
+
+if TYPE_CHECKING:
+    from moorage.api.requests import Resources
+
+Quantities = dict[str, Quantity]
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+
+class Fields(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
+    """Base of the parts of an object that hold maps."""
+
+
+class ResourceRequirements(Fields):
+    requests: Quantities = {}
+    limits: Quantities = {}
+
+
+class ContainerPort(Part, frozen=True, gc=False):
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = msgspec.field(name="hostIP", default="")
+    protocol: str = ""
+
+
+class RestartRule(Part, frozen=True, gc=False):
+    action: str = ""
+
+
+class Container(Fields):
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements = msgspec.field(default_factory=ResourceRequirements)
+    ports: tuple[ContainerPort, ...] = ()
+    restart_policy: str = ""
+    restart_policy_rules: tuple[RestartRule, ...] = ()
+
+
+class PreferredSchedulingTerm(Part, frozen=True, gc=False):
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(Part, frozen=True, gc=False):
+    required: NodeSelector | None = msgspec.field(
+        name="requiredDuringSchedulingIgnoredDuringExecution", default=None
+    )
+    preferred: tuple[PreferredSchedulingTerm, ...] = msgspec.field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default=()
+    )
+
+
+class PodAffinityTerm(Part, frozen=True):
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+
+
+class WeightedPodAffinityTerm(Part, frozen=True):
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(Part, frozen=True):
+    """Pod affinity, and pod anti-affinity too: both have this form."""
+
+    required: tuple[PodAffinityTerm, ...] = msgspec.field(
+        name="requiredDuringSchedulingIgnoredDuringExecution", default=()
+    )
+    preferred: tuple[WeightedPodAffinityTerm, ...] = msgspec.field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default=()
+    )
+
+
+class Affinity(Part, frozen=True):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(Part, frozen=True):
+    max_skew: int = 0
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] = ()
+
+
+class SchedulingGate(Part, frozen=True, gc=False):
+    name: str = ""
+
+
+class ClaimVolumeSource(Part, frozen=True, gc=False):
+    claim_name: str = ""
+    read_only: bool = False
+
+
+class ImageVolumeSource(Part, frozen=True, gc=False):
+    reference: str = ""
+
+
+class EphemeralVolumeSource(Fields):
+    volume_claim_template: dict[str, Any] | None = None
+
+
+class Volume(Fields):
+    """A volume; sources a scheduler does not look into are kept as they are."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimVolumeSource | None = None
+    ephemeral: EphemeralVolumeSource | None = None
+    image: ImageVolumeSource | None = None
+    gce_persistent_disk: dict[str, Any] | None = None
+    aws_elastic_block_store: dict[str, Any] | None = None
+    azure_disk: dict[str, Any] | None = None
+    azure_file: dict[str, Any] | None = None
+    cinder: dict[str, Any] | None = None
+    vsphere_volume: dict[str, Any] | None = None
+    portworx_volume: dict[str, Any] | None = None
+    rbd: dict[str, Any] | None = None
+    iscsi: dict[str, Any] | None = None
+    csi: dict[str, Any] | None = None
+
+
+class PodResourceClaim(Part, frozen=True, gc=False):
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PodSpec(Fields):
+    node_name: str = ""
+    scheduler_name: str = DEFAULT_SCHEDULER
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str | None = None
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: Quantities = {}
+    resources: ResourceRequirements | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    scheduling_gates: tuple[SchedulingGate, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    host_network: bool = False
+    host_users: bool | None = None
+    termination_grace_period_seconds: int | None = None
+
+
+class Condition(Part, frozen=True, gc=False):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    observed_generation: int = 0
+
+
+class ContainerStatus(Fields):
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: Quantities = {}
+
+
+class PodResourceClaimStatus(Part, frozen=True, gc=False):
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class PodStatus(Fields):
+    phase: str = ""
+    start_time: str | None = None
+    nominated_node_name: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resources: ResourceRequirements | None = None
+    allocated_resources: Quantities = {}
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+
+
+class Pod(Object, kw_only=True):
+    kind: ClassVar[str] = "Pod"
+    resource: ClassVar[str] = "pods"
+
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+    @property
+    def priority(self) -> int:
+        return self.spec.priority or 0
+
+    @property
+    def finished(self) -> bool:
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @cached_property
+    def requests(self) -> Resources:
+        """What the pod asks of a node, as the filters see it."""
+        from moorage.api.requests import filter_request
+
+        return filter_request(self)
+
+    @cached_property
+    def host_ports(self) -> tuple[tuple[str, str, int], ...]:
+        """The (address, protocol, port) triples the pod takes on its node."""
+        containers = [*self.spec.containers, *(c for c in self.spec.init_containers if restartable(c))]
+        return tuple(
+            (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
+            for container in containers
+            for port in container.ports
+            if port.host_port > 0
+        )
+
+    def condition(self, type: str) -> Condition | None:
+        return next((condition for condition in self.status.conditions if condition.type == type), None)
+
+
+def restartable(container: Container) -> bool:
+    """Whether an init container keeps running beside the others (a sidecar)."""
+    return container.restart_policy == "Always"

@@ -1,0 +1,177 @@
+"""What pods ask for: the request of a pod computed from its containers, status and overhead.
+
+Amounts are exact (nanos) while summing; :class:`Resources` holds them rounded up, cpu in millicores and
+everything else in whole units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from moorage.api import quantities
+from moorage.api.pods import Container, ContainerStatus, Pod, Quantities, restartable
+from moorage.api.resources import BASIC, CPU, MEMORY, is_scalar
+
+Exact: TypeAlias = dict[str, int]
+"""Resource name to nanos."""
+
+DEFAULT_REQUESTS: Exact = {
+    CPU: 100 * quantities.NANOS_PER_MILLI,
+    MEMORY: 200 * 1024 * 1024 * quantities.NANOS,
+}
+"""What a container without a request counts as having where scores are computed."""
+
+
+class Resources(dict[str, int]):
+    """Resource name to amount: cpu in millicores, all others in whole units. A missing name reads as 0."""
+
+    __slots__ = ()
+
+    def __missing__(self, name: str) -> int:
+        return 0
+
+
+def pod_requests(
+    pod: Pod,
+    *,
+    use_status: bool = False,
+    pod_level: bool = True,
+    defaults: Mapping[str, int] | None = None,
+) -> Exact:
+    """The exact request of a pod.
+
+    `use_status` takes resized containers into account, `pod_level` lets requests of the pod replace those of
+    its containers, `defaults` fills in names that a container does not mention.
+    """
+    spec = pod.spec
+    statuses = _statuses(pod) if use_status else {}
+    infeasible = use_status and _resize_is_infeasible(pod)
+    total: Exact = {}
+    for container in spec.containers:
+        _add(total, _container_request(container, statuses, infeasible, defaults))
+    sidecars: Exact = {}
+    peak: Exact = {}
+    for container in spec.init_containers:
+        if restartable(container):
+            request = _container_request(container, statuses, infeasible, defaults)
+            _add(total, request)
+            _add(sidecars, request)
+            in_use = sidecars
+        else:
+            in_use = _container_request(container, {}, False, defaults)
+            _add(in_use, sidecars)
+        for name, amount in in_use.items():
+            peak[name] = max(peak.get(name, 0), amount)
+    for name, amount in peak.items():
+        total[name] = max(total.get(name, 0), amount)
+    if pod_level:
+        total.update(_pod_level(pod, use_status, infeasible))
+    if spec.overhead:
+        _add(total, _exact(spec.overhead))
+    return total
+
+
+def rounded(exact: Mapping[str, int]) -> Resources:
+    """Keeps the names a scheduler counts and rounds each amount up."""
+    return Resources(
+        (name, quantities.milli(amount) if name == CPU else quantities.value(amount))
+        for name, amount in exact.items()
+        if name in BASIC or is_scalar(name)
+    )
+
+
+def filter_request(pod: Pod) -> Resources:
+    """What a node must have left for the pod to fit; never negative."""
+    return Resources((name, max(0, amount)) for name, amount in rounded(pod_requests(pod)).items())
+
+
+def row_request(pod: Pod) -> Resources:
+    """What a pod takes away on its node, resizes included."""
+    return rounded(pod_requests(pod, use_status=True))
+
+
+def row_nonzero_request(pod: Pod) -> tuple[int, int]:
+    """Millicores and bytes a pod counts for in scores, with defaults for containers that ask for nothing."""
+    exact = pod_requests(pod, use_status=True)
+    defaults = DEFAULT_REQUESTS
+    if has_pod_level_requests(pod):
+        defaults = {name: amount for name, amount in DEFAULT_REQUESTS.items() if name not in exact}
+    if defaults:
+        exact = pod_requests(pod, use_status=True, defaults=defaults)
+    return quantities.milli(exact.get(CPU, 0)), quantities.value(exact.get(MEMORY, 0))
+
+
+def has_pod_level_requests(pod: Pod) -> bool:
+    resources = pod.spec.resources
+    return resources is not None and any(_is_pod_level(name) for name in resources.requests)
+
+
+def allocatable(amounts: Quantities) -> Resources:
+    """A node's allocatable, rounded like requests; `pods` included."""
+    exact = _exact(amounts)
+    result = rounded(exact)
+    if "pods" in exact:
+        result["pods"] = quantities.value(exact["pods"])
+    return result
+
+
+def _pod_level(pod: Pod, use_status: bool, infeasible: bool) -> Exact:
+    resources = pod.spec.resources
+    if resources is None or not has_pod_level_requests(pod):
+        return {}
+    wanted = _exact(resources.requests)
+    effective = wanted
+    if use_status and pod.status.resources is not None:
+        actuated = _exact(pod.status.resources.requests)
+        effective = _effective(wanted, actuated, _exact(pod.status.allocated_resources), infeasible)
+    return {name: effective.get(name, 0) for name in wanted if _is_pod_level(name)}
+
+
+def _is_pod_level(name: str) -> bool:
+    return name in (CPU, MEMORY) or name.startswith("hugepages-")
+
+
+def _container_request(
+    container: Container,
+    statuses: Mapping[str, ContainerStatus],
+    infeasible: bool,
+    defaults: Mapping[str, int] | None,
+) -> Exact:
+    request = _exact(container.resources.requests)
+    status = statuses.get(container.name)
+    if status is not None and status.resources is not None:
+        actuated = _exact(status.resources.requests)
+        request = _effective(request, actuated, _exact(status.allocated_resources), infeasible)
+    if defaults:
+        for name, amount in defaults.items():
+            request.setdefault(name, amount)
+    return request
+
+
+def _effective(wanted: Exact, actuated: Exact, allocated: Exact, infeasible: bool) -> Exact:
+    """The most of what is wanted, running and granted; a resize that cannot happen is not counted."""
+    lists = (actuated, allocated) if infeasible else (wanted, actuated, allocated)
+    names: Iterable[str] = {name for amounts in lists for name in amounts}
+    return {name: max(amounts.get(name, 0) for amounts in lists) for name in names}
+
+
+def _resize_is_infeasible(pod: Pod) -> bool:
+    condition = pod.condition("PodResizePending")
+    return condition is not None and condition.reason == "Infeasible"
+
+
+def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
+    found: dict[str, ContainerStatus] = {}
+    for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
+        found.setdefault(status.name, status)
+    return found
+
+
+def _exact(amounts: Quantities) -> Exact:
+    return {name: quantities.parse(amount) for name, amount in amounts.items()}
+
+
+def _add(total: Exact, more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
