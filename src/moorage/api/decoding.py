@@ -15,6 +15,8 @@ from moorage.api.meta import Object
 
 T = TypeVar("T", bound=Object)
 
+_MAX_NAME = 320  # of a namespace (63), a slash and a name (253), with some room
+
 
 class DecodeError(ValueError):
     """An object that cannot be read; the text names the field."""
@@ -28,10 +30,8 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 def decode(kind: type[T], source: bytes) -> T:
     """Reads one object from JSON and keeps the bytes for `raw`."""
     try:
-        decoded = _decoder(kind).decode(source)
-    except msgspec.ValidationError:
-        decoded = _convert(kind, msgspec.json.decode(source))
-    except msgspec.DecodeError as error:
+        decoded = _read(kind, source)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DecodeError(f"{kind.kind}: {error}") from None
     decoded.__dict__["_source"] = source
     return decoded
@@ -42,6 +42,14 @@ def from_document(kind: type[T], document: dict[str, Any]) -> T:
     decoded = _convert(kind, document)
     decoded.__dict__["raw"] = document
     return decoded
+
+
+def _read(kind: type[T], source: bytes) -> T:
+    try:
+        read: T = _decoder(kind).decode(source)
+        return read
+    except msgspec.ValidationError:
+        return _convert(kind, msgspec.json.decode(source))
 
 
 def _convert(kind: type[T], document: Any) -> T:
@@ -65,5 +73,6 @@ def _without_nulls(value: Any) -> Any:
 def _named(kind: type[Object], document: Any) -> str:
     metadata = document.get("metadata") if isinstance(document, dict) else None
     metadata = metadata if isinstance(metadata, dict) else {}
-    name = "/".join(str(metadata[part]) for part in ("namespace", "name") if metadata.get(part))
-    return f"{kind.kind} {name}" if name else kind.kind
+    parts = (metadata.get(part) for part in ("namespace", "name"))
+    name = "/".join(part for part in parts if isinstance(part, str) and part)
+    return f"{kind.kind} {' '.join(name.split())[:_MAX_NAME]}" if name else kind.kind

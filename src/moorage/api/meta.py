@@ -92,5 +92,5 @@ class Object(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, e
         if source is not None:
             whole: dict[str, Any] = msgspec.json.decode(source)
             return whole
-        fields: dict[str, Any] = msgspec.to_builtins(self)
+        fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return {"apiVersion": self.api_version(), "kind": self.kind, **fields}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from moorage.api.meta import Object, Part, Quantity
-from moorage.api.selectors import LabelSelector, NodeSelector, NodeSelectorTerm
+from moorage.api.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorError
 from moorage.api.taints import Toleration
 
 if TYPE_CHECKING:
@@ -51,6 +52,19 @@ class Container(Fields):
 class PreferredSchedulingTerm(Part, frozen=True, gc=False):
     weight: int = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+def parse_preferred(terms: Iterable[PreferredSchedulingTerm]) -> tuple[PreferredSchedulingTerm, ...]:
+    """The terms that count: one without a weight or a preference does not.
+
+    Raises SelectorError if one of them is invalid.
+    """
+    counted = tuple(term for term in terms if term.weight != 0 and not term.preference.empty)
+    for term in counted:
+        problem = term.preference.problem()
+        if problem is not None:
+            raise SelectorError(problem)
+    return counted
 
 
 class NodeAffinity(Part, frozen=True, gc=False):

@@ -25,7 +25,7 @@ class QuantityError(ValueError):
     """A text that is not a quantity."""
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=65536, typed=True)  # untyped, True would find the entry of 1.0
 def parse(quantity: Quantity) -> int:
     """The number of nanos in `quantity`, rounded away from zero to a whole nano.
 

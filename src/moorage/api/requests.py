@@ -6,7 +6,7 @@ everything else in whole units.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from moorage.api import quantities
@@ -61,10 +61,8 @@ def pod_requests(
         else:
             in_use = _container_request(container, {}, False, defaults)
             _add(in_use, sidecars)
-        for name, amount in in_use.items():
-            peak[name] = max(peak.get(name, 0), amount)
-    for name, amount in peak.items():
-        total[name] = max(total.get(name, 0), amount)
+        _raise_to(peak, in_use)
+    _raise_to(total, peak)
     if pod_level:
         total.update(_pod_level(pod, use_status, infeasible))
     if spec.overhead:
@@ -151,9 +149,10 @@ def _container_request(
 
 def _effective(wanted: Exact, actuated: Exact, allocated: Exact, infeasible: bool) -> Exact:
     """The most of what is wanted, running and granted; a resize that cannot happen is not counted."""
-    lists = (actuated, allocated) if infeasible else (wanted, actuated, allocated)
-    names: Iterable[str] = {name for amounts in lists for name in amounts}
-    return {name: max(amounts.get(name, 0) for amounts in lists) for name in names}
+    most: Exact = {} if infeasible else dict(wanted)
+    _raise_to(most, actuated)
+    _raise_to(most, allocated)
+    return most
 
 
 def _resize_is_infeasible(pod: Pod) -> bool:
@@ -170,6 +169,13 @@ def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
 
 def _exact(amounts: Quantities) -> Exact:
     return {name: quantities.parse(amount) for name, amount in amounts.items()}
+
+
+def _raise_to(most: Exact, amounts: Mapping[str, int]) -> None:
+    """The greater amount of each name; a missing one is not a zero, since an amount may be negative."""
+    for name, amount in amounts.items():
+        if name not in most or amount > most[name]:
+            most[name] = amount
 
 
 def _add(total: Exact, more: Mapping[str, int]) -> None:

@@ -18,7 +18,7 @@ LESS = "Lt"
 
 _LABEL_OPERATORS = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST)
 _NODE_OPERATORS = (*_LABEL_OPERATORS, GREATER, LESS)
-_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INTEGER = re.compile(r"([+-]?)(?=[0-9])0*([0-9]{0,19})", re.ASCII)
 
 
 class SelectorError(ValueError):
@@ -44,7 +44,7 @@ class Requirement(Part, frozen=True, gc=False):
         if operator == DOES_NOT_EXIST:
             return value is None
         number = None if value is None else parse_int64(value)
-        bound = parse_int64(self.values[0]) if self.values else None
+        bound = parse_int64(self.values[0]) if len(self.values) == 1 else None
         if number is None or bound is None:
             return False
         return number > bound if operator == GREATER else operator == LESS and number < bound
@@ -126,9 +126,11 @@ def selector_from_map(labels: Mapping[str, str]) -> Selector:
 
 def parse_int64(text: str) -> int | None:
     """A signed decimal integer within 64 bits, or None."""
-    if len(text) > 40 or not _INTEGER.fullmatch(text):
+    form = _INTEGER.fullmatch(text)
+    if form is None:
         return None
-    number = int(text)
+    sign, digits = form.groups()
+    number = int(sign + (digits or "0"))
     return number if -(2**63) <= number < 2**63 else None
 
 
@@ -145,7 +147,7 @@ class NodeSelectorTerm(Part, frozen=True, gc=False):
         return _term_problem(self)
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
-        """Whether a node with these labels and this name satisfies the term; an invalid or empty one never is."""
+        """Whether a node with these labels and this name satisfies the term; none does an invalid one."""
         if self.empty or _term_problem(self) is not None:
             return False
         if not all(requirement.matches(labels) for requirement in self.match_expressions):
@@ -170,7 +172,7 @@ def _term_problem(term: NodeSelectorTerm) -> str | None:
                     f"{field.operator!r} is not a valid field selector operator, use In or NotIn"
                 )
             if len(field.values) != 1:
-                raise SelectorError(f"{field.key}: a field selector needs exactly one value")
+                raise SelectorError(f"{_shown(field.key)}: a field selector needs exactly one value")
     except SelectorError as error:
         return str(error)
     return None

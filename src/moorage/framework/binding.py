@@ -1,0 +1,134 @@
+"""PreBindPreFlight, PreBind, Bind and PostBind: what happens once a node is chosen."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, TypeVar
+
+from moorage.api.pods import Pod
+from moorage.framework.calls import failure, named
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.extension_points import PreBindPlugin, checked_status
+from moorage.framework.status import Code, Status
+
+if TYPE_CHECKING:
+    from moorage.framework.profile import Profile
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+async def settled(answer: T | Awaitable[T]) -> T:
+    """The answer of a method that may be `def` or `async def`."""
+    if isinstance(answer, Awaitable):
+        return await answer
+    return answer
+
+
+async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+    """None if some PreBind plugin will have work, Skip if none has, Error if one fails."""
+    has_work = False
+    for plugin in profile.pre_bind:
+        try:
+            answer = await settled(plugin.pre_bind_pre_flight(cycle, pod, node_name))
+            status = checked_status(answer, "pre_bind_pre_flight")
+        except Exception as error:
+            status = failure(error)
+        if status is None or status.code is Code.SUCCESS:
+            has_work = True
+        elif status.code is Code.SKIP:
+            cycle.skip_pre_bind.add(plugin.name)
+        elif status.code is Code.ERROR:
+            text = f'running PreBindPreFlight "{plugin.name}": {status.message}'
+            return Status(Code.ERROR, text, plugin=plugin.name)
+        else:
+            text = (
+                f'PreBindPreFlight {plugin.name} returned "{status.code.label}", which is unsupported. '
+                "It is supposed to return Success, Skip, or Error status"
+            )
+            return Status(Code.ERROR, text, plugin=plugin.name)
+    return None if has_work else Status.skip()
+
+
+async def pre_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+    """Runs the PreBind plugins; neighbours that allow it run side by side."""
+    for group in pre_bind_groups(profile.pre_bind, cycle.skip_pre_bind):
+        status = await _run_group(group, cycle, pod, node_name)
+        if status is not None:
+            return status
+    return None
+
+
+def pre_bind_groups(plugins: list[PreBindPlugin], skipped: set[str]) -> list[list[PreBindPlugin]]:
+    """Consecutive plugins that allow it form one group; one that does not stands alone, even if skipped."""
+    groups: list[list[PreBindPlugin]] = []
+    together = False
+    for plugin in plugins:
+        if not (plugin.allows_parallel and together):
+            groups.append([])
+        together = plugin.allows_parallel
+        if plugin.name not in skipped:
+            groups[-1].append(plugin)
+    return [group for group in groups if group]
+
+
+async def _run_group(
+    group: list[PreBindPlugin], cycle: CycleState, pod: Pod, node_name: str
+) -> Status | None:
+    if len(group) == 1:
+        return await _pre_bind_one(group[0], cycle, pod, node_name)
+    tasks = [asyncio.ensure_future(_pre_bind_one(plugin, cycle, pod, node_name)) for plugin in group]
+    try:
+        for finished in asyncio.as_completed(tasks):
+            status = await finished
+            if status is not None:
+                return status
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return None
+
+
+async def _pre_bind_one(plugin: PreBindPlugin, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+    try:
+        status = checked_status(await settled(plugin.pre_bind(cycle, pod, node_name)), "pre_bind")
+    except Exception as error:
+        status = failure(error)
+    if status is None or status.code is Code.SUCCESS:
+        return None
+    if status.rejected:
+        return named(status, plugin)
+    text = f'running PreBind plugin "{plugin.name}": {status.message}'
+    return Status(Code.ERROR, text, plugin=plugin.name)
+
+
+async def bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+    """The first Bind plugin that does not skip binds; Skip if all of them do."""
+    for plugin in profile.bind:
+        try:
+            status = checked_status(await settled(plugin.bind(cycle, pod, node_name)), "bind")
+        except Exception as error:
+            status = failure(error)
+        if status is None or status.code is Code.SUCCESS:
+            return None
+        if status.code is Code.SKIP:
+            continue
+        if status.rejected:
+            return named(status, plugin)
+        text = f'running Bind plugin "{plugin.name}": {status.message}'
+        return Status(Code.ERROR, text, plugin=plugin.name)
+    return Status.skip()
+
+
+async def post_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> None:
+    for plugin in profile.post_bind:
+        try:
+            await settled(plugin.post_bind(cycle, pod, node_name))
+        except Exception as error:
+            log.error(
+                "plugin %s failed after pod %s was bound: %s", plugin.name, pod.key, failure(error).message
+            )

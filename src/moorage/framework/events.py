@@ -1,0 +1,138 @@
+"""Cluster events and which of them may make a rejected pod schedulable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, IntFlag
+from typing import Any, NamedTuple, TypeAlias
+
+from moorage.api.pods import Pod
+
+
+class Action(IntFlag):
+    ADD = 1
+    DELETE = 2
+    UPDATE_NODE_ALLOCATABLE = 4
+    UPDATE_NODE_LABEL = 8
+    UPDATE_NODE_TAINT = 16
+    UPDATE_NODE_CONDITION = 32
+    UPDATE_NODE_ANNOTATION = 64
+    UPDATE_NODE_DECLARED_FEATURE = 128
+    UPDATE_POD_LABEL = 256
+    UPDATE_POD_SCALE_DOWN = 512
+    UPDATE_POD_TOLERATION = 1024
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 2048
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 4096
+    UPDATE = 8188
+    ALL = 8191
+
+
+_ACTION_NAMES = {
+    Action.ADD: "Add",
+    Action.DELETE: "Delete",
+    Action.UPDATE_NODE_ALLOCATABLE: "UpdateNodeAllocatable",
+    Action.UPDATE_NODE_LABEL: "UpdateNodeLabel",
+    Action.UPDATE_NODE_TAINT: "UpdateNodeTaint",
+    Action.UPDATE_NODE_CONDITION: "UpdateNodeCondition",
+    Action.UPDATE_NODE_ANNOTATION: "UpdateNodeAnnotation",
+    Action.UPDATE_NODE_DECLARED_FEATURE: "UpdateNodeDeclaredFeature",
+    Action.UPDATE_POD_LABEL: "UpdatePodLabel",
+    Action.UPDATE_POD_SCALE_DOWN: "UpdatePodScaleDown",
+    Action.UPDATE_POD_TOLERATION: "UpdatePodToleration",
+    Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: "UpdatePodSchedulingGatesEliminated",
+    Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "UpdatePodGeneratedResourceClaim",
+    Action.UPDATE: "Update",
+    Action.ALL: "All",
+}
+
+POD = "Pod"
+ASSIGNED_POD = "AssignedPod"
+UNSCHEDULABLE_POD = "UnschedulablePod"
+NODE = "Node"
+PERSISTENT_VOLUME = "PersistentVolume"
+PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+CSI_NODE = "storage.k8s.io/CSINode"
+CSI_DRIVER = "storage.k8s.io/CSIDriver"
+CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
+VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
+STORAGE_CLASS = "storage.k8s.io/StorageClass"
+RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
+RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
+DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+POD_GROUP = "scheduling.k8s.io/PodGroup"
+WILDCARD = "*"
+
+
+class Hint(Enum):
+    """What a hint function says about an event for one rejected pod."""
+
+    SKIP = 0
+    QUEUE = 1
+
+
+HintFunction: TypeAlias = Callable[[Pod, Any, Any], Hint]
+"""Called with (pod, old object or None, new object or None)."""
+
+
+class ClusterEvent(NamedTuple):
+    """A change in the cluster: what a plugin registers for, and what happens.
+
+    `resource` is one of the names of this module, or `plural.version.group` of a custom resource.
+    """
+
+    resource: str
+    action: Action
+    hint: HintFunction | None = None
+    custom_label: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name of the event in logs and metrics, for example `NodeAdd`."""
+        return self.custom_label or self.resource + _ACTION_NAMES.get(self.action, str(int(self.action)))
+
+    @property
+    def wildcard(self) -> bool:
+        return self.resource == WILDCARD and self.action == Action.ALL
+
+    def covers(self, event: ClusterEvent) -> bool:
+        """Whether a plugin that registered this event wants to hear of `event`."""
+        if self.wildcard:
+            return True
+        same = self.resource in (WILDCARD, event.resource) or (
+            self.resource == POD and event.resource in (ASSIGNED_POD, UNSCHEDULABLE_POD)
+        )
+        registered, happened = int(self.action), int(event.action)
+        return same and bool(registered & happened) and happened <= registered
+
+
+EVERYTHING = tuple(
+    ClusterEvent(resource, Action.ALL)
+    for resource in (
+        POD,
+        NODE,
+        PERSISTENT_VOLUME,
+        PERSISTENT_VOLUME_CLAIM,
+        CSI_NODE,
+        CSI_DRIVER,
+        CSI_STORAGE_CAPACITY,
+        STORAGE_CLASS,
+        RESOURCE_CLAIM,
+        DEVICE_CLASS,
+    )
+)
+"""What a plugin hears of when it does not say."""
+
+UNSCHEDULABLE_TIMEOUT = ClusterEvent(WILDCARD, Action.ALL, custom_label="UnschedulableTimeout")
+FORCE_ACTIVATE = ClusterEvent(WILDCARD, Action.ALL, custom_label="ForceActivate")
+
+
+def with_implied(events: list[ClusterEvent]) -> list[ClusterEvent]:
+    """Adds (Node, UpdateNodeTaint) for a plugin that registers Node Add without it.
+
+    A node is often added tainted and becomes usable by an update that only lifts the taint.
+    """
+    of_nodes = [event for event in events if event.resource == NODE]
+    adds = any(event.action & Action.ADD for event in of_nodes)
+    if adds and not any(event.action & Action.UPDATE_NODE_TAINT for event in of_nodes):
+        return [*events, ClusterEvent(NODE, Action.UPDATE_NODE_TAINT)]
+    return events

@@ -1,0 +1,239 @@
+"""The extension points: one base class each.
+
+A plugin is a class with one or more of these bases. `None` means success; everything else is a `Status`. An
+exception becomes an Error status with the plugin's name on it: the pod is retried, the scheduler lives on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import msgspec
+import numpy as np
+
+from moorage.api.pods import Pod
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.events import ClusterEvent
+from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.status import Nomination, Status, Wait
+from moorage.framework.verdicts import Verdicts
+from moorage.state.columns import Int64s
+from moorage.state.node_info import NodeInfo
+from moorage.state.nodes import Nodes
+
+if TYPE_CHECKING:
+    from moorage.framework.handle import Handle
+    from moorage.framework.node_statuses import NodeStatuses
+
+
+class Plugin:
+    """Base of all extension points. `name` is the class name unless the class says otherwise."""
+
+    name: ClassVar[str] = ""
+    args_type: ClassVar[type[msgspec.Struct] | None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self.args = args
+        self.handle = handle
+
+    def events(self) -> Sequence[ClusterEvent] | None:
+        """What may make a pod schedulable that this plugin rejected; None stands for everything."""
+        return None
+
+    def close(self) -> None:
+        """Called once when the scheduler stops."""
+
+
+class PreEnqueuePlugin(Plugin):
+    """Decides whether a pod may enter the queue."""
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        raise NotImplementedError
+
+
+class QueueSortPlugin(Plugin):
+    """Orders the queue."""
+
+    def sort_key(self, queued: QueuedPod) -> Any:
+        """Anything that compares; the smallest comes first."""
+        raise NotImplementedError
+
+
+class PreFilterPlugin(Plugin):
+    """Looks at the pod once before the nodes are filtered."""
+
+    def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | set[str] | None:
+        """A set narrows the search to these nodes; `Status.skip()` switches this plugin's filter off."""
+        raise NotImplementedError
+
+    def add_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
+        """Adjusts what `pre_filter` stored as if `other` were on the node, too."""
+        return None
+
+    def remove_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
+        """Adjusts what `pre_filter` stored as if `other` were gone from the node."""
+        return None
+
+
+class FilterPlugin(Plugin):
+    """Says which nodes can run the pod. Write `filter`, or `filter_nodes` for speed."""
+
+    def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        raise NotImplementedError
+
+    def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
+        """The same question for many nodes at once."""
+        return Verdicts.each([checked_status(self.filter(cycle, pod, node), "filter") for node in nodes])
+
+
+class PostFilterPlugin(Plugin):
+    """Called when no node fits."""
+
+    def post_filter(self, cycle: CycleState, pod: Pod, statuses: NodeStatuses) -> Nomination | Status:
+        raise NotImplementedError
+
+
+class PreScorePlugin(Plugin):
+    """Looks at the pod and the nodes that fit before these are scored."""
+
+    def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        raise NotImplementedError
+
+
+class ScorePlugin(Plugin):
+    """Ranks the nodes that fit, 0 to 100. Write `score`, or `score_nodes` for speed."""
+
+    def score(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> int:
+        raise NotImplementedError
+
+    def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
+        """The same question for many nodes at once."""
+        scores = [checked_score(self.score(cycle, pod, node), node.name) for node in nodes]
+        return np.array(scores, dtype=np.int64)
+
+    def normalize_scores(self, cycle: CycleState, pod: Pod, scores: Int64s) -> Int64s:
+        """Brings the scores of all nodes into the range 0 to 100, where `score` does not."""
+        return scores
+
+
+class ReservePlugin(Plugin):
+    """Claims something for the pod on the chosen node, and gives it back when the attempt fails later."""
+
+    def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        raise NotImplementedError
+
+    def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        """Called even if this plugin's `reserve` was not reached; must not fail."""
+        raise NotImplementedError
+
+
+class PermitPlugin(Plugin):
+    """Lets the pod go on, rejects it or makes it wait."""
+
+    def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | Wait | None:
+        raise NotImplementedError
+
+
+Answer = Status | None
+"""What the binding-side methods return, at once or awaited."""
+
+
+class PreBindPlugin(Plugin):
+    """Work that must be done before the pod is bound. May be `async def`."""
+
+    allows_parallel: ClassVar[bool] = False
+    """Whether this may run beside other plugins that allow it."""
+
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Answer | Awaitable[Answer]:
+        """Success if `pre_bind` will have work, `Status.skip()` if not. Must be quick and do nothing."""
+        return None
+
+    def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Answer | Awaitable[Answer]:
+        raise NotImplementedError
+
+
+class BindPlugin(Plugin):
+    """Binds the pod; `Status.skip()` leaves it to the next plugin. May be `async def`."""
+
+    def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Answer | Awaitable[Answer]:
+        raise NotImplementedError
+
+
+class PostBindPlugin(Plugin):
+    """Told that the pod was bound. May be `async def`."""
+
+    def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Awaitable[None] | None:
+        raise NotImplementedError
+
+
+class WrongAnswer(TypeError):
+    """A plugin returned something that is no answer; the text names the method."""
+
+
+def checked_status(answer: object, method: str) -> Status | None:
+    if answer is None or isinstance(answer, Status):
+        return answer
+    raise WrongAnswer(f"{method} returned {type(answer).__name__} {answer!r:.80}, use None or a Status")
+
+
+def checked_score(score: object, node_name: str) -> int:
+    if isinstance(score, (int, np.integer)) and not isinstance(score, (bool, np.bool_)):
+        return int(score)
+    raise WrongAnswer(
+        f"score returned {type(score).__name__} {score!r:.80} for node {node_name}, use a whole number"
+    )
+
+
+class Point(NamedTuple):
+    """An extension point: its name in configuration files, in messages, and what a plugin must write."""
+
+    key: str
+    title: str
+    base: type[Plugin]
+    methods: tuple[tuple[str, ...], ...]
+    """For each entry, one of these methods must be written."""
+
+    @property
+    def interface(self) -> str:
+        return f"{self.title}Plugin"
+
+
+POINTS: dict[str, Point] = {
+    point.key: point
+    for point in (
+        Point("preEnqueue", "PreEnqueue", PreEnqueuePlugin, (("pre_enqueue",),)),
+        Point("queueSort", "QueueSort", QueueSortPlugin, (("sort_key",),)),
+        Point("preFilter", "PreFilter", PreFilterPlugin, (("pre_filter",),)),
+        Point("filter", "Filter", FilterPlugin, (("filter", "filter_nodes"),)),
+        Point("postFilter", "PostFilter", PostFilterPlugin, (("post_filter",),)),
+        Point("preScore", "PreScore", PreScorePlugin, (("pre_score",),)),
+        Point("score", "Score", ScorePlugin, (("score", "score_nodes"),)),
+        Point("reserve", "Reserve", ReservePlugin, (("reserve",), ("unreserve",))),
+        Point("permit", "Permit", PermitPlugin, (("permit",),)),
+        Point("preBind", "PreBind", PreBindPlugin, (("pre_bind",),)),
+        Point("bind", "Bind", BindPlugin, (("bind",),)),
+        Point("postBind", "PostBind", PostBindPlugin, (("post_bind",),)),
+    )
+}
+
+
+def points_of(plugin: type[Plugin]) -> tuple[str, ...]:
+    """The extension points a plugin class implements, in the order in which they run."""
+    return tuple(key for key, point in POINTS.items() if issubclass(plugin, point.base))
+
+
+def missing_methods(plugin: type[Plugin]) -> list[str]:
+    """Methods that a plugin's bases call for and it does not have."""
+    return [
+        " or ".join(choices)
+        for point in POINTS.values()
+        if issubclass(plugin, point.base)
+        for choices in point.methods
+        if all(getattr(plugin, method) is getattr(point.base, method) for method in choices)
+    ]

@@ -1,0 +1,187 @@
+"""What a plugin may use of the scheduler around it."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from moorage.api.meta import Object
+from moorage.api.pods import Pod
+from moorage.framework.listers import Lister, Listers
+from moorage.framework.metrics import Metrics
+from moorage.framework.waiting_pods import WaitingPods
+from moorage.state.cluster import ClusterState
+from moorage.state.nodes import Nodes
+from moorage.state.nominations import Nominations
+from moorage.state.objects import Store
+
+if TYPE_CHECKING:
+    from moorage.client import Client
+    from moorage.framework.cycle_state import CycleState
+    from moorage.framework.profile import Profile
+    from moorage.framework.status import Status
+    from moorage.state.columns import Int64s
+    from moorage.state.node_info import NodeInfo
+
+
+class Recorder(Protocol):
+    """Writes Kubernetes events."""
+
+    def event(
+        self, regarding: Object, related: Object | None, type: str, reason: str, action: str, note: str
+    ) -> None: ...
+
+
+class NoRecorder:
+    """Drops every event; for runs without a cluster."""
+
+    def event(
+        self, regarding: Object, related: Object | None, type: str, reason: str, action: str, note: str
+    ) -> None:
+        pass
+
+
+def _no_pods_to_activate(pods: Iterable[Pod]) -> None:
+    pass
+
+
+@dataclass
+class Services:
+    """What all profiles of a scheduler share."""
+
+    state: ClusterState = field(default_factory=ClusterState)
+    client: Client | None = None
+    recorder: Recorder = field(default_factory=NoRecorder)
+    nominations: Nominations = field(default_factory=Nominations)
+    waiting_pods: WaitingPods = field(default_factory=WaitingPods)
+    listers: Listers = field(default_factory=Listers)
+    metrics: Metrics = field(default_factory=Metrics)
+    activate: Callable[[Iterable[Pod]], None] = _no_pods_to_activate
+    clock: Callable[[], float] = time.time
+    find_pod: Callable[[Pod], Pod | None] = lambda pod: pod
+    """The newest version of a pod that waits to be scheduled, or None if it is gone."""
+
+
+class Handle:
+    """The scheduler as a plugin sees it; every plugin has it as `self.handle`."""
+
+    def __init__(self, services: Services, profile_name: str = "default-scheduler") -> None:
+        self.services = services
+        self.profile_name = profile_name
+        self.profile: Profile | None = None
+        self.log = logging.getLogger(f"moorage.profile.{profile_name}")
+
+    @property
+    def state(self) -> ClusterState:
+        return self.services.state
+
+    @property
+    def nodes(self) -> Nodes:
+        """All nodes."""
+        return self.services.state.nodes
+
+    def node(self, name: str) -> NodeInfo | None:
+        return self.services.state.node(name)
+
+    @property
+    def pods(self) -> Iterator[Pod]:
+        """All pods that have a node."""
+        return self.services.state.pods
+
+    @property
+    def client(self) -> Client:
+        if self.services.client is None:
+            raise RuntimeError("there is no cluster to talk to: this run has no client")
+        return self.services.client
+
+    @property
+    def recorder(self) -> Recorder:
+        return self.services.recorder
+
+    @property
+    def waiting_pods(self) -> WaitingPods:
+        return self.services.waiting_pods
+
+    @property
+    def nominator(self) -> Nominations:
+        return self.services.nominations
+
+    @property
+    def metrics(self) -> Metrics:
+        return self.services.metrics
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Seconds since the epoch; tests set it."""
+        return self.services.clock
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Has these waiting pods tried again at once."""
+        self.services.activate(pods)
+
+    def lister(
+        self, group: str, version: str, resource: str, type: builtins.type[Object] | None = None
+    ) -> Lister[Any]:
+        """The objects of a resource, kept up to date; ask for it in the plugin's constructor.
+
+        `type` is a Struct that derives from `moorage.Object` and names the fields you use.
+        """
+        kind = type or known_kind(group, version, resource) or Object
+        store: Store[Object] | None = self.services.state.objects.of(kind) if kind is not Object else None
+        return self.services.listers.get(group, version, resource, kind, store)
+
+    # The profile's own plugins, for plugins that ask "what if"
+
+    def run_filters(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """All filters on one node; None if it passes."""
+        from moorage.framework.filtering import filter_one
+
+        return filter_one(self._profile, cycle, pod, node)
+
+    def run_filters_with_nominated_pods(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """As `run_filters`, and the pod must also fit if the pods nominated to the node come."""
+        from moorage.framework.filtering import filter_with_rivals
+
+        return filter_with_rivals(self._profile, cycle, pod, node)
+
+    def run_add_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
+        from moorage.framework.filtering import add_pod
+
+        return add_pod(self._profile, cycle, pod, other, node)
+
+    def run_remove_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
+        from moorage.framework.filtering import remove_pod
+
+        return remove_pod(self._profile, cycle, pod, other, node)
+
+    def run_pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        from moorage.framework.scoring import pre_score
+
+        return pre_score(self._profile, cycle, pod, nodes)
+
+    def run_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s | Status:
+        """The weighted sum of all scores per node."""
+        from moorage.framework.scoring import score
+
+        result = score(self._profile, cycle, pod, nodes)
+        return result.totals if result.status is None else result.status
+
+    @property
+    def _profile(self) -> Profile:
+        if self.profile is None:
+            raise RuntimeError("the profile's plugins are not available while they are being made")
+        return self.profile
+
+
+def known_kind(group: str, version: str, resource: str) -> type[Object] | None:
+    """The Struct of a built-in resource, if there is one."""
+    from moorage.api.kinds import KINDS
+
+    for kind in KINDS.values():
+        if (kind.group, kind.version, kind.resource) == (group, version, resource):
+            return kind
+    return None

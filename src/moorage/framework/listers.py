@@ -1,0 +1,88 @@
+"""Read access to any resource of the cluster, custom resources included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from moorage.api.meta import Object
+from moorage.state.objects import Store
+
+T = TypeVar("T", bound=Object)
+
+
+class ResourceName(NamedTuple):
+    group: str
+    version: str
+    resource: str
+
+    @property
+    def event_resource(self) -> str:
+        """How a cluster event names this resource: `plural.version.group`."""
+        return f"{self.resource}.{self.version}.{self.group}"
+
+
+class Lister(Generic[T]):
+    """The objects of one resource, kept up to date."""
+
+    def __init__(self, name: ResourceName, type: type[T], store: Store[T]) -> None:
+        self.name = name
+        self.type = type
+        self.has_synced = False
+        self._store = store
+        self._added: list[Callable[[T], None]] = []
+        self._updated: list[Callable[[T, T], None]] = []
+        self._deleted: list[Callable[[T], None]] = []
+
+    def get(self, name: str, namespace: str = "") -> T | None:
+        return self._store.get(name, namespace)
+
+    def list(self, namespace: str | None = None) -> Collection[T]:
+        return self._store.list(namespace)
+
+    def on_change(
+        self,
+        *,
+        added: Callable[[T], None] | None = None,
+        updated: Callable[[T, T], None] | None = None,
+        deleted: Callable[[T], None] | None = None,
+    ) -> None:
+        """Has these called with every object that appears, changes (old, new) or goes."""
+        self._added += [added] if added else []
+        self._updated += [updated] if updated else []
+        self._deleted += [deleted] if deleted else []
+
+    def put(self, item: T) -> None:
+        """Records an object; for whoever feeds the lister, not for plugins."""
+        old = self._store.get(item.name, item.namespace)
+        self._store.put(item)
+        if old is None:
+            for added in self._added:
+                added(item)
+        else:
+            for updated in self._updated:
+                updated(old, item)
+
+    def remove(self, item: T) -> None:
+        self._store.remove(item)
+        for deleted in self._deleted:
+            deleted(item)
+
+
+class Listers:
+    """The listers that plugins asked for. Whoever runs the scheduler feeds them."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[ResourceName, Lister[Any]] = {}
+
+    def get(
+        self, group: str, version: str, resource: str, type: type[T], store: Store[T] | None = None
+    ) -> Lister[T]:
+        name = ResourceName(group, version, resource)
+        found = self._by_name.get(name)
+        if found is None:
+            found = self._by_name[name] = Lister(name, type, store or Store())
+        return found
+
+    def __iter__(self) -> Iterator[Lister[Any]]:
+        return iter(self._by_name.values())

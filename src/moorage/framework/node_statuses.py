@@ -1,0 +1,75 @@
+"""Why each node was rejected, in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.framework.status import Code, Status
+from moorage.state.node_table import NodeTable
+
+_SILENT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+
+class NodeStatuses:
+    """One status per node of the table; nodes that were not looked at have the status `absent`.
+
+    Valid within one cycle, as rows move when nodes come and go.
+    """
+
+    def __init__(self, table: NodeTable, absent: Status | None = None) -> None:
+        self.absent = absent or _SILENT
+        self.statuses: list[Status] = []
+        self._table = table
+        self._codes = np.zeros(len(table), dtype=np.int32)
+
+    def add_status(self, status: Status) -> int:
+        """Registers a status and returns its code for `set_rows`."""
+        self.statuses.append(status)
+        return len(self.statuses)
+
+    def set_row(self, row: int, status: Status) -> None:
+        self._codes[row] = self.add_status(status)
+
+    def set_rows(self, rows: NDArray[np.intp], code: int) -> None:
+        self._codes[rows] = code
+
+    def __len__(self) -> int:
+        """How many nodes have a status of their own."""
+        return int(np.count_nonzero(self._codes))
+
+    def get(self, name: str) -> Status:
+        info = self._table.by_name.get(name)
+        code = 0 if info is None else int(self._codes[info.row])
+        return self.statuses[code - 1] if code else self.absent
+
+    def nodes_with(self, code: Code) -> list[str]:
+        """The names of the nodes whose status has this code."""
+        wanted = np.array([self.absent.code == code, *(status.code == code for status in self.statuses)])
+        infos = self._table.infos
+        return [infos[row].name for row in np.flatnonzero(wanted[self._codes]).tolist()]
+
+    def explicit(self) -> Iterator[tuple[str, Status]]:
+        """Node name and status, for every node that has one of its own."""
+        for row in np.flatnonzero(self._codes).tolist():
+            yield self._table.infos[row].name, self.statuses[self._codes[row] - 1]
+
+    def reasons(self) -> dict[str, int]:
+        """How many nodes give each reason, those without a status of their own included."""
+        counts = np.bincount(self._codes, minlength=len(self.statuses) + 1).tolist()
+        histogram: dict[str, int] = {}
+        for status, count in zip((self.absent, *self.statuses), counts, strict=True):
+            for reason in status.reasons if count else ():
+                histogram[reason] = histogram.get(reason, 0) + count
+        return histogram
+
+    def plugins(self) -> tuple[set[str], set[str]]:
+        """The plugins that rejected nodes, and those among them that did so as pending."""
+        used = set(np.unique(self._codes).tolist())
+        found = [status for code, status in enumerate(self.statuses, 1) if code in used and status.plugin]
+        return (
+            {status.plugin for status in found},
+            {status.plugin for status in found if status.code is Code.PENDING},
+        )

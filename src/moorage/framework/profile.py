@@ -1,0 +1,171 @@
+"""A profile: the plugins of one scheduler name, made and put in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
+
+from moorage.api.pods import Pod
+from moorage.framework.events import EVERYTHING, ClusterEvent, with_implied
+from moorage.framework.extension_points import (
+    POINTS,
+    BindPlugin,
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from moorage.framework.handle import Handle, Services
+from moorage.framework.registry import PluginLoadError, Registry, described
+from moorage.state.cluster import ClusterState
+
+P = TypeVar("P", bound=Plugin)
+
+_REJECTING_POINTS = ("preEnqueue", "preFilter", "filter", "reserve", "permit")
+
+
+class Enabled(NamedTuple):
+    """A plugin at one extension point."""
+
+    name: str
+    weight: int = 1
+
+
+class FastOrEasy(NamedTuple):
+    plugin: FilterPlugin
+    is_fast: bool
+
+
+class Weighted(NamedTuple):
+    plugin: ScorePlugin
+    weight: int
+    normalizes: bool
+
+
+class Registration(NamedTuple):
+    """An event that may help pods which `plugin` rejected."""
+
+    plugin: str
+    event: ClusterEvent
+
+
+class Profile:
+    """The plugins of one scheduler name, per extension point in the order in which they run."""
+
+    def __init__(
+        self,
+        name: str,
+        points: Mapping[str, Sequence[Enabled]],
+        plugins: Mapping[str, Plugin],
+        services: Services,
+        percentage_of_nodes_to_score: int | None = None,
+    ) -> None:
+        self.name = name
+        self.services = services
+        self.plugins = dict(plugins)
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
+
+        def at(point: str, base: type[P]) -> list[P]:
+            return [cast("P", self.plugins[enabled.name]) for enabled in points.get(point, ())]
+
+        self.pre_enqueue = at("preEnqueue", PreEnqueuePlugin)
+        self.queue_sort = at("queueSort", QueueSortPlugin)
+        self.pre_filter = at("preFilter", PreFilterPlugin)
+        self.filter = [
+            FastOrEasy(plugin, type(plugin).filter_nodes is not FilterPlugin.filter_nodes)
+            for plugin in at("filter", FilterPlugin)
+        ]
+        self.post_filter = at("postFilter", PostFilterPlugin)
+        self.pre_score = at("preScore", PreScorePlugin)
+        self.score = [
+            Weighted(plugin, enabled.weight or 1, _overrides(plugin, ScorePlugin, "normalize_scores"))
+            for plugin, enabled in zip(at("score", ScorePlugin), points.get("score", ()), strict=True)
+        ]
+        self.reserve = at("reserve", ReservePlugin)
+        self.permit = at("permit", PermitPlugin)
+        self.pre_bind = at("preBind", PreBindPlugin)
+        self.bind = at("bind", BindPlugin)
+        self.post_bind = at("postBind", PostBindPlugin)
+
+        self.with_add_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "add_pod")]
+        self.with_remove_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "remove_pod")]
+        self.all_filters_fast = all(is_fast for _, is_fast in self.filter)
+        self.registrations = self._registrations(points)
+
+    @property
+    def state(self) -> ClusterState:
+        return self.services.state
+
+    def runs(self, pod: Pod) -> bool:
+        return pod.spec.scheduler_name == self.name
+
+    def close(self) -> None:
+        for plugin in self.plugins.values():
+            plugin.close()
+
+    def _registrations(self, points: Mapping[str, Sequence[Enabled]]) -> list[Registration]:
+        asked = dict.fromkeys(
+            enabled.name for point in _REJECTING_POINTS for enabled in points.get(point, ())
+        )
+        found: list[Registration] = []
+        for name in asked:
+            events = self.plugins[name].events()
+            listed = list(EVERYTHING) if events is None else with_implied(list(events))
+            found += [Registration(name, event) for event in listed]
+        return found
+
+
+def _overrides(plugin: Plugin, base: type[Plugin], method: str) -> bool:
+    return getattr(type(plugin), method) is not getattr(base, method)
+
+
+def make_profile(
+    name: str,
+    points: Mapping[str, Sequence[Enabled]],
+    registry: Registry,
+    services: Services,
+    args: Mapping[str, Any] | None = None,
+    percentage_of_nodes_to_score: int | None = None,
+) -> Profile:
+    """Makes the plugins that `points` enable, each once, and the profile of them.
+
+    Raises PluginLoadError, in the words `initializing plugin "NAME": CAUSE`, if a plugin cannot be made.
+    """
+    handle = Handle(services, name)
+    wanted = dict.fromkeys(enabled.name for enabled_here in points.values() for enabled in enabled_here)
+    plugins = {plugin: _make(plugin, registry, (args or {}).get(plugin), handle) for plugin in wanted}
+    profile = Profile(name, points, plugins, services, percentage_of_nodes_to_score)
+    handle.profile = profile
+    return profile
+
+
+def _make(name: str, registry: Registry, args: Any, handle: Handle) -> Plugin:
+    from moorage.framework.plugin_args import decode_args
+
+    entry = registry.get(name)
+    if entry is None:
+        raise PluginLoadError(f'plugin "{name}" does not exist')
+    plugin = entry.load()
+    try:
+        return plugin(decode_args(plugin, args), handle)
+    except Exception as error:
+        cause = str(error) if isinstance(error, PluginLoadError) else described(error)
+        raise PluginLoadError(f'initializing plugin "{name}": {cause}') from error
+
+
+def enabled_everywhere(registry: Registry, names: Sequence[str]) -> dict[str, list[Enabled]]:
+    """Each of these plugins at every point it implements, in this order."""
+    points: dict[str, list[Enabled]] = {point: [] for point in POINTS}
+    for name in names:
+        entry = registry.get(name)
+        for point in entry.points if entry else ():
+            points[point].append(Enabled(name))
+    return points

@@ -1,0 +1,213 @@
+"""Which plugins there are, and where they come from.
+
+Light to import: a plugin's module is imported when the plugin is needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from moorage.framework.extension_points import Plugin
+
+ENTRY_POINT_GROUP = "moorage.plugins"
+
+
+class PluginLoadError(Exception):
+    """A plugin that cannot be used; the text is one line that names it and says what to do."""
+
+
+class Entry:
+    """A registered plugin. `points` and `load` do no more work than they must."""
+
+    def __init__(
+        self,
+        name: str,
+        source: str,
+        load: Callable[[], type[Plugin]],
+        points: tuple[str, ...] | None = None,
+    ) -> None:
+        self.name = name
+        self.source = source
+        self._load = load
+        self._points = points
+        self._class: type[Plugin] | None = None
+
+    def load(self) -> type[Plugin]:
+        if self._class is None:
+            self._class = self._load()
+        return self._class
+
+    @property
+    def points(self) -> tuple[str, ...]:
+        if self._points is None:
+            from moorage.framework.extension_points import points_of
+
+            self._points = points_of(self.load())
+        return self._points
+
+    @property
+    def summary(self) -> str:
+        """The first line of the plugin's docstring."""
+        return (self.load().__doc__ or "").strip().partition("\n")[0]
+
+
+class Registry:
+    """Plugins by name."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+    def get(self, name: str) -> Entry | None:
+        return self._entries.get(name)
+
+    def add(self, entry: Entry) -> None:
+        known = self._entries.get(entry.name)
+        if known is not None:
+            raise PluginLoadError(
+                f"{entry.source}: a plugin named {entry.name} already exists ({known.source}); "
+                "give the class another `name`"
+            )
+        self._entries[entry.name] = entry
+
+    def add_class(self, plugin: type[Plugin], source: str) -> Entry:
+        entry = Entry(checked(plugin, source).name, source, lambda: plugin)
+        self.add(entry)
+        return entry
+
+    def points_of(self) -> dict[str, tuple[str, ...]]:
+        """For every plugin, the extension points it implements."""
+        return {name: entry.points for name, entry in self._entries.items()}
+
+    def load(self, spec: str) -> list[str]:
+        """Registers what `--plugin` names: a file, `file.py:Class`, a module, or `module:Class`.
+
+        Returns the names of the plugins found.
+        """
+        return [self.add_class(plugin, source).name for plugin, source in find_plugins(spec)]
+
+    def load_entry_points(self) -> None:
+        """Registers the plugins of installed packages."""
+        for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
+            source = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
+            plugin = _entry_point_class(point, source)
+            self.add_class(plugin, source)
+
+
+def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
+    """The plugin classes that a `--plugin` value stands for, each with where it comes from."""
+    from moorage.framework.extension_points import Plugin, points_of
+
+    place, _, attribute = spec.partition(":")
+    is_file = place.endswith(".py") or "/" in place or Path(place).is_file()
+    module = _import_file(Path(place)) if is_file else _import_module(place)
+    if attribute:
+        found = getattr(module, attribute, None)
+        if not (isinstance(found, type) and issubclass(found, Plugin)):
+            raise PluginLoadError(f"{spec}: {attribute} is not a plugin class in {place}")
+        return [(found, place)]
+    classes = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Plugin)
+        and value.__module__ == module.__name__
+        and not value.__name__.startswith("_")
+        and points_of(value)
+    ]
+    if not classes:
+        raise PluginLoadError(
+            f"{place}: holds no plugin; write a class with a base such as moorage.FilterPlugin"
+        )
+    return [(plugin, place) for plugin in dict.fromkeys(classes)]
+
+
+def checked(plugin: type[Plugin], source: str) -> type[Plugin]:
+    """Refuses a class that lacks what its bases call for."""
+    from moorage.framework.extension_points import missing_methods, points_of
+
+    if not points_of(plugin):
+        raise PluginLoadError(
+            f"{source}: class {plugin.__name__} has no extension point; add a base such as FilterPlugin"
+        )
+    missing = missing_methods(plugin)
+    if missing:
+        raise PluginLoadError(
+            f"{source}: class {plugin.__name__} lacks the method {', '.join(missing)}; "
+            "write it or drop the base class that calls for it"
+        )
+    return plugin
+
+
+def _entry_point_class(point: metadata.EntryPoint, source: str) -> type[Plugin]:
+    from moorage.framework.extension_points import Plugin
+
+    try:
+        found = point.load()
+    except Exception as error:
+        raise PluginLoadError(
+            f"{source}: entry point {point.value} cannot be loaded: {described(error)}"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, Plugin)):
+        raise PluginLoadError(f"{source}: entry point {point.value} is not a plugin class")
+    return found
+
+
+def _import_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise PluginLoadError(f"{path}: no such file")
+    name = f"moorage_plugin_{path.stem}_{abs(hash(str(path.resolve())))}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise PluginLoadError(f"{path}: is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise PluginLoadError(f"{path}: cannot be imported: {described(error)}") from error
+    return module
+
+
+def _import_module(name: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise PluginLoadError(
+                f"{name}: no such module; give a file such as ./my_plugin.py or an importable module:Class"
+            ) from error
+        raise PluginLoadError(f"{name}: cannot be imported: {described(error)}") from error
+    except Exception as error:
+        raise PluginLoadError(f"{name}: cannot be imported: {described(error)}") from error
+
+
+def described(error: BaseException) -> str:
+    """An exception in one line, with the place in the plugin's own code where it was raised."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {error.msg}"
+    text = " ".join(str(error).split())
+    trace = error.__traceback__
+    last = None
+    while trace is not None:
+        last = trace
+        trace = trace.tb_next
+    where = f" (line {last.tb_lineno} of {Path(last.tb_frame.f_code.co_filename).name})" if last else ""
+    return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"

@@ -1,0 +1,123 @@
+"""PreScore, Score, NormalizeScore and weights: which of the nodes that fit is best."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from moorage.api.pods import Pod
+from moorage.framework.calls import failure
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.extension_points import ScorePlugin, WrongAnswer, checked_status
+from moorage.framework.status import Code, Status
+from moorage.state.columns import Int64s
+from moorage.state.nodes import Nodes
+
+if TYPE_CHECKING:
+    from moorage.framework.profile import Profile
+
+MAX_SCORE = 100
+
+
+class Scores:
+    """The totals per node and, by plugin, the scores they are made of (0 to 100, before the weight)."""
+
+    __slots__ = ("by_plugin", "status", "totals")
+
+    def __init__(self, totals: Int64s, by_plugin: dict[str, Int64s], status: Status | None = None) -> None:
+        self.totals = totals
+        self.by_plugin = by_plugin
+        self.status = status
+
+
+def pre_score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+    """Asks every PreScore plugin once; the Error status of the first that fails."""
+    for plugin in profile.pre_score:
+        try:
+            status = checked_status(plugin.pre_score(cycle, pod, nodes), "pre_score")
+        except Exception as error:
+            status = failure(error)
+        if status is None or status.code is Code.SUCCESS:
+            continue
+        if status.code is Code.SKIP:
+            cycle.skip_score.add(plugin.name)
+            continue
+        text = f'running PreScore plugin "{plugin.name}": {status.message}'
+        return Status(Code.ERROR, text, plugin=plugin.name)
+    return None
+
+
+def score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+    """The weighted sum of all scores. An Error status in the result ends the attempt."""
+    totals = np.zeros(len(nodes), dtype=np.int64)
+    by_plugin: dict[str, Int64s] = {}
+    for plugin, weight, normalizes in profile.score:
+        if plugin.name in cycle.skip_score:
+            continue
+        scores = _ask(plugin, cycle, pod, nodes, normalizes)
+        if isinstance(scores, Status):
+            return Scores(totals, by_plugin, scores)
+        by_plugin[plugin.name] = scores
+        totals += scores if weight == 1 else scores * weight
+    return Scores(totals, by_plugin)
+
+
+def _ask(plugin: ScorePlugin, cycle: CycleState, pod: Pod, nodes: Nodes, normalizes: bool) -> Int64s | Status:
+    doing = "running Score plugins"
+    try:
+        scores = _checked(plugin.score_nodes(cycle, pod, nodes), len(nodes), "score_nodes")
+        if normalizes:
+            doing = "running Normalize on Score plugins"
+            normalized = plugin.normalize_scores(cycle, pod, scores)
+            scores = _checked(normalized, len(nodes), "normalize_scores")
+    except Exception as error:
+        text = f'{doing}: plugin "{plugin.name}" failed with: {failure(error).message}'
+        return Status(Code.ERROR, text, plugin=plugin.name)
+    # As unsigned numbers negative ones are huge, so that one comparison finds both ends of the range.
+    if len(scores) and scores.view(np.uint64).max() > MAX_SCORE:
+        wrong = int(scores[(scores < 0) | (scores > MAX_SCORE)][0])
+        text = (
+            f'applying score defaultWeights on Score plugins: plugin "{plugin.name}" returns an invalid '
+            f"score {wrong}, it should in the range of [0, 100] after normalizing"
+        )
+        return Status(Code.ERROR, text, plugin=plugin.name)
+    return scores
+
+
+def _checked(scores: object, size: int, method: str) -> Int64s:
+    if not isinstance(scores, np.ndarray):
+        raise WrongAnswer(f"{method} returned {type(scores).__name__}, use an array of whole numbers")
+    if scores.dtype != np.int64:
+        if scores.dtype.kind not in "iu":
+            raise WrongAnswer(f"{method} returned an array of {scores.dtype}, use whole numbers (int64)")
+        scores = scores.astype(np.int64)
+    if scores.shape != (size,):
+        raise WrongAnswer(f"{method} returned {scores.shape} scores for {size} nodes")
+    return np.ascontiguousarray(scores)
+
+
+def _pre_order_keys(size: int) -> Int64s:
+    """For heap positions 0, 1, ...: a number that grows along a pre-order walk of the implicit tree."""
+    places = np.arange(1, size + 1, dtype=np.int64)
+    depths = np.frexp(places)[1].astype(np.int64) - 1
+    return ((places << (_TREE_DEPTH - depths)) << 6) | depths
+
+
+_TREE_DEPTH = 40
+_keys = _pre_order_keys(1024)
+
+
+def best(totals: Int64s) -> int:
+    """Which of the nodes wins: the highest total, among equals the one a pre-order walk meets first.
+
+    The walk goes through the implicit binary tree over the list (children of i are 2i+1 and 2i+2), which is
+    how kube-scheduler's heap breaks ties.
+    """
+    global _keys
+    tied = np.flatnonzero(totals == totals.max())
+    if len(tied) == 1:
+        return int(tied[0])
+    if len(totals) > len(_keys):
+        _keys = _pre_order_keys(2 * len(totals))
+    return int(tied[_keys[tied].argmin()])

@@ -1,0 +1,55 @@
+"""What a filter says about many nodes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.framework.status import Status
+from moorage.state.columns import Bools
+
+
+class Verdicts:
+    """`codes[i]` is an index into `statuses`; 0 means that node i passed.
+
+    Most filters have one reason: `Verdicts.where(rejected, Status.unschedulable("..."))`.
+    """
+
+    __slots__ = ("codes", "statuses")
+
+    def __init__(self, codes: NDArray[np.integer] | None, statuses: Sequence[Status | None]) -> None:
+        self.codes = codes
+        self.statuses = statuses
+
+    @classmethod
+    def passed(cls) -> Verdicts:
+        """Every node passes."""
+        return _PASSED
+
+    @classmethod
+    def where(cls, rejected: Bools, status: Status) -> Verdicts:
+        """The nodes with True in `rejected` get `status`."""
+        return cls(rejected.view(np.int8), (None, status))
+
+    @classmethod
+    def each(cls, answers: Sequence[Status | None]) -> Verdicts:
+        """One answer per node."""
+        statuses: list[Status | None] = [None]
+        places: dict[Status, int] = {}
+        codes = np.zeros(len(answers), dtype=np.int32)
+        for i, answer in enumerate(answers):
+            if answer is not None:
+                place = places.get(answer)
+                if place is None:
+                    place = places[answer] = len(statuses)
+                    statuses.append(answer)
+                codes[i] = place
+        return cls(codes, statuses) if len(statuses) > 1 else _PASSED
+
+    def at(self, index: int) -> Status | None:
+        return None if self.codes is None else self.statuses[int(self.codes[index])]
+
+
+_PASSED = Verdicts(None, (None,))

@@ -1,0 +1,89 @@
+"""Pods that a Permit plugin holds back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+
+from moorage.api.durations import format_duration
+from moorage.api.pods import Pod
+from moorage.framework.status import Code, Status
+
+
+class WaitingPod:
+    """A pod that waits until every plugin that asked for it says yes, or one says no."""
+
+    def __init__(self, pod: Pod, timeouts: Mapping[str, float]) -> None:
+        self.pod = pod
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[Status | None] = self._loop.create_future()
+        self._timers: dict[str, asyncio.TimerHandle] = {
+            plugin: self._loop.call_later(timeout, self._time_out, plugin, timeout)
+            for plugin, timeout in timeouts.items()
+        }
+
+    @property
+    def pending_plugins(self) -> list[str]:
+        """The plugins that have not said yes yet."""
+        return list(self._timers)
+
+    def allow(self, plugin: str) -> None:
+        timer = self._timers.pop(plugin, None)
+        if timer is None:
+            return
+        timer.cancel()
+        if not self._timers:
+            self._end(None)
+
+    def reject(self, plugin: str, message: str) -> bool:
+        """Ends the wait; returns whether this call was the one that ended it."""
+        return self._end(Status(Code.UNSCHEDULABLE, message, plugin=plugin))
+
+    def preempt(self, plugin: str, message: str) -> bool:
+        """Ends the wait in favour of a more important pod; this one is retried."""
+        return self._end(Status(Code.ERROR, message, plugin=plugin))
+
+    async def ended(self) -> Status | None:
+        return await self._ended
+
+    def _time_out(self, plugin: str, timeout: float) -> None:
+        waited = format_duration(timeout)
+        self.reject(plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}")
+
+    def _end(self, status: Status | None) -> bool:
+        for timer in self._timers.values():
+            timer.cancel()
+        if self._ended.done():
+            return False
+        self._ended.set_result(status)
+        return True
+
+
+class WaitingPods:
+    """All waiting pods by uid, over all profiles."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, WaitingPod] = {}
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        return iter(list(self._pods.values()))
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def add(self, waiting: WaitingPod) -> None:
+        self._pods[waiting.pod.uid] = waiting
+
+    def get(self, uid: str) -> WaitingPod | None:
+        return self._pods.get(uid)
+
+    def remove(self, uid: str) -> None:
+        self._pods.pop(uid, None)
+
+    def reject(self, uid: str) -> bool:
+        """Rejects a pod from outside, as when it was deleted; False if it does not wait."""
+        waiting = self._pods.get(uid)
+        if waiting is None:
+            return False
+        waiting.reject("", "removed")
+        return True

@@ -1,0 +1,242 @@
+"""The cluster: nodes, their pods, and everything derived from them.
+
+Pods are known by uid. A pod is either *assumed* (the scheduler chose its node and the API server has not
+confirmed it) or *added* (the API server says so). A pod on a node that does not exist waits on a ghost:
+a node without a row, which no plugin sees.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
+
+from moorage.api.nodes import Node
+from moorage.api.pods import Pod
+from moorage.state.counts import PodCounts
+from moorage.state.node_info import NodeInfo, PodInfo
+from moorage.state.node_table import NodeTable
+from moorage.state.nodes import Nodes
+from moorage.state.objects import Objects
+from moorage.state.ports import UsedPorts
+
+log = logging.getLogger(__name__)
+
+
+class Placement:
+    """Where a pod is, and whether the API server knows it."""
+
+    __slots__ = ("assumed", "info", "node")
+
+    def __init__(self, info: PodInfo, node: NodeInfo, assumed: bool) -> None:
+        self.info = info
+        self.node = node
+        self.assumed = assumed
+
+
+class AssumeError(Exception):
+    """A pod that cannot be assumed or forgotten; the text says why."""
+
+
+class ClusterState:
+    def __init__(self) -> None:
+        self.table = NodeTable()
+        self.counts = PodCounts(self.table.columns)
+        self.ports = UsedPorts(self.table.columns)
+        self.objects = Objects()
+        self._ghosts: dict[str, NodeInfo] = {}
+        self._placements: dict[str, Placement] = {}
+
+    @property
+    def nodes(self) -> Nodes:
+        return Nodes.all(self.table)
+
+    def node(self, name: str) -> NodeInfo | None:
+        return self.table.by_name.get(name)
+
+    def pod(self, uid: str) -> Pod | None:
+        found = self._placements.get(uid)
+        return None if found is None else found.info.pod
+
+    def placement(self, uid: str) -> Placement | None:
+        return self._placements.get(uid)
+
+    @property
+    def pods(self) -> Iterator[Pod]:
+        return (placement.info.pod for placement in self._placements.values())
+
+    @property
+    def pod_total(self) -> int:
+        return len(self._placements)
+
+    # Nodes
+
+    def put_node(self, node: Node) -> None:
+        """Adds a node or replaces what is known of it."""
+        info = self.table.by_name.get(node.name)
+        if info is not None:
+            self.table.update(info, node)
+            return
+        info = self._ghosts.pop(node.name, None) or NodeInfo(self.table, node.name)
+        waiting = list(info.pod_infos)
+        for pod_info in waiting:
+            self._take_off(info, pod_info)
+        self.table.add(info, node)
+        for pod_info in waiting:
+            self._put_on(info, pod_info)
+
+    def remove_node(self, name: str) -> None:
+        """Forgets a node; while it has pods a ghost stays, so that the pods are known if it comes back."""
+        info = self.table.by_name.get(name)
+        if info is None:
+            return
+        leftover = list(info.pod_infos)
+        for pod_info in leftover:
+            self._take_off(info, pod_info)
+        self.table.remove(info)
+        info.node = Node()
+        for pod_info in leftover:
+            self._put_on(info, pod_info)
+        if leftover:
+            self._ghosts[name] = info
+
+    # Pods
+
+    def add_pod(self, pod: Pod) -> None:
+        """A pod that the API server shows on a node; it replaces what was assumed or known of it."""
+        known = self._placements.get(pod.uid)
+        if known is not None:
+            if known.assumed and known.node.name != pod.spec.node_name:
+                log.warning(
+                    "pod %s was assumed on node %s and is on %s", pod.key, known.node.name, pod.spec.node_name
+                )
+            self._drop(pod.uid)
+        self._place(pod, pod.spec.node_name, assumed=False)
+
+    def remove_pod(self, uid: str) -> Pod | None:
+        """Forgets a pod, assumed or added; returns it, or None if it was unknown."""
+        return self._drop(uid)
+
+    def assume(self, pod: Pod, node_name: str) -> Pod:
+        """Places a pod on the node chosen for it; returns the copy that has this node as its `nodeName`."""
+        if pod.uid in self._placements:
+            raise AssumeError(f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed")
+        if not pod.uid:
+            raise AssumeError(f"pod {pod.key} has no uid, so can't be assumed")
+        assumed = copy(pod)
+        assumed.__dict__.update(pod.__dict__)
+        assumed.spec = copy(pod.spec)
+        assumed.spec.node_name = node_name
+        self._place(assumed, node_name, assumed=True)
+        return assumed
+
+    def forget(self, pod: Pod) -> None:
+        """Takes back an assumption; nothing happens if the pod is gone already."""
+        known = self._placements.get(pod.uid)
+        if known is None:
+            return
+        if not known.assumed:
+            raise AssumeError(f"pod {pod.uid}({pod.key}) wasn't assumed, so cannot be forgotten")
+        self._drop(pod.uid)
+
+    def is_assumed(self, uid: str) -> bool:
+        known = self._placements.get(uid)
+        return known is not None and known.assumed
+
+    # What if
+
+    @contextmanager
+    def what_if(self, info: NodeInfo) -> Iterator[Trial]:
+        """Lets pods be added to and removed from one node's row; everything is undone at the end."""
+        trial = Trial(self, info)
+        try:
+            yield trial
+        finally:
+            trial.undo()
+
+    def pod_info(self, pod: Pod) -> PodInfo:
+        return PodInfo(pod, self.counts.class_of(pod))
+
+    # The parts of a row that pods change
+
+    def use(self, info: NodeInfo, pod_info: PodInfo) -> None:
+        """Adds a pod to a node's row: usage, ports, the list of pods. Counts are not touched."""
+        info.add(pod_info)
+        self.ports.take(info, pod_info.pod.host_ports)
+        if info.row >= 0:
+            table = self.table
+            table.requested.hold(info.row, pod_info.request)
+            table.nonzero_requested.hold(info.row, pod_info.nonzero)
+            table.pod_count.data[info.row] += 1
+
+    def unuse(self, info: NodeInfo, pod_info: PodInfo) -> None:
+        info.remove(pod_info)
+        self.ports.free(info, pod_info.pod.host_ports)
+        if info.row >= 0:
+            table = self.table
+            table.requested.release(info.row, pod_info.request)
+            table.nonzero_requested.release(info.row, pod_info.nonzero)
+            table.pod_count.data[info.row] -= 1
+
+    def _put_on(self, info: NodeInfo, pod_info: PodInfo) -> None:
+        self.use(info, pod_info)
+        if info.row >= 0:
+            pod_info.pod_class = self.counts.place(info, pod_info.pod_class)
+
+    def _take_off(self, info: NodeInfo, pod_info: PodInfo) -> None:
+        self.unuse(info, pod_info)
+        if info.row >= 0:
+            self.counts.remove(info, pod_info.pod_class)
+
+    def _place(self, pod: Pod, node_name: str, *, assumed: bool) -> None:
+        info = self.table.by_name.get(node_name) or self._ghosts.get(node_name)
+        if info is None:
+            info = self._ghosts[node_name] = NodeInfo(self.table, node_name)
+        pod_info = self.pod_info(pod)
+        if pod_info.problem:
+            log.warning("%s", pod_info.problem)
+        self._put_on(info, pod_info)
+        self._placements[pod.uid] = Placement(pod_info, info, assumed)
+
+    def _drop(self, uid: str) -> Pod | None:
+        placement = self._placements.pop(uid, None)
+        if placement is None:
+            return None
+        info = placement.node
+        self._take_off(info, placement.info)
+        if info.row < 0 and not info.pods:
+            self._ghosts.pop(info.name, None)
+        return placement.info.pod
+
+    @property
+    def ghost_count(self) -> int:
+        return len(self._ghosts)
+
+
+class Trial:
+    """Changes to one node's row that will be undone."""
+
+    __slots__ = ("_info", "_ports", "_state", "_undo")
+
+    def __init__(self, state: ClusterState, info: NodeInfo) -> None:
+        self._state = state
+        self._info = info
+        self._ports = set(info.used_ports)
+        self._undo: list[tuple[Callable[[NodeInfo, PodInfo], None], PodInfo]] = []
+
+    def add(self, pod_info: PodInfo) -> None:
+        self._state.use(self._info, pod_info)
+        self._undo.append((self._state.unuse, pod_info))
+
+    def remove(self, pod_info: PodInfo) -> None:
+        self._state.unuse(self._info, pod_info)
+        self._undo.append((self._state.use, pod_info))
+
+    def undo(self) -> None:
+        for reverse, pod_info in reversed(self._undo):
+            reverse(self._info, pod_info)
+        # Two pods may hold one port, which taking either away frees: the ports are put back as they were.
+        ports, taken = self._state.ports, self._info.used_ports
+        ports.free(self._info, taken - self._ports)
+        ports.take(self._info, self._ports - taken)

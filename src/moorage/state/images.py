@@ -1,0 +1,54 @@
+"""Which node has which container image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from moorage.api.nodes import Node
+
+if TYPE_CHECKING:
+    from moorage.state.node_info import NodeInfo
+
+
+class ImageState:
+    """An image name: its size as first reported, and the nodes that have it."""
+
+    __slots__ = ("nodes", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.nodes: set[NodeInfo] = set()
+
+
+class Images:
+    def __init__(self) -> None:
+        self.version = 0
+        self._states: dict[str, ImageState] = {}
+
+    def find(self, name: str) -> ImageState | None:
+        return self._states.get(name)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def put(self, info: NodeInfo, node: Node) -> Mapping[str, ImageState]:
+        """Records the images of a node instead of those it had before, and returns them."""
+        self.withdraw(info)
+        held: dict[str, ImageState] = {}
+        for image in node.status.images:
+            for name in image.names:
+                state = self._states.get(name)
+                if state is None:
+                    state = self._states[name] = ImageState(image.size_bytes)
+                state.nodes.add(info)
+                held[name] = state
+        self.version += 1
+        return held
+
+    def withdraw(self, info: NodeInfo) -> None:
+        for name, state in info.images.items():
+            state.nodes.discard(info)
+            if not state.nodes:
+                self._states.pop(name, None)
+        self.version += 1

@@ -1,0 +1,111 @@
+"""One node with its pods: what a plugin's node-by-node form is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from moorage.api.nodes import Node
+from moorage.api.pods import Pod
+from moorage.api.quantities import MAX_INT64, QuantityError
+from moorage.api.requests import Resources, row_nonzero_request, row_request
+from moorage.api.taints import Taint
+
+if TYPE_CHECKING:
+    from moorage.state.counts import PodClass
+    from moorage.state.images import ImageState
+    from moorage.state.node_table import NodeTable
+
+HostPort = tuple[str, str, int]
+"""Address, protocol, port."""
+
+
+class PodInfo:
+    """A pod with what was computed of it when it was placed; removal takes away exactly that."""
+
+    __slots__ = ("nonzero", "pod", "pod_class", "problem", "request")
+
+    def __init__(self, pod: Pod, pod_class: PodClass) -> None:
+        self.pod = pod
+        self.pod_class = pod_class
+        self.problem = ""
+        try:
+            self.request = _within_int64(row_request(pod))
+            cpu, memory = row_nonzero_request(pod)
+        except QuantityError as error:
+            self.problem = f"pod {pod.key} has an invalid request and counts as asking for nothing: {error}"
+            self.request, cpu, memory = Resources(), 0, 0
+        self.nonzero = _within_int64(Resources(cpu=cpu, memory=memory))
+
+
+def _within_int64(amounts: Resources) -> Resources:
+    return Resources((name, max(-MAX_INT64, min(amount, MAX_INT64))) for name, amount in amounts.items())
+
+
+class NodeInfo:
+    """A node, the pods on it and what they use. Plugins read it and never change it."""
+
+    __slots__ = ("_infos", "_pods", "_table", "images", "name", "node", "row", "used_ports")
+
+    def __init__(self, table: NodeTable, name: str) -> None:
+        self.name = name
+        self.row = -1
+        self.node = Node()
+        self.used_ports: set[HostPort] = set()
+        self.images: Mapping[str, ImageState] = {}
+        self._table = table
+        self._infos: dict[str, PodInfo] = {}
+        self._pods: dict[str, Pod] = {}
+
+    @property
+    def exists(self) -> bool:
+        """False for a node that pods name but the API server does not have."""
+        return self.row >= 0
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.node.metadata.labels
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.node.metadata.annotations
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        return self.node.spec.taints
+
+    @property
+    def allocatable(self) -> Resources:
+        """What pods may use in all: cpu in millicores, the others in whole units."""
+        return self._table.allocatable.at(self.row)
+
+    @property
+    def requested(self) -> Resources:
+        """What the pods here ask for."""
+        return self._table.requested.at(self.row)
+
+    @property
+    def nonzero_requested(self) -> Resources:
+        """Cpu and memory with a default for containers that ask for nothing."""
+        return self._table.nonzero_requested.at(self.row)
+
+    @property
+    def pods(self) -> Collection[Pod]:
+        return self._pods.values()
+
+    @property
+    def pod_infos(self) -> Collection[PodInfo]:
+        return self._infos.values()
+
+    def add(self, pod_info: PodInfo) -> None:
+        uid = pod_info.pod.metadata.uid
+        self._infos[uid] = pod_info
+        self._pods[uid] = pod_info.pod
+
+    def remove(self, pod_info: PodInfo) -> None:
+        uid = pod_info.pod.metadata.uid
+        del self._infos[uid]
+        del self._pods[uid]
+
+    def __repr__(self) -> str:
+        return f"<NodeInfo {self.name} with {len(self._pods)} pods>"

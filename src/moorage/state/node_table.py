@@ -1,0 +1,220 @@
+"""The node table: one row per node, one column per fact.
+
+Rows stand in the order in which nodes are looked at (:mod:`moorage.state.zones`), so that a stretch of the
+search is a slice of every column. `refresh` restores the order before a cycle, after nodes came or went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from moorage.api.nodes import Node
+from moorage.api.quantities import MAX_INT64, QuantityError
+from moorage.api.requests import Resources, allocatable
+from moorage.api.taints import Taint
+from moorage.state.columns import Codes, Column, Columns
+from moorage.state.images import Images
+from moorage.state.lru import Lru
+from moorage.state.node_info import NodeInfo
+from moorage.state.zones import ZoneOrder
+
+_LABEL_COLUMNS = 256
+_FACTS = 64
+
+
+class ResourceColumns:
+    """A column per resource name, kept while some node or pod has that name."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._by_name: dict[str, Column] = {}
+        self._holders: dict[str, int] = {}
+
+    def find(self, name: str) -> Column | None:
+        return self._by_name.get(name)
+
+    def names(self) -> list[str]:
+        return list(self._by_name)
+
+    def at(self, row: int) -> Resources:
+        if row < 0:
+            return Resources()
+        amounts = ((name, column[row]) for name, column in self._by_name.items())
+        return Resources((name, amount) for name, amount in amounts if amount)
+
+    def hold(self, row: int, amounts: Mapping[str, int]) -> None:
+        for name, amount in amounts.items():
+            column = self._by_name.get(name)
+            if column is None:
+                column = self._by_name[name] = self._columns.create()
+                self._holders[name] = 0
+            self._holders[name] += 1
+            column.data[row] += amount
+
+    def release(self, row: int, amounts: Mapping[str, int]) -> None:
+        for name, amount in amounts.items():
+            self._by_name[name].data[row] -= amount
+            self._holders[name] -= 1
+            if not self._holders[name]:
+                del self._by_name[name], self._holders[name]
+
+
+class LabelColumn:
+    """The value of one label on every node, as codes; 0 where the node lacks the label."""
+
+    def __init__(self, columns: Columns, key: str) -> None:
+        self.key = key
+        self.codes = Codes[str]()
+        self.column = columns.create(np.int32)
+
+    def put(self, info: NodeInfo) -> None:
+        self.codes.release(self.column[info.row])
+        value = info.node.metadata.labels.get(self.key)
+        self.column[info.row] = 0 if value is None else self.codes.hold(value)
+
+    def drop(self, info: NodeInfo) -> None:
+        self.codes.release(self.column[info.row])
+
+
+class Fact:
+    """A column of a plugin's own: computed from the node when it appears or changes, and kept."""
+
+    def __init__(self, columns: Columns, compute: Callable[[Node], Any], dtype: Any) -> None:
+        self.compute = compute
+        self.column = columns.create(dtype)
+
+    def put(self, info: NodeInfo) -> None:
+        self.column[info.row] = self.compute(info.node)
+
+
+class NodeTable:
+    """All nodes. `static_version` changes with names, labels, taints, cordons, features; not with usage."""
+
+    def __init__(self) -> None:
+        self.columns = Columns()
+        self.infos: list[NodeInfo] = []
+        self.by_name: dict[str, NodeInfo] = {}
+        self.images = Images()
+        self.taint_sets = Codes[tuple[Taint, ...]]()
+        self.static_version = 0
+
+        self.allocatable = ResourceColumns(self.columns)
+        self.requested = ResourceColumns(self.columns)
+        self.nonzero_requested = ResourceColumns(self.columns)
+        self.pod_count = self.columns.create()
+        self.allowed_pods = self.columns.create()
+        self.unschedulable = self.columns.create(np.bool_, False)
+        self.taint_code = self.columns.create(np.int32)
+        self.problems: dict[str, str] = {}
+
+        self._order = ZoneOrder()
+        self._order_is_stale = False
+        self._labels = Lru[str, LabelColumn](_LABEL_COLUMNS)
+        self._facts = Lru[str, Fact](_FACTS)
+        self._allocatable: dict[str, Resources] = {}
+
+    def __len__(self) -> int:
+        return self.columns.size
+
+    def __iter__(self) -> Iterator[NodeInfo]:
+        return iter(self.infos)
+
+    def add(self, info: NodeInfo, node: Node) -> None:
+        """Gives a node its row. The caller then places the pods it already knows there."""
+        info.row = self.columns.append_row()
+        self.infos.append(info)
+        self.by_name[info.name] = info
+        self._order_is_stale = True
+        self._put(info, node)
+
+    def update(self, info: NodeInfo, node: Node) -> None:
+        self._put(info, node)
+
+    def remove(self, info: NodeInfo) -> None:
+        """Takes a node's row away. The caller has taken its pods off before."""
+        for label in self._labels:
+            label.drop(info)
+        self.taint_sets.release(self.taint_code[info.row])
+        self.allocatable.release(info.row, self._allocatable.pop(info.name))
+        self.images.withdraw(info)
+        info.images = {}
+        self.problems.pop(info.name, None)
+        last = self.columns.remove_row(info.row)
+        moved = self.infos.pop()
+        if moved is not info:
+            moved.row = info.row
+            self.infos[info.row] = moved
+        assert last == len(self.infos)
+        info.row = -1
+        del self.by_name[info.name]
+        self._order.remove(info.name)
+        self._order_is_stale = True
+        self.static_version += 1
+
+    def refresh(self) -> None:
+        """Puts the rows in the order of the search after nodes came or went."""
+        if not self._order_is_stale:
+            return
+        self._order_is_stale = False
+        ordered = [self.by_name[name] for name in self._order.names()]
+        self.columns.reorder(np.array([info.row for info in ordered], dtype=np.intp))
+        for row, info in enumerate(ordered):
+            info.row = row
+        self.infos = ordered
+        self.static_version += 1
+
+    def label(self, key: str) -> LabelColumn:
+        found = self._labels.get(key)
+        if found is None:
+            found = self._labels.put(key, LabelColumn(self.columns, key))
+            for info in self.infos:
+                found.put(info)
+        return found
+
+    def fact(self, name: str, compute: Callable[[Node], Any], dtype: Any) -> Column:
+        found = self._facts.get(name)
+        if found is None:
+            found = self._facts.put(name, Fact(self.columns, compute, dtype))
+            for info in self.infos:
+                found.put(info)
+        return found.column
+
+    def _put(self, info: NodeInfo, node: Node) -> None:
+        row, old = info.row, info.node
+        info.node = node
+        self._order.put(node)
+        if info.name in self._allocatable:
+            self.allocatable.release(row, self._allocatable[info.name])
+        amounts = self._read_allocatable(node)
+        self._allocatable[info.name] = amounts
+        self.allocatable.hold(row, amounts)
+        self.allowed_pods[row] = amounts["pods"]
+        self.unschedulable[row] = node.spec.unschedulable
+        self.taint_sets.release(self.taint_code[row])
+        self.taint_code[row] = self.taint_sets.hold(node.spec.taints) if node.spec.taints else 0
+        for label in self._labels:
+            label.put(info)
+        for fact in self._facts:
+            fact.put(info)
+        if node.status.images != old.status.images or not info.images:
+            info.images = self.images.put(info, node)
+        if (
+            node.metadata.labels != old.metadata.labels
+            or node.spec != old.spec
+            or node.status.declared_features != old.status.declared_features
+            or node.metadata.annotations != old.metadata.annotations
+        ):
+            self.static_version += 1
+
+    def _read_allocatable(self, node: Node) -> Resources:
+        """What the node offers; an amount that cannot be read makes the node unusable, with the reason."""
+        self.problems.pop(node.name, None)
+        try:
+            amounts = allocatable(node.status.allocatable)
+        except QuantityError as error:
+            self.problems[node.name] = f"node(s) had an invalid allocatable: {error}"
+            return Resources()
+        return Resources((name, max(-MAX_INT64, min(amount, MAX_INT64))) for name, amount in amounts.items())

@@ -1,0 +1,64 @@
+"""Pods that are nominated to a node: room is being made for them there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from moorage.api.pods import Pod
+
+
+class Nominations:
+    """Which pod is nominated to which node. A pod is nominated to one node at most."""
+
+    def __init__(self, is_pending: Callable[[Pod], bool] = lambda pod: True) -> None:
+        self._is_pending = is_pending
+        self._by_node: dict[str, dict[str, Pod]] = {}
+        self._node_of: dict[str, str] = {}
+
+    def add(self, pod: Pod, node_name: str | None = None) -> None:
+        """Records a nomination instead of an older one; without a name, that of the pod's status counts.
+
+        A pod that is gone or already has a node is not recorded.
+        """
+        self.remove(pod.uid)
+        name = pod.status.nominated_node_name if node_name is None else node_name
+        if name and self._is_pending(pod):
+            self._node_of[pod.uid] = name
+            self._by_node.setdefault(name, {})[pod.uid] = pod
+
+    def update(self, old: Pod, new: Pod) -> None:
+        """A pod changed; a nomination that only lives in memory is kept if neither version names a node."""
+        kept: str | None = None
+        if not old.status.nominated_node_name and not new.status.nominated_node_name:
+            kept = self._node_of.get(old.uid)
+        self.remove(old.uid)
+        self.add(new, kept)
+
+    def remove(self, uid: str) -> None:
+        name = self._node_of.pop(uid, None)
+        if name is not None:
+            pods = self._by_node[name]
+            del pods[uid]
+            if not pods:
+                del self._by_node[name]
+
+    def node_of(self, uid: str) -> str:
+        return self._node_of.get(uid, "")
+
+    def on(self, node_name: str) -> Collection[Pod]:
+        """The pods nominated to a node."""
+        return self._by_node.get(node_name, {}).values()
+
+    def rivals(self, pod: Pod) -> dict[str, list[Pod]]:
+        """For each node, the pods nominated there that are at least as important as `pod`."""
+        found: dict[str, list[Pod]] = {}
+        for name, pods in self._by_node.items():
+            rivals = [
+                other for other in pods.values() if other.priority >= pod.priority and other.uid != pod.uid
+            ]
+            if rivals:
+                found[name] = rivals
+        return found
+
+    def __len__(self) -> int:
+        return len(self._node_of)
