@@ -1,0 +1,107 @@
+"""Pods and nodes for tests, in one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from moorage.api.decoding import from_document
+from moorage.api.meta import Quantity
+from moorage.api.nodes import Node
+from moorage.api.pods import DEFAULT_SCHEDULER, Pod
+
+Document = dict[str, Any]
+
+
+def make_node(
+    name: str = "node",
+    *,
+    cpu: Quantity = "4",
+    memory: Quantity = "16Gi",
+    pods: int = 110,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    taints: Sequence[str] = (),
+    unschedulable: bool = False,
+    images: Mapping[str, int] | None = None,
+    allocatable: Mapping[str, Quantity] | None = None,
+    **status: Any,
+) -> Node:
+    """A node with a hostname label.
+
+    Taints are written as kubectl does: `key=value:Effect`. `images` maps names to sizes. Further keywords go
+    into the status as they are called in the API, for example `declaredFeatures=["X"]`.
+    """
+    amounts = {"cpu": cpu, "memory": memory, "pods": pods, **(allocatable or {})}
+    return from_document(
+        Node,
+        {
+            "metadata": {
+                "name": name,
+                "uid": f"node-{name}",
+                "labels": {"kubernetes.io/hostname": name, **(labels or {})},
+                "annotations": dict(annotations or {}),
+            },
+            "spec": {"unschedulable": unschedulable, "taints": [_taint(text) for text in taints]},
+            "status": {
+                "allocatable": amounts,
+                "capacity": amounts,
+                "images": [{"names": [name], "sizeBytes": size} for name, size in (images or {}).items()],
+                **status,
+            },
+        },
+    )
+
+
+def make_pod(
+    name: str = "pod",
+    *,
+    namespace: str = "default",
+    cpu: Quantity | None = None,
+    memory: Quantity | None = None,
+    requests: Mapping[str, Quantity] | None = None,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    node: str = "",
+    priority: int | None = None,
+    scheduler: str = DEFAULT_SCHEDULER,
+    image: str = "registry.k8s.io/pause:3.10",
+    uid: str = "",
+    metadata: Document | None = None,
+    status: Document | None = None,
+    **spec: Any,
+) -> Pod:
+    """A pod with one container.
+
+    `node` places it. Further keywords go into the spec as they are called in the API, for example
+    `nodeSelector={"disk": "ssd"}` or `tolerations=[{"operator": "Exists"}]`.
+    """
+    asked = {"cpu": cpu, "memory": memory, **(requests or {})}
+    container: Document = {
+        "name": "main",
+        "image": image,
+        "resources": {"requests": {key: amount for key, amount in asked.items() if amount is not None}},
+    }
+    document: Document = {
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": uid or f"pod-{namespace}-{name}",
+            "labels": dict(labels or {}),
+            "annotations": dict(annotations or {}),
+            **(metadata or {}),
+        },
+        "spec": {"schedulerName": scheduler, "containers": [container], **spec},
+        "status": status or {},
+    }
+    if node:
+        document["spec"]["nodeName"] = node
+    if priority is not None:
+        document["spec"]["priority"] = priority
+    return from_document(Pod, document)
+
+
+def _taint(text: str) -> Document:
+    pair, _, effect = text.rpartition(":")
+    key, _, value = pair.partition("=")
+    return {"key": key, "value": value, "effect": effect}
