@@ -1,0 +1,263 @@
+"""A real control plane on loopback: etcd and kube-apiserver, with kubectl and kube-scheduler at hand."""
+
+import contextlib
+import http.client
+import json
+import os
+import secrets
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+HOST = "127.0.0.1"
+START_SECONDS = 120.0
+STOP_SECONDS = 3.0  # an API server with open watches takes far longer, and its data is thrown away
+COMMAND_SECONDS = 60.0
+POLL_SECONDS = 0.05
+LOG_LINES = 20
+
+T = TypeVar("T")
+
+
+class ControlPlaneError(Exception):
+    """A program of the control plane did not do what it was asked."""
+
+
+def wait_for(what: str, condition: Callable[[], T], *, seconds: float = 30.0) -> T:
+    """The first true value of `condition`, which is called until then or until the time is over."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise ControlPlaneError(f"{what} did not happen within {seconds:.0f} s")
+        time.sleep(POLL_SECONDS)
+    return value
+
+
+def free_ports(count: int) -> list[int]:
+    """Distinct loopback ports that nothing listens on."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((HOST, 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+class Program:
+    """A running program that writes to a log file."""
+
+    def __init__(self, program: Path, flags: Sequence[str], log: Path) -> None:
+        self.name = program.name
+        self.log = log
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [program, *flags],
+                cwd=log.parent,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def check_running(self) -> None:
+        code = self._process.poll()
+        if code is not None:
+            raise ControlPlaneError(f"{self.name} ended with exit code {code}:\n{self.log_end()}")
+
+    def log_end(self) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_LINES:])
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class ControlPlane:
+    """etcd and kube-apiserver between `start` and `stop`, or for the length of a `with` block.
+
+    `programs` is the folder with the binaries; `apiserver_flags` come last, so they win over the flags given
+    here.
+    """
+
+    def __init__(self, programs: Path, *, apiserver_flags: Sequence[str] = ()) -> None:
+        self._programs = programs
+        self._apiserver_flags = apiserver_flags
+        self._stack = contextlib.ExitStack()
+        self._folder = Path()
+        self._port = 0
+        self.admin_token = secrets.token_hex(16)
+
+    @property
+    def url(self) -> str:
+        return f"https://{HOST}:{self._port}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._folder / "kubeconfig"
+
+    @property
+    def ca_file(self) -> Path:
+        """The API server's own certificate and, behind it in the same file, the authority that signed it."""
+        return self._folder / "certificates" / "apiserver.crt"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        with contextlib.ExitStack() as stack:
+            self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="controlplane-")))
+            etcd_port, peer_port, self._port = free_ports(3)
+            started = [
+                self._start(stack, "etcd", self._etcd_flags(etcd_port, peer_port)),
+                self._start(stack, "kube-apiserver", self._prepare_apiserver(etcd_port)),
+            ]
+            self._write_kubeconfig()
+            for path in ("/readyz", "/api/v1/namespaces/default"):
+                self._wait_for_path(path, started)
+            self._stack = stack.pop_all()
+
+    def stop(self) -> None:
+        self._stack.close()
+
+    def kubectl(self, *arguments: str, input: str | None = None, check: bool = True) -> str:
+        """What kubectl writes to its standard output."""
+        done = subprocess.run(
+            [
+                self._programs / "kubectl",
+                f"--kubeconfig={self.kubeconfig}",
+                f"--cache-dir={self._folder / 'kubectl-cache'}",
+                *arguments,
+            ],
+            env=os.environ | {"KUBECTL_KUBERC": "false"},  # a user's preferences change no test
+            input=input or "",
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )
+        if check and done.returncode:
+            raise ControlPlaneError(f"`kubectl {' '.join(arguments)}` failed: {done.stderr.strip()}")
+        return done.stdout
+
+    @contextlib.contextmanager
+    def kube_scheduler(self, *flags: str) -> Iterator[Program]:
+        """The real kube-scheduler, running against this control plane; `flags` come last."""
+        [port] = free_ports(1)
+        defaults = (
+            f"--kubeconfig={self.kubeconfig}",
+            f"--authentication-kubeconfig={self.kubeconfig}",
+            f"--authorization-kubeconfig={self.kubeconfig}",
+            "--leader-elect=false",
+            "--kube-api-qps=5000",
+            "--kube-api-burst=5000",
+            f"--bind-address={HOST}",
+            f"--secure-port={port}",
+        )
+        with contextlib.ExitStack() as stack:
+            yield self._start(stack, "kube-scheduler", (*defaults, *flags))
+
+    def _start(self, stack: contextlib.ExitStack, name: str, flags: Sequence[str]) -> Program:
+        program = Program(self._programs / name, flags, self._folder / f"{name}.log")
+        stack.callback(program.stop)
+        return program
+
+    def _etcd_flags(self, client_port: int, peer_port: int) -> list[str]:
+        client, peer = (f"http://{HOST}:{port}" for port in (client_port, peer_port))
+        return [
+            f"--data-dir={self._folder / 'etcd'}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            "--unsafe-no-fsync",
+        ]
+
+    def _prepare_apiserver(self, etcd_port: int) -> list[str]:
+        """Write the files kube-apiserver reads, and return its flags."""
+        tokens = self._folder / "tokens.csv"
+        tokens.write_text(f"{self.admin_token},admin,admin,system:masters\n")
+        key = self._folder / "service-account.key"
+        _make_key(key)
+        return [
+            f"--etcd-servers=http://{HOST}:{etcd_port}",
+            f"--bind-address={HOST}",
+            f"--advertise-address={HOST}",
+            f"--secure-port={self._port}",
+            "--endpoint-reconciler-type=none",  # it refuses to publish a loopback address
+            f"--cert-dir={self.ca_file.parent}",
+            f"--token-auth-file={tokens}",
+            "--authorization-mode=RBAC",
+            # Without a controller manager nothing makes service accounts or takes away the not-ready taint.
+            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            f"--service-account-issuer={self.url}",
+            f"--service-account-key-file={key}",
+            f"--service-account-signing-key-file={key}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--allow-privileged=true",
+            *self._apiserver_flags,
+        ]
+
+    def _write_kubeconfig(self) -> None:
+        cluster = {"server": self.url, "certificate-authority": str(self.ca_file)}
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": "admin", "user": {"token": self.admin_token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
+            "current-context": "test",
+        }
+        self.kubeconfig.write_text(json.dumps(content, indent=2))
+
+    def _wait_for_path(self, path: str, programs: Sequence[Program]) -> None:
+        def served() -> bool:
+            for program in programs:
+                program.check_running()
+            return self._status(path) == http.HTTPStatus.OK
+
+        try:
+            wait_for(f"a good answer to {path}", served, seconds=START_SECONDS)
+        except ControlPlaneError as error:
+            raise ControlPlaneError(f"{error}\n{programs[-1].log_end()}") from None
+
+    def _status(self, path: str) -> int | None:
+        """The status the API server answers with; None while it does not answer."""
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+            connection = http.client.HTTPSConnection(HOST, self._port, timeout=5, context=context)
+            with contextlib.closing(connection):
+                connection.request("GET", path, headers={"Authorization": f"Bearer {self.admin_token}"})
+                return connection.getresponse().status
+        except (OSError, http.client.HTTPException):
+            return None
+
+
+def _make_key(path: Path) -> None:
+    command = ["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", str(path)]
+    try:
+        subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_SECONDS, check=True
+        )
+    except FileNotFoundError:
+        raise ControlPlaneError("openssl is not on PATH; it makes the service accounts' key") from None
+    except subprocess.CalledProcessError as error:
+        raise ControlPlaneError(f"openssl made no key: {error.stderr.decode(errors='replace')}") from None
