@@ -95,16 +95,14 @@ class _Reader:
         self.nodes = 0
 
     def read(self, text: str | bytes) -> Document:
+        ended = False
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            if isinstance(event, yaml.DocumentEndEvent):
-                break
+            if ended:
+                more_follow = isinstance(event, yaml.DocumentStartEvent)
+                return Document(self.result, self.repeated, more_follow)
             self._take(event)
-        more = text.count(b"\n---") if isinstance(text, bytes) else text.count("\n---")
-        return Document(self.result, self.repeated, more_follow=more > 0 and self._follows(text))
-
-    def _follows(self, text: str | bytes) -> bool:
-        starts = (event for event in yaml.parse(text, Loader=yaml.CSafeLoader))
-        return sum(isinstance(event, yaml.DocumentStartEvent) for event in starts) > 1
+            ended = isinstance(event, yaml.DocumentEndEvent)
+        return Document(None, [], more_follow=False)
 
     def _take(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.ScalarEvent):
@@ -173,7 +171,7 @@ class _Reader:
         key = str(value).lower() if isinstance(value, bool) else str(value)
         parent.key = key
         if key in parent.fields:
-            self.repeated.append(RepeatedKey(parent.child_path(), key, event.start_mark.line + 1))
+            self.repeated.append(RepeatedKey(parent.child_path(), key, _mark(event).line + 1))
 
 
 def _merged(value: Any, event: yaml.Event) -> dict[str, Any]:
@@ -227,7 +225,11 @@ def _integer(text: str) -> int | None:
 
 
 def _error(event: yaml.Event, problem: str) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=_mark(event))
+
+
+def _mark(event: yaml.Event) -> Any:
+    return event.start_mark
 
 
 def _one_line(error: yaml.MarkedYAMLError) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
-
-import msgspec
 
 
 class ConfigProblem(NamedTuple):
@@ -49,7 +48,7 @@ def forbidden(path: str, message: str) -> ConfigProblem:
 
 def shown(value: Any) -> str:
     """A value on one line, as JSON; a long one is cut."""
-    text = msgspec.json.encode(value, enc_hook=str).decode()
+    text = json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= 400 else text[:397] + "..."
 
 

@@ -10,8 +10,13 @@ V = TypeVar("V")
 
 
 class Lru(Generic[K, V]):
-    def __init__(self, limit: int, forget: Callable[[V], None] | None = None) -> None:
+    """Keeps at most `limit` values, from one `trim` to the next; `put` trims unless told to leave it."""
+
+    def __init__(
+        self, limit: int, forget: Callable[[V], None] | None = None, *, trim_on_put: bool = True
+    ) -> None:
         self._limit = limit
+        self._trim_on_put = trim_on_put
         self._forget = forget
         self._items: dict[K, V] = {}
 
@@ -23,11 +28,19 @@ class Lru(Generic[K, V]):
 
     def put(self, key: K, value: V) -> V:
         self._items[key] = value
-        if len(self._items) > self._limit:
+        if self._trim_on_put:
+            self.trim()
+        return value
+
+    def trim(self) -> bool:
+        """Forgets what is too much; returns whether anything was."""
+        trimmed = False
+        while len(self._items) > self._limit:
+            trimmed = True
             oldest = self._items.pop(next(iter(self._items)))
             if self._forget is not None:
                 self._forget(oldest)
-        return value
+        return trimmed
 
     def discard(self, key: K) -> None:
         self._items.pop(key, None)

@@ -112,7 +112,7 @@ class NodeTable:
 
         self._order = ZoneOrder()
         self._order_is_stale = False
-        self._labels = Lru[str, LabelColumn](_LABEL_COLUMNS)
+        self._labels = Lru[str, LabelColumn](_LABEL_COLUMNS, trim_on_put=False)
         self._facts = Lru[str, Fact](_FACTS)
         self._allocatable: dict[str, Resources] = {}
 
@@ -156,6 +156,9 @@ class NodeTable:
 
     def refresh(self) -> None:
         """Puts the rows in the order of the search after nodes came or went."""
+        if self._labels.trim():
+            # A label that is asked for again may get other codes.
+            self.static_version += 1
         if not self._order_is_stale:
             return
         self._order_is_stale = False
