@@ -53,4 +53,4 @@ def shown(value: Any) -> str:
 
 
 def child(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+    return f"{path}.{name}" if path and name else path or name

@@ -84,6 +84,12 @@ class PreFilterPlugin(Plugin):
 class FilterPlugin(Plugin):
     """Says which nodes can run the pod. Write `filter`, or `filter_nodes` for speed."""
 
+    reads_usage_only: ClassVar[bool] = False
+    """Whether, of the pods on a node, the filter looks at nothing but their number and what they request.
+
+    Preemption then asks about many nodes at once.
+    """
+
     def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         raise NotImplementedError
 

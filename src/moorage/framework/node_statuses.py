@@ -30,6 +30,13 @@ class NodeStatuses:
         self.statuses.append(status)
         return len(self.statuses)
 
+    def first_error(self) -> Status | None:
+        """A status that is no rejection but a failure, if some node has one."""
+        for code, status in enumerate(self.statuses, 1):
+            if not status.rejected and bool((self._codes == code).any()):
+                return status
+        return None
+
     def set_row(self, row: int, status: Status) -> None:
         self._codes[row] = self.add_status(status)
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from moorage.api.pods import Pod
+from moorage.config.types import PluginRef
 from moorage.framework.events import EVERYTHING, ClusterEvent, with_implied
 from moorage.framework.extension_points import (
-    POINTS,
     BindPlugin,
     FilterPlugin,
     PermitPlugin,
@@ -30,13 +30,6 @@ from moorage.state.cluster import ClusterState
 P = TypeVar("P", bound=Plugin)
 
 _REJECTING_POINTS = ("preEnqueue", "preFilter", "filter", "reserve", "permit")
-
-
-class Enabled(NamedTuple):
-    """A plugin at one extension point."""
-
-    name: str
-    weight: int = 1
 
 
 class FastOrEasy(NamedTuple):
@@ -63,7 +56,7 @@ class Profile:
     def __init__(
         self,
         name: str,
-        points: Mapping[str, Sequence[Enabled]],
+        points: Mapping[str, Sequence[PluginRef]],
         plugins: Mapping[str, Plugin],
         services: Services,
         percentage_of_nodes_to_score: int | None = None,
@@ -111,7 +104,7 @@ class Profile:
         for plugin in self.plugins.values():
             plugin.close()
 
-    def _registrations(self, points: Mapping[str, Sequence[Enabled]]) -> list[Registration]:
+    def _registrations(self, points: Mapping[str, Sequence[PluginRef]]) -> list[Registration]:
         asked = dict.fromkeys(
             enabled.name for point in _REJECTING_POINTS for enabled in points.get(point, ())
         )
@@ -129,7 +122,7 @@ def _overrides(plugin: Plugin, base: type[Plugin], method: str) -> bool:
 
 def make_profile(
     name: str,
-    points: Mapping[str, Sequence[Enabled]],
+    points: Mapping[str, Sequence[PluginRef]],
     registry: Registry,
     services: Services,
     args: Mapping[str, Any] | None = None,
@@ -159,13 +152,3 @@ def _make(name: str, registry: Registry, args: Any, handle: Handle) -> Plugin:
     except Exception as error:
         cause = str(error) if isinstance(error, PluginLoadError) else described(error)
         raise PluginLoadError(f'initializing plugin "{name}": {cause}') from error
-
-
-def enabled_everywhere(registry: Registry, names: Sequence[str]) -> dict[str, list[Enabled]]:
-    """Each of these plugins at every point it implements, in this order."""
-    points: dict[str, list[Enabled]] = {point: [] for point in POINTS}
-    for name in names:
-        entry = registry.get(name)
-        for point in entry.points if entry else ():
-            points[point].append(Enabled(name))
-    return points

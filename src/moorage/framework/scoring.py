@@ -30,6 +30,10 @@ class Scores:
         self.by_plugin = by_plugin
         self.status = status
 
+    @classmethod
+    def failed(cls, status: Status) -> Scores:
+        return cls(np.zeros(0, dtype=np.int64), {}, status)
+
 
 def pre_score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
     """Asks every PreScore plugin once; the Error status of the first that fails."""

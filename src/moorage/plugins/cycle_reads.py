@@ -1,4 +1,4 @@
-"""Reading back what a plugin stored at an earlier point of the same attempt."""
+"""Reading what a plugin wrote at an earlier point of the same attempt."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from moorage.framework.cycle_state import CycleState, NotFound
 
 
-class StateMissing(LookupError):
-    """The plugin's earlier point did not run in this attempt, as when a profile disables it."""
+class MissingState(LookupError):
+    """The earlier point is disabled, so that there is nothing to read."""
 
 
-def read_or_fail(cycle: CycleState, key: str, doing: str) -> Any:
-    """What is stored under `key`; raises with the words kube-scheduler uses if there is nothing."""
+def read(cycle: CycleState, key: str, doing: str) -> Any:
+    """The value under `key`; where there is none, an error that says what was being done."""
     try:
         return cycle.read(key)
     except NotFound as error:
-        raise StateMissing(f'{doing} "{key}" from cycleState: {error}') from None
+        raise MissingState(f'{doing} "{key}" from cycleState: {error}') from None

@@ -18,7 +18,7 @@ from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin, Pr
 from moorage.framework.handle import Handle
 from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
-from moorage.plugins.cycle_reads import read_or_fail
+from moorage.plugins.cycle_reads import read
 from moorage.state.affinity_terms import NO_LABELS, Term, WeightedTerm, terms_of
 from moorage.state.columns import Int64s
 from moorage.state.counts import PodClass
@@ -71,7 +71,7 @@ class Sums:
 
 
 class RequiredState:
-    """What PreFilter knows: the pod's own terms and, per topology, the pods they and others' terms concern."""
+    """What PreFilter knows: the pod's own terms and, per topology, the pods that terms speak of."""
 
     __slots__ = ("affinity", "affinity_terms", "anti_affinity", "anti_affinity_terms", "existing_anti")
 
@@ -199,7 +199,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._change(cycle, pod, other, node, -1)
 
     def _change(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo, delta: int) -> None:
-        state: RequiredState = read_or_fail(cycle, _REQUIRED_STATE, "error reading")
+        state: RequiredState = read(cycle, _REQUIRED_STATE, "error reading")
         table = self._state.table
 
         def change(sums: Sums, term: Term) -> None:
@@ -217,7 +217,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
                 change(state.anti_affinity, term)
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
-        state: RequiredState = read_or_fail(cycle, _REQUIRED_STATE, "error reading")
+        state: RequiredState = read(cycle, _REQUIRED_STATE, "error reading")
         codes = self._not_near(state, pod, nodes)
         for code, sums in ((2, state.anti_affinity), (3, state.existing_anti)):
             for key in sums.keys():  # noqa: SIM118 - Sums is not a mapping
@@ -243,7 +243,8 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         # The first pod of a group that wants to be together may go anywhere.
         if _matches_all(state.affinity_terms, pod) and state.affinity.empty(nodes.table):
             near = True
-        return (~(present & near)).view(np.int8)
+        rejected: NDArray[np.int8] = (~(present & near)).view(np.int8)
+        return rejected
 
     # Preferred terms
 
@@ -278,7 +279,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         matched = existing.matching(pod, self._labels_around(pod), self._namespaces.version)
         offered: dict[tuple[Term, str], int] = {}
         if self.args.hard_pod_affinity_weight > 0:
-            offered.update(((term, "required"), self.args.hard_pod_affinity_weight) for term in matched.affinity)
+            offered.update(
+                ((term, "required"), self.args.hard_pod_affinity_weight) for term in matched.affinity
+            )
         offered.update(((term, f"+{weight}"), weight) for weight, term in matched.preferred_affinity)
         offered.update(((term, f"-{weight}"), -weight) for weight, term in matched.preferred_anti_affinity)
         return offered
@@ -292,7 +295,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             weights = [weight for weight, term in wanted if _matches_class(term, pod_class)]
             if offered:
                 terms = pod_class.terms
-                weights += [offered[term, "required"] for term in terms.affinity if (term, "required") in offered]
+                weights += [
+                    offered[term, "required"] for term in terms.affinity if (term, "required") in offered
+                ]
                 for sign, listed in (("+", terms.preferred_affinity), ("-", terms.preferred_anti_affinity)):
                     held = ((term, f"{sign}{weight}") for weight, term in listed)
                     weights += [offered[pair] for pair in held if pair in offered]
@@ -304,7 +309,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return self._sum(("preferred", *question), lambda c: sum(concerned(c)), key)
 
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
-        sums: dict[str, Int64s] = read_or_fail(cycle, _PREFERRED_STATE, "failed to read")
+        sums: dict[str, Int64s] = read(cycle, _PREFERRED_STATE, "failed to read")
         scores = np.zeros(len(nodes), dtype=np.int64)
         for key, per_domain in sums.items():
             scores += per_domain[nodes.label(key).codes]
@@ -362,9 +367,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
 
 def _matches_class(term: Term, pod_class: PodClass) -> bool:
-    return (
-        pod_class.namespace in term.namespaces or term.any_namespace
-    ) and term.selector.matches(pod_class.labels)
+    return (pod_class.namespace in term.namespaces or term.any_namespace) and term.selector.matches(
+        pod_class.labels
+    )
 
 
 def _matches_all(terms: tuple[Term, ...], pod: Pod) -> bool:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.nodes import Node
-from moorage.api.pods import Pod, TopologySpreadConstraint
+from moorage.api.pods import Pod
 from moorage.api.selectors import Selector, SelectorError
+from moorage.api.taints import Toleration, untolerated
 from moorage.config.args import PodTopologySpreadArgs
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import NODE, POD, Action, ClusterEvent, Hint
@@ -19,8 +19,9 @@ from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin, Pr
 from moorage.framework.handle import Handle
 from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
-from moorage.plugins.cycle_reads import read_or_fail
-from moorage.plugins.node_masks import affinity_key, affinity_mask, static_cache, toleration_mask
+from moorage.plugins.cycle_reads import read
+from moorage.plugins.fresh import Fresh
+from moorage.plugins.node_matching import RequiredAffinity, required_affinity_of
 from moorage.plugins.spread_constraints import (
     HARD,
     HOSTNAME,
@@ -42,6 +43,17 @@ _MISSING_LABEL = Status.unresolvable(
 _TOO_SKEWED = Status.unschedulable("node(s) didn't match pod topology spread constraints")
 _HARD_STATE = "PreFilterPodTopologySpread"
 _SOFT_STATE = "PreScorePodTopologySpread"
+_CACHED_DOMAINS = 512
+
+
+class DomainsKey(NamedTuple):
+    """What decides where the pods of a constraint are counted."""
+
+    topology_key: str
+    needed_keys: tuple[str, ...]
+    """A node without one of these labels does not count."""
+    affinity: RequiredAffinity | None
+    tolerations: tuple[Toleration, ...] | None
 
 
 class Domains(NamedTuple):
@@ -56,7 +68,9 @@ class Domains(NamedTuple):
 class HardState:
     """Matching pods per domain and constraint, with what `add_pod` and `remove_pod` changed since."""
 
-    def __init__(self, constraints: tuple[Constraint, ...], domains: list[Domains], counts: list[Int64s]) -> None:
+    def __init__(
+        self, constraints: tuple[Constraint, ...], domains: list[Domains], counts: list[Int64s]
+    ) -> None:
         self.constraints = constraints
         self.domains = domains
         self.counts = counts
@@ -96,8 +110,9 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     def __init__(self, args: PodTopologySpreadArgs | None, handle: Handle) -> None:
         super().__init__(args or PodTopologySpreadArgs(), handle)
         self._state = handle.state
-        self._system_defaults = self.args.defaulting_type == "System"
-        self._defaults = SYSTEM_DEFAULTS if self._system_defaults else _from_args(self.args)
+        self._system_defaults = self.args.defaulting_type != "List"
+        self._defaults = SYSTEM_DEFAULTS if self._system_defaults else tuple(self.args.default_constraints)
+        self._domains = Fresh[DomainsKey, Domains](_CACHED_DOMAINS, self._find_domains)
 
     def _constraints(self, pod: Pod, action: str) -> tuple[Constraint, ...]:
         if pod.spec.topology_spread_constraints:
@@ -119,34 +134,33 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         )
         return column.data[: len(self._state.table)]
 
-    def _included(self, pod: Pod, constraint: Constraint, keys: tuple[str, ...]) -> Bools | None:
-        """The nodes that have all these keys and that the constraint's policies let count."""
-        table = self._state.table
-        mask: Bools | None = None
-        for key in keys:
-            present = table.label(key).column.data[: len(table)] != 0
-            mask = present if mask is None else mask & present
-        if constraint.honors_affinity:
-            mask = _both(mask, affinity_mask(table, pod))
-        if constraint.honors_taints:
-            mask = _both(mask, toleration_mask(table, pod.spec.tolerations))
-        return None if mask is None or mask.all() else mask
-
-    def _domains(self, pod: Pod, constraint: Constraint, keys: tuple[str, ...]) -> Domains:
+    def _domains_of(self, pod: Pod, constraint: Constraint, needed_keys: tuple[str, ...]) -> Domains:
         """What of the domains depends on static facts of nodes, kept until one of these changes."""
+        key = DomainsKey(
+            constraint.topology_key,
+            needed_keys,
+            required_affinity_of(pod) if constraint.honors_affinity else None,
+            pod.spec.tolerations if constraint.honors_taints else None,
+        )
+        return self._domains.get(key, self._state.table.static_version)
+
+    def _find_domains(self, key: DomainsKey) -> Domains:
         table = self._state.table
-
-        def compute() -> Domains:
-            included = self._included(pod, constraint, keys)
-            label = table.label(constraint.topology_key)
-            codes = label.column.data[: len(table)]
-            registered = np.zeros(len(label.codes), dtype=np.bool_)
-            registered[codes if included is None else codes[included]] = True
-            registered[0] = registered[0] and not keys
-            return Domains(included, registered, int(np.count_nonzero(registered)))
-
-        key = ("spread", constraint.topology_key, keys, _policy_key(pod, constraint))
-        return static_cache(table).get(key, compute)
+        included = np.ones(len(table), dtype=np.bool_)
+        for needed in key.needed_keys:
+            included &= table.label(needed).column.data[: len(table)] != 0
+        if key.affinity is not None:
+            included &= key.affinity.mask(table)
+        if key.tolerations is not None:
+            tolerated = [
+                untolerated(taints or (), key.tolerations) is None for taints in table.taint_sets.values
+            ]
+            included &= np.array(tolerated, dtype=np.bool_)[table.taint_code.data[: len(table)]]
+        label = table.label(key.topology_key)
+        registered = np.zeros(len(label.codes), dtype=np.bool_)
+        registered[label.column.data[: len(table)][included]] = True
+        size = int(np.count_nonzero(registered))
+        return Domains(None if included.all() else included, registered, size)
 
     def _sums(self, pod: Pod, constraint: Constraint, domains: Domains) -> Int64s:
         """Matching pods per domain code over the nodes that count."""
@@ -170,7 +184,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         if not constraints:
             return Status.skip()
         keys = tuple(sorted({constraint.topology_key for constraint in constraints}))
-        domains = [self._domains(pod, constraint, keys) for constraint in constraints]
+        domains = [self._domains_of(pod, constraint, keys) for constraint in constraints]
         counts = [self._sums(pod, *pair) for pair in zip(constraints, domains, strict=True)]
         cycle.write(_HARD_STATE, HardState(constraints, domains, counts))
         return None
@@ -182,19 +196,21 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         self._change(cycle, pod, other, node, -1)
 
     def _change(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo, delta: int) -> None:
-        state: HardState = read_or_fail(cycle, _HARD_STATE, "reading")
+        state: HardState = read(cycle, _HARD_STATE, "reading")
         if other.metadata.namespace != pod.metadata.namespace or node.row < 0:
             return
         if not all(constraint.topology_key in node.labels for constraint in state.constraints):
             return
         for index, constraint in enumerate(state.constraints):
             included = state.domains[index].included
-            if (included is None or included[node.row]) and constraint.selector.matches(other.metadata.labels):
+            if (included is None or included[node.row]) and constraint.selector.matches(
+                other.metadata.labels
+            ):
                 label = self._state.table.label(constraint.topology_key)
                 state.change(index, label.column[node.row], delta)
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
-        state: HardState = read_or_fail(cycle, _HARD_STATE, "reading")
+        state: HardState = read(cycle, _HARD_STATE, "reading")
         codes = np.zeros(len(nodes), dtype=np.int8)
         for index, constraint in enumerate(state.constraints):
             domains = state.domains[index]
@@ -252,7 +268,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         seen = np.zeros(len(label.codes), dtype=np.bool_)
         codes = nodes.take(label.column)
         seen[codes if ignored is None else codes[~ignored]] = True
-        sums = self._sums(pod, constraint, self._domains(pod, constraint, keys))
+        sums = self._sums(pod, constraint, self._domains_of(pod, constraint, keys))
         empty = label.codes.get("")
         if empty and not keys:
             # A node without the label belongs to the same domain as one with an empty value.
@@ -262,7 +278,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         return int(np.count_nonzero(seen)), sums
 
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
-        state: SoftState = read_or_fail(cycle, _SOFT_STATE, "error reading")
+        state: SoftState = read(cycle, _SOFT_STATE, "error reading")
         raw = np.zeros(len(nodes), dtype=np.float64)
         for constraint, weight, sums in zip(state.constraints, state.weights, state.counts, strict=True):
             codes = nodes.label(constraint.topology_key).codes
@@ -280,7 +296,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         return scores
 
     def normalize_scores(self, cycle: CycleState, pod: Pod, scores: Int64s) -> Int64s:
-        state: SoftState = read_or_fail(cycle, _SOFT_STATE, "error reading")
+        state: SoftState = read(cycle, _SOFT_STATE, "error reading")
         counted = scores if state.ignored is None else scores[~state.ignored]
         if not len(counted):
             return np.zeros(len(scores), dtype=np.int64)
@@ -316,7 +332,9 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
                 return Hint.QUEUE
             if old.labels == new.labels:
                 return Hint.SKIP
-            changed = any(c.selector.matches(old.labels) != c.selector.matches(new.labels) for c in constraints)
+            changed = any(
+                c.selector.matches(old.labels) != c.selector.matches(new.labels) for c in constraints
+            )
         else:
             labels = (new or old or pod).labels
             changed = any(constraint.selector.matches(labels) for constraint in constraints)
@@ -337,33 +355,6 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             node = new or old
             queue = node is not None and has_all(node)
         return Hint.QUEUE if queue else Hint.SKIP
-
-
-def _from_args(args: PodTopologySpreadArgs) -> tuple[TopologySpreadConstraint, ...]:
-    return tuple(
-        TopologySpreadConstraint(
-            max_skew=constraint.max_skew,
-            topology_key=constraint.topology_key,
-            when_unsatisfiable=constraint.when_unsatisfiable,
-            min_domains=constraint.min_domains,
-            node_affinity_policy=constraint.node_affinity_policy,
-            node_taints_policy=constraint.node_taints_policy,
-        )
-        for constraint in args.default_constraints
-    )
-
-
-def _policy_key(pod: Pod, constraint: Constraint) -> Hashable:
-    return (
-        affinity_key(pod) if constraint.honors_affinity else None,
-        pod.spec.tolerations if constraint.honors_taints else None,
-    )
-
-
-def _both(mask: Bools | None, other: Bools | None) -> Bools | None:
-    if mask is None or other is None:
-        return other if mask is None else mask
-    return mask & other
 
 
 def _involved(pod: Pod, other: Pod) -> bool:

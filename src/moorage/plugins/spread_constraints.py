@@ -44,7 +44,7 @@ def own_constraints(pod: Pod, action: str) -> tuple[Constraint, ...]:
 def default_constraints(
     pod: Pod, defaults: Sequence[TopologySpreadConstraint], action: str, objects: Objects
 ) -> tuple[Constraint, ...]:
-    """The constraints for a pod without any: those of the configuration, over the pods that belong with it."""
+    """The constraints for a pod without any: the configured ones, over the pods that belong with it."""
     wanted = [constraint for constraint in defaults if constraint.when_unsatisfiable == action]
     if not wanted:
         return ()

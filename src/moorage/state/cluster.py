@@ -20,6 +20,7 @@ from moorage.state.node_table import NodeTable
 from moorage.state.nodes import Nodes
 from moorage.state.objects import Objects
 from moorage.state.ports import UsedPorts
+from moorage.state.priorities import UsageByPriority
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ class ClusterState:
         self.table = NodeTable()
         self.counts = PodCounts(self.table.columns)
         self.ports = UsedPorts(self.table.columns)
+        self.priorities = UsageByPriority(self.table)
         self.objects = Objects()
         self._ghosts: dict[str, NodeInfo] = {}
         self._placements: dict[str, Placement] = {}
@@ -183,11 +185,13 @@ class ClusterState:
         self.use(info, pod_info)
         if info.row >= 0:
             pod_info.pod_class = self.counts.place(info, pod_info.pod_class)
+            self.priorities.place(info, pod_info)
 
     def _take_off(self, info: NodeInfo, pod_info: PodInfo) -> None:
         self.unuse(info, pod_info)
         if info.row >= 0:
             self.counts.remove(info, pod_info.pod_class)
+            self.priorities.remove(info, pod_info)
 
     def _place(self, pod: Pod, node_name: str, *, assumed: bool) -> None:
         info = self.table.by_name.get(node_name) or self._ghosts.get(node_name)

@@ -128,6 +128,7 @@ class NodeTable:
         self.infos.append(info)
         self.by_name[info.name] = info
         self._order_is_stale = True
+        self.static_version += 1
         self._put(info, node)
 
     def update(self, info: NodeInfo, node: Node) -> None:

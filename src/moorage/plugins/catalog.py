@@ -1,0 +1,64 @@
+"""All in-tree plugins by name, with their extension points.
+
+Light to import: a plugin's module is imported when the plugin is made.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from moorage.framework.registry import Entry, Registry
+
+if TYPE_CHECKING:
+    from moorage.framework.extension_points import Plugin
+
+
+class InTree(NamedTuple):
+    module: str
+    points: tuple[str, ...]
+
+
+_FILTERS = ("preFilter", "filter")
+_SCORES = ("preScore", "score")
+
+CATALOG: dict[str, InTree] = {
+    "SchedulingGates": InTree("scheduling_gates", ("preEnqueue",)),
+    "PrioritySort": InTree("priority_sort", ("queueSort",)),
+    "NodeUnschedulable": InTree("node_unschedulable", ("filter",)),
+    "NodeName": InTree("node_name", ("filter",)),
+    "TaintToleration": InTree("taint_toleration", ("filter", *_SCORES)),
+    "NodeAffinity": InTree("node_affinity", (*_FILTERS, *_SCORES)),
+    "NodePorts": InTree("node_ports", _FILTERS),
+    "NodeResourcesFit": InTree("node_resources_fit", (*_FILTERS, *_SCORES)),
+    "VolumeRestrictions": InTree("volumes", _FILTERS),
+    "NodeVolumeLimits": InTree("volumes", _FILTERS),
+    "VolumeBinding": InTree("volumes", (*_FILTERS, *_SCORES, "reserve", "preBind")),
+    "VolumeZone": InTree("volumes", _FILTERS),
+    "PodTopologySpread": InTree("pod_topology_spread", (*_FILTERS, *_SCORES)),
+    "InterPodAffinity": InTree("inter_pod_affinity", (*_FILTERS, *_SCORES)),
+    "DynamicResources": InTree(
+        "dynamic_resources", ("preEnqueue", *_FILTERS, "postFilter", "score", "reserve", "preBind")
+    ),
+    "DefaultPreemption": InTree("default_preemption", ("preEnqueue", "postFilter")),
+    "NodeResourcesBalancedAllocation": InTree("node_resources_balanced_allocation", _SCORES),
+    "ImageLocality": InTree("image_locality", ("score",)),
+    "DefaultBinder": InTree("default_binder", ("bind",)),
+    "NodeDeclaredFeatures": InTree("node_declared_features", _FILTERS),
+}
+
+SOURCE = "in-tree"
+
+
+def in_tree_registry() -> Registry:
+    """A registry that knows every in-tree plugin."""
+    registry = Registry()
+    for name, plugin in CATALOG.items():
+        registry.add(Entry(name, SOURCE, partial(_load, name, plugin.module), plugin.points))
+    return registry
+
+
+def _load(name: str, module: str) -> type[Plugin]:
+    found: type[Plugin] = getattr(importlib.import_module(f"moorage.plugins.{module}"), name)
+    return found

@@ -1,0 +1,113 @@
+"""NodeResourcesBalancedAllocation: nodes whose resources are in use evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.api.pods import Pod
+from moorage.api.requests import row_request
+from moorage.config.args import NodeResourcesBalancedAllocationArgs
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.extension_points import PreScorePlugin, ScorePlugin
+from moorage.framework.handle import Handle
+from moorage.framework.status import Status
+from moorage.plugins.resource_scoring import Wanted, counted_resources
+from moorage.state.columns import Int64s
+from moorage.state.nodes import Nodes
+
+Floats = NDArray[np.float64]
+
+_WANTED = "PreScoreNodeResourcesBalancedAllocation"
+
+
+class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
+    """Prefers nodes on which the pod evens out the use of cpu, memory and other resources."""
+
+    args_type = NodeResourcesBalancedAllocationArgs
+
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs | None, handle: Handle) -> None:
+        args = args or NodeResourcesBalancedAllocationArgs()
+        args.complete()
+        super().__init__(args, handle)
+        self._resources = args.resources
+
+    def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        wanted = self._wanted(pod)
+        if wanted is None:
+            return Status.skip()
+        cycle.write(_WANTED, wanted)
+        return None
+
+    def _wanted(self, pod: Pod) -> tuple[Wanted, ...] | None:
+        """The resources that count, or None if the pod asks for none of the configured ones."""
+        requests = row_request(pod)
+        if not any(requests[resource.name] for resource in self._resources):
+            return None
+        return counted_resources(self._resources, requests)
+
+    def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
+        wanted = cycle.get(_WANTED)
+        if wanted is None:
+            wanted = self._wanted(pod)
+        if wanted is None:
+            return np.zeros(len(nodes), dtype=np.int64)
+        return improvement(nodes, wanted)
+
+
+def improvement(nodes: Nodes, wanted: Sequence[Wanted]) -> Int64s:
+    """75 where the pod leaves the balance as it is; more where it improves it, less where it disturbs it."""
+    shape = (len(wanted), len(nodes))
+    allocatable = np.empty(shape)
+    with_pod_and_without = np.empty((2, *shape))
+    for i, (name, _, amount) in enumerate(wanted):
+        used = nodes.requested[name]
+        allocatable[i] = nodes.allocatable[name]
+        with_pod_and_without[0, i] = used + amount
+        with_pod_and_without[1, i] = used
+    if allocatable.all():
+        return _score(allocatable, with_pod_and_without)
+    return _score_by_what_nodes_have(allocatable, with_pod_and_without)
+
+
+def _score_by_what_nodes_have(allocatable: Floats, used: Floats) -> Int64s:
+    """A resource that a node lacks does not count there: nodes that lack the same ones go together."""
+    scores = np.empty(allocatable.shape[1], dtype=np.int64)
+    kinds, kind_of = np.unique(allocatable != 0, axis=1, return_inverse=True)
+    for kind in range(kinds.shape[1]):
+        there = np.flatnonzero(kind_of == kind)
+        present = kinds[:, kind]
+        scores[there] = _score(allocatable[present][:, there], used[:, present][:, :, there])
+    return scores
+
+
+def _score(allocatable: Floats, used: Floats) -> Int64s:
+    np.divide(used, allocatable, out=used)
+    fractions = np.minimum(used, 1.0, out=used)
+    balance: Int64s = ((1.0 - _deviation(fractions)) * 100.0).astype(np.int64)
+    scores: Int64s = 50 + (50 + balance[0] - balance[1]) // 2
+    return scores
+
+
+def _deviation(fractions: Floats) -> Floats:
+    """The standard deviation over the resources, step by step as kube-scheduler computes it."""
+    count = fractions.shape[1]
+    if count < 2:
+        return np.zeros((2, fractions.shape[2]))
+    if count == 2:
+        distance: Floats = np.abs(fractions[:, 0] - fractions[:, 1])
+        return distance / 2
+    mean = _sum_in_order(fractions) / count
+    distances = fractions - mean[:, np.newaxis]
+    deviation: Floats = np.sqrt(_sum_in_order(distances * distances) / count)
+    return deviation
+
+
+def _sum_in_order(amounts: Floats) -> Floats:
+    """Not `sum`, which adds pairwise: with floats the order shows."""
+    total: Floats = amounts[:, 0].copy()
+    for i in range(1, amounts.shape[1]):
+        total += amounts[:, i]
+    return total

@@ -1,0 +1,176 @@
+"""NodeResourcesFit: room for what a pod requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from moorage.api.meta import Object
+from moorage.api.nodes import Node
+from moorage.api.pods import Pod
+from moorage.api.quantities import MAX_INT64
+from moorage.api.requests import DEFAULT_REQUESTS, allocatable, pod_requests, rounded, row_request
+from moorage.api.resources import BASIC, PODS, is_extended
+from moorage.config.args import NodeResourcesFitArgs
+from moorage.config.args_checks import check_resources_fit
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.events import DEVICE_CLASS, NODE, POD, Action, ClusterEvent, Hint
+from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
+from moorage.framework.handle import Handle
+from moorage.framework.registry import PluginLoadError
+from moorage.framework.status import Code, Status
+from moorage.framework.verdicts import Verdicts
+from moorage.plugins.cycle_reads import read
+from moorage.plugins.resource_scoring import Wanted, counted_resources, make_strategy
+from moorage.state.columns import Bools, Int64s
+from moorage.state.nodes import Nodes
+
+_REQUEST = "PreFilterNodeResourcesFit"
+_WANTED = "PreScoreNodeResourcesFit"
+_TOO_MANY_PODS = "Too many pods"
+_IMPLICIT_CLASS = "deviceclass.resource.kubernetes.io/"
+
+
+class Demand(NamedTuple):
+    """An amount of a resource that a pod cannot do without."""
+
+    name: str
+    amount: int
+
+
+class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+    """Keeps pods off nodes without room for their requests; prefers by default the emptiest nodes."""
+
+    args_type = NodeResourcesFitArgs
+
+    def __init__(self, args: NodeResourcesFitArgs | None, handle: Handle) -> None:
+        args = args or NodeResourcesFitArgs()
+        args.complete()
+        problems = [str(problem) for problem in check_resources_fit(args)]
+        if problems:
+            raise PluginLoadError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+        super().__init__(args, handle)
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._resources = args.scoring_strategy.resources
+        self._strategy = make_strategy(args.scoring_strategy)
+
+    # Filter
+
+    def pre_filter(self, cycle: CycleState, pod: Pod) -> None:
+        cycle.write(_REQUEST, self._demands(pod))
+
+    def _demands(self, pod: Pod) -> tuple[Demand, ...]:
+        """What is checked on every node, in this order: cpu, memory, ephemeral storage, everything else."""
+        requests = pod.requests
+        names = [*BASIC, *(name for name in requests if name not in BASIC)]
+        return tuple(
+            Demand(name, min(requests[name], MAX_INT64))
+            for name in names
+            if requests[name] > 0 and not self._is_ignored(name)
+        )
+
+    def _is_ignored(self, name: str) -> bool:
+        return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
+
+    def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
+        demands: tuple[Demand, ...] = read(cycle, _REQUEST, "error reading")
+        full: Bools = nodes.pod_count >= nodes.allowed_pods
+        rejected = full
+        lacking = []
+        for name, amount in demands:
+            lacks = (nodes.allocatable[name] - nodes.requested[name]) < amount
+            rejected = rejected | lacks
+            lacking.append(lacks)
+        if not rejected.any():
+            return Verdicts.passed()
+        return _verdicts(nodes, rejected, full, list(zip(demands, lacking, strict=True)))
+
+    # Score
+
+    def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
+        cycle.write(_WANTED, self._wanted(pod))
+
+    def _wanted(self, pod: Pod) -> tuple[Wanted, ...]:
+        requests = rounded(pod_requests(pod, pod_level=False, defaults=DEFAULT_REQUESTS))
+        return counted_resources(self._resources, requests)
+
+    def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
+        wanted = cycle.get(_WANTED)
+        return self._strategy(nodes, self._wanted(pod) if wanted is None else wanted)
+
+    # Hints
+
+    def events(self) -> list[ClusterEvent]:
+        return [
+            ClusterEvent(POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, _pod_changed),
+            ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, _node_changed),
+            ClusterEvent(DEVICE_CLASS, Action.ADD | Action.UPDATE, _device_class_changed),
+        ]
+
+
+def _verdicts(nodes: Nodes, rejected: Bools, full: Bools, checks: Sequence[tuple[Demand, Bools]]) -> Verdicts:
+    """Every rejected node gets all reasons that apply to it; nodes with the same reasons share a status."""
+    places = np.flatnonzero(rejected)
+    failures: Int64s = full[places].astype(np.int64)
+    hopeless = np.zeros(len(places), dtype=np.bool_)
+    reasons = [_TOO_MANY_PODS]
+    for (name, amount), lacks in checks:
+        lacks_here = lacks[places]
+        if lacks_here.any():
+            failures |= lacks_here.astype(np.int64) << len(reasons)
+            hopeless |= lacks_here & (nodes.allocatable[name][places] < amount)
+            reasons.append(f"Insufficient {name}")
+    failures |= hopeless.astype(np.int64) << len(reasons)
+    distinct, which = np.unique(failures, return_inverse=True)
+    codes = np.zeros(len(nodes), dtype=np.int32)
+    codes[places] = which + 1
+    return Verdicts(codes, (None, *(_status(bits, reasons) for bits in distinct.tolist())))
+
+
+def _status(failures: int, reasons: Sequence[str]) -> Status:
+    is_hopeless = failures >> len(reasons)
+    code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_hopeless else Code.UNSCHEDULABLE
+    return Status(code, *(reason for bit, reason in enumerate(reasons) if failures >> bit & 1))
+
+
+def _pod_changed(pod: Pod, old: Pod, new: Pod | None) -> Hint:
+    if new is None:
+        helps = bool(old.spec.node_name or old.status.nominated_node_name)
+    elif new.uid == pod.uid:
+        helps = True
+    elif not new.spec.node_name:
+        helps = False
+    else:
+        before, after = row_request(old), row_request(new)
+        helps = any(amount > 0 and before[name] > after[name] for name, amount in pod.requests.items())
+    return Hint.QUEUE if helps else Hint.SKIP
+
+
+def _node_changed(pod: Pod, old: Node | None, new: Node) -> Hint:
+    """Whether the pod would fit if the node were empty. Ignored resources are not ignored here."""
+    requests = pod.requests
+    now = allocatable(new.status.allocatable)
+    if now[PODS] < 1 or any(amount > 0 and amount > now[name] for name, amount in requests.items()):
+        return Hint.SKIP
+    if old is None:
+        return Hint.QUEUE
+    before = allocatable(old.status.allocatable)
+    grown = [name for name, amount in requests.items() if amount > 0 and now[name] > before[name]]
+    return Hint.QUEUE if grown or now[PODS] > before[PODS] else Hint.SKIP
+
+
+def _device_class_changed(pod: Pod, old: Object | None, new: Object) -> Hint:
+    name = _extended_resource_name(new)
+    if old is None:
+        helps = _IMPLICIT_CLASS + new.name in pod.requests or name in pod.requests
+    else:
+        helps = name != _extended_resource_name(old) and name in pod.requests
+    return Hint.QUEUE if helps else Hint.SKIP
+
+
+def _extended_resource_name(device_class: Object) -> str | None:
+    name: str | None = device_class.raw.get("spec", {}).get("extendedResourceName")
+    return name

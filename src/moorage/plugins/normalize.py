@@ -1,0 +1,20 @@
+"""Bringing scores of any size into the range 0 to 100."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from moorage.framework.scoring import MAX_SCORE
+from moorage.state.columns import Int64s
+
+
+def default_normalize(scores: Int64s, *, reverse: bool = False) -> Int64s:
+    """The highest score becomes 100 and the others shrink in proportion; `reverse` turns that round.
+
+    Scores must not be negative. Where all are 0 they stay so, or with `reverse` all become 100.
+    """
+    highest = scores.max(initial=0)
+    if highest == 0:
+        return np.full_like(scores, MAX_SCORE) if reverse else scores
+    scaled: Int64s = scores * MAX_SCORE // highest
+    return MAX_SCORE - scaled if reverse else scaled

@@ -1,0 +1,27 @@
+"""PreEnqueue: whether a pod may enter the queue at all."""
+
+from __future__ import annotations
+
+import logging
+
+from moorage.api.pods import Pod
+from moorage.framework.calls import failure
+from moorage.framework.extension_points import checked_status
+from moorage.framework.profile import Profile
+from moorage.framework.status import Code, Status
+
+log = logging.getLogger(__name__)
+
+
+def first_objection(profile: Profile, pod: Pod) -> Status | None:
+    """The answer of the first PreEnqueue plugin that does not let the pod in; it has the plugin's name."""
+    for plugin in profile.pre_enqueue:
+        try:
+            status = checked_status(plugin.pre_enqueue(pod), "pre_enqueue")
+        except Exception as error:
+            status = failure(error)
+        if status is not None and status.code is not Code.SUCCESS:
+            if status.code is Code.ERROR:
+                log.error("PreEnqueue plugin %s failed for pod %s: %s", plugin.name, pod.key, status.message)
+            return status.by(plugin.name)
+    return None

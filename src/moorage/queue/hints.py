@@ -1,0 +1,95 @@
+"""Which events are worth another attempt, as the plugins that rejected a pod see it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+from moorage.api.pods import Pod
+from moorage.framework.events import ClusterEvent, Hint
+from moorage.framework.profile import Profile, Registration
+from moorage.framework.queued_pod import QueuedPod
+
+log = logging.getLogger(__name__)
+
+
+class Requeue(IntEnum):
+    """What an event means for a waiting pod; the greater wins."""
+
+    SKIP = 0
+    AFTER_BACKOFF = 1
+    IMMEDIATELY = 2
+
+
+class Interests:
+    """The events that the plugins of all profiles registered for."""
+
+    def __init__(self, profiles: Mapping[str, Profile]) -> None:
+        self._profiles = profiles
+        self._matching: dict[tuple[str, int], dict[str, list[Registration]]] = {}
+
+    def wanted(self, event: ClusterEvent) -> bool:
+        """Whether an event can matter to any pod at all."""
+        return event.wildcard or bool(self._matches(event))
+
+    def plugins(self, event: ClusterEvent) -> set[str]:
+        """The plugins, of whatever profile, that want to hear of an event."""
+        return {wanting.plugin for matches in self._matches(event).values() for wanting in matches}
+
+    def worth_requeueing(self, queued: QueuedPod, event: ClusterEvent, old: Any, new: Any) -> Requeue:
+        """Whether an event may have made a pod schedulable."""
+        if not queued.unschedulable_plugins and not queued.pending_plugins:
+            return Requeue.AFTER_BACKOFF
+        if event.wildcard:
+            return Requeue.SKIP if _is_of_another_pod(queued, old, new) else Requeue.AFTER_BACKOFF
+        verdict = Requeue.SKIP
+        for plugin, registered in self._matches(event).get(queued.pod.spec.scheduler_name, ()):
+            if plugin in queued.pending_plugins:
+                best = Requeue.IMMEDIATELY
+            elif plugin in queued.unschedulable_plugins:
+                best = Requeue.AFTER_BACKOFF
+            else:
+                continue
+            if best > verdict and _says_queue(plugin, registered, queued.pod, old, new):
+                verdict = best
+        return verdict
+
+    def _matches(self, event: ClusterEvent) -> dict[str, list[Registration]]:
+        """Per profile, the registrations that cover an event."""
+        kind = (event.resource, int(event.action))
+        found = self._matching.get(kind)
+        if found is None:
+            covering = {
+                name: [wanting for wanting in profile.registrations if wanting.event.covers(event)]
+                for name, profile in self._profiles.items()
+            }
+            found = self._matching[kind] = {name: matches for name, matches in covering.items() if matches}
+        return found
+
+
+def _is_of_another_pod(queued: QueuedPod, old: Any, new: Any) -> bool:
+    carried = new if new is not None else old
+    return isinstance(carried, Pod) and carried.uid != queued.pod.uid
+
+
+def _says_queue(plugin: str, registered: ClusterEvent, pod: Pod, old: Any, new: Any) -> bool:
+    """A plugin's answer; one that cannot answer must not keep a pod waiting that might fit now."""
+    if registered.hint is None:
+        return True
+    try:
+        answer: object = registered.hint(pod, old, new)
+    except Exception:
+        log.exception("the hint of plugin %s for %s failed for pod %s", plugin, registered.label, pod.key)
+        return True
+    if not isinstance(answer, Hint):
+        log.error(
+            "the hint of plugin %s for %s returned %r for pod %s, use Hint.QUEUE or Hint.SKIP",
+            plugin,
+            registered.label,
+            answer,
+            pod.key,
+        )
+        return True
+    return answer is Hint.QUEUE

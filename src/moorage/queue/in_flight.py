@@ -1,0 +1,60 @@
+"""Pods that are being scheduled, and what happened in the cluster meanwhile."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from itertools import islice
+from typing import Any, NamedTuple
+
+from moorage.framework.events import ClusterEvent
+
+
+class SeenEvent(NamedTuple):
+    event: ClusterEvent
+    old: Any
+    new: Any
+
+
+class InFlightPods:
+    """One chronological list of pops and events.
+
+    A pod whose attempt fails is judged by the events after its pop: each of them may have made it schedulable
+    after its attempt had looked. Kept as a log of events and, for each pod, how many came before its pop.
+    """
+
+    def __init__(self) -> None:
+        self._starts: OrderedDict[str, int] = OrderedDict()
+        self._events: deque[SeenEvent] = deque()
+        self._forgotten = 0
+
+    def start(self, uid: str) -> None:
+        self._starts[uid] = self._end
+
+    def record(self, event: ClusterEvent, old: Any, new: Any) -> None:
+        if self._starts:
+            self._events.append(SeenEvent(event, old, new))
+
+    def events_since_start(self, uid: str) -> list[SeenEvent]:
+        return list(islice(self._events, self._starts[uid] - self._forgotten, None))
+
+    def finish(self, uid: str) -> None:
+        """Forgets a pod and the events that no other pod can ask for any more."""
+        self._starts.pop(uid, None)
+        oldest = next(iter(self._starts.values()), self._end)
+        while self._forgotten < oldest:
+            self._events.popleft()
+            self._forgotten += 1
+
+    @property
+    def event_count(self) -> int:
+        return len(self._events)
+
+    @property
+    def _end(self) -> int:
+        return self._forgotten + len(self._events)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._starts
+
+    def __len__(self) -> int:
+        return len(self._starts)

@@ -1,0 +1,282 @@
+"""The queue of pods that wait to be scheduled."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from moorage.api.pods import Pod
+from moorage.framework.events import (
+    FORCE_ACTIVATE,
+    UNSCHEDULABLE_POD,
+    UNSCHEDULABLE_TIMEOUT,
+    ClusterEvent,
+)
+from moorage.framework.profile import Profile
+from moorage.framework.queued_pod import QueuedPod
+from moorage.queue.backoff import Backoff
+from moorage.queue.hints import Interests, Requeue
+from moorage.queue.in_flight import InFlightPods
+from moorage.queue.observer import NoObserver, QueueObserver
+from moorage.queue.places import PendingCounts, PendingPods, Places
+from moorage.queue.pod_events import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE, pod_events
+from moorage.queue.timers import FLUSH_UNSCHEDULABLE_EVERY, run_every, run_every_second
+from moorage.state.nominations import Nominations
+
+log = logging.getLogger(__name__)
+
+SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
+
+
+class SchedulingQueue:
+    """Pods of all profiles that wait to be scheduled.
+
+    A pod is in one of four places: in the active queue, to be tried next; in the backoff queue after a failed
+    attempt; among the unschedulable pods until an event says that it may fit now, gated pods included; or in
+    flight, between `pop` and `done` or `requeue`.
+
+    One event loop owns the queue: nothing here blocks, and nothing may be called from another thread.
+    Plugins called from here (PreEnqueue, QueueSort, hints) must not call back.
+    """
+
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        *,
+        clock: Callable[[], float],
+        nominations: Nominations,
+        initial_backoff: float = 1.0,
+        max_backoff: float = 10.0,
+        max_in_unschedulable: float = 300.0,
+        observer: QueueObserver | None = None,
+    ) -> None:
+        self.cycle_number = 0
+        self.closed = False
+        self._profiles = profiles
+        self._clock = clock
+        self._nominations = nominations
+        self._max_in_unschedulable = max_in_unschedulable
+        self._interests = Interests(profiles)
+        self._in_flight = InFlightPods()
+        backoff = Backoff(initial_backoff, max_backoff)
+        self._places = Places(profiles, backoff, clock, observer or NoObserver())
+
+    # What the watch brings
+
+    def add(self, pod: Pod) -> None:
+        """A pod that waits to be scheduled appeared."""
+        self._add(pod, UNSCHEDULABLE_POD_ADD.label)
+
+    def update(self, old: Pod | None, new: Pod, *, assumed: bool = False) -> None:
+        """A pod without a node changed; `assumed` says that one was chosen and binding is under way."""
+        if assumed or (old is not None and _same_version(old, new)):
+            return
+        if new.uid in self._in_flight:
+            for event in _own_events(old, new):
+                self._in_flight.record(event, old, new)
+            return
+        queued = self.get(new)
+        if queued is None:
+            self._add(new, UNSCHEDULABLE_POD_UPDATE.label)
+        elif queued.pod.uid != new.uid:
+            # The watch missed a deletion: this is another pod of the same name.
+            self.delete(queued.pod)
+            self._add(new, UNSCHEDULABLE_POD_UPDATE.label)
+        else:
+            self._update(queued, old or queued.pod, new)
+
+    def delete(self, pod: Pod) -> None:
+        """A pod is gone or got a node by other means. One in flight stays so until its attempt has ended."""
+        self._nominations.remove(pod.uid)
+        self._places.discard(pod.key)
+
+    def move_all(
+        self,
+        event: ClusterEvent,
+        old: Any = None,
+        new: Any = None,
+        *,
+        pre_check: Callable[[Pod], bool] | None = None,
+    ) -> None:
+        """Something happened in the cluster: pods that it may help are tried again.
+
+        `pre_check` narrows this to the pods for which it is true.
+        """
+        if not self._interests.wanted(event):
+            return
+        if event.wildcard:
+            waiting = list(self._places.unschedulable)
+        else:
+            waiting = self._places.unschedulable.rejected_by(self._interests.plugins(event))
+        if pre_check is not None:
+            waiting = [queued for queued in waiting if pre_check(queued.pod)]
+        self._move(waiting, event, old, new)
+
+    # What the scheduling loop and plugins do
+
+    def pop(self) -> QueuedPod | None:
+        """The pod to try next, or None if there is nothing to try now. It is in flight from here on."""
+        while not self.closed and (queued := self._places.pop()) is not None:
+            if queued.pod.uid in self._in_flight:
+                log.error("pod %s is in flight already, its second entry is dropped", queued.pod.key)
+                continue
+            # Nothing of the last attempt may be taken for a result of this one.
+            queued.unschedulable_plugins, queued.pending_plugins = set(), set()
+            queued.attempts += 1
+            self.cycle_number += 1
+            self._in_flight.start(queued.pod.uid)
+            return queued
+        return None
+
+    async def ready(self) -> None:
+        """Returns when `pop` has a pod to give or the queue is closed; at once if that is so already."""
+        arrival = self._places.arrival
+        while not (self.closed or self._places.may_pop):
+            arrival.clear()
+            await arrival.wait()
+
+    def done(self, uid: str) -> None:
+        """The pod is no longer in flight."""
+        self._in_flight.finish(uid)
+
+    def requeue(self, queued: QueuedPod) -> None:
+        """Takes back a pod whose attempt failed; ends its flight.
+
+        The record carries the newest version of the pod and the plugins that rejected it in this attempt, or
+        none if something went wrong.
+        """
+        if self.get(queued.pod) is not None:
+            log.error("pod %s is in the queue already, its failed attempt is not requeued", queued.pod.key)
+        else:
+            self._requeue(queued)
+        self.done(queued.pod.uid)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Has pods tried again without waiting for an event or the end of their backoff."""
+        for pod in pods:
+            if not self._places.activate(pod.key, FORCE_ACTIVATE.label) and pod.uid in self._in_flight:
+                self._in_flight.record(FORCE_ACTIVATE, None, pod)
+
+    def close(self) -> None:
+        """Ends the wait in `ready`; from now on nothing is popped."""
+        self.closed = True
+        self._places.arrival.set()
+
+    # What time brings
+
+    def flush_backoff(self) -> None:
+        """Makes pods active whose backoff is over."""
+        self._places.flush_backoff()
+
+    def flush_unschedulable(self) -> None:
+        """Tries pods again that have waited for an event for too long."""
+        now = self._clock()
+        overdue = [
+            queued
+            for queued in self._places.unschedulable
+            if now - max(queued.timestamp, queued.flush_time or 0.0) > self._max_in_unschedulable
+        ]
+        for queued in overdue:
+            queued.flushed = True
+            queued.flush_time = now
+        if overdue:
+            self._move(overdue, UNSCHEDULABLE_TIMEOUT, None, None)
+
+    async def run_timers(self) -> None:
+        """Runs both flushes when they are due, until cancelled."""
+        async with asyncio.TaskGroup() as timers:
+            timers.create_task(run_every_second(self.flush_backoff, self._clock))
+            timers.create_task(run_every(FLUSH_UNSCHEDULABLE_EVERY, self.flush_unschedulable))
+
+    # Looking in
+
+    def get(self, pod: Pod) -> QueuedPod | None:
+        """The record of the pod with this namespace and name, unless it is in flight."""
+        return self._places.get(pod.key)
+
+    def pending(self) -> PendingPods:
+        return self._places.pending()
+
+    def counts(self) -> PendingCounts:
+        return self._places.counts()
+
+    def describe(self) -> str:
+        active, backoff, unschedulable, gated = self.counts()
+        return f"activeQ:{active}; backoffQ:{backoff}; unschedulablePods:{unschedulable + gated}"
+
+    # The rules behind these
+
+    def _add(self, pod: Pod, label: str) -> None:
+        if pod.spec.scheduler_name not in self._profiles:
+            log.error("pod %s is for scheduler %r, which has no profile", pod.key, pod.spec.scheduler_name)
+            return
+        self._places.discard(pod.key)
+        self._places.place(QueuedPod(pod, self._clock()), Requeue.IMMEDIATELY, label)
+        self._nominations.add(pod)
+
+    def _update(self, queued: QueuedPod, old: Pod, new: Pod) -> None:
+        places = self._places
+        queued.pod = new
+        self._nominations.update(old, new)
+        if places.active.get(new.key) is not None:
+            places.active.reorder(queued)
+        elif places.backoff.get(new.key) is not None:
+            places.backoff.reorder(queued)
+        else:
+            for event in _own_events(old, new):
+                verdict = self._interests.worth_requeueing(queued, event, old, new)
+                places.place(queued, verdict, event.label)
+                if new.key not in places.unschedulable:
+                    break
+
+    def _requeue(self, queued: QueuedPod) -> None:
+        if queued.rejecting_plugins:
+            queued.unschedulable_count += 1
+            queued.consecutive_errors = 0
+        else:
+            queued.consecutive_errors += 1
+        queued.timestamp = self._clock()
+        queued.backoff_expiry = None
+        queued.flushed = False
+        queued.flush_time = None
+        self._places.take_back(queued, self._verdict_of_events_in_flight(queued), SCHEDULE_ATTEMPT_FAILURE)
+
+    def _verdict_of_events_in_flight(self, queued: QueuedPod) -> Requeue:
+        uid = queued.pod.uid
+        if not queued.rejecting_plugins:
+            return Requeue.AFTER_BACKOFF
+        if uid not in self._in_flight:
+            log.error("pod %s was not in flight, what happened meanwhile is unknown", queued.pod.key)
+            return Requeue.AFTER_BACKOFF
+        best = Requeue.SKIP
+        for event, old, new in self._in_flight.events_since_start(uid):
+            best = max(best, self._interests.worth_requeueing(queued, event, old, new))
+            if best is Requeue.IMMEDIATELY:
+                break
+        return best
+
+    def _move(self, waiting: list[QueuedPod], event: ClusterEvent, old: Any, new: Any) -> None:
+        label = event.label
+        for queued in waiting:
+            if queued.gated and not event.wildcard and not _gate_may_open(queued, event):
+                continue
+            verdict = self._interests.worth_requeueing(queued, event, old, new)
+            if verdict is not Requeue.SKIP:
+                self._places.unschedulable.remove(queued.pod.key)
+                self._places.place(queued, verdict, label)
+        self._in_flight.record(event, old, new)
+
+
+def _same_version(old: Pod, new: Pod) -> bool:
+    version = new.metadata.resource_version
+    return version != "" and version == old.metadata.resource_version
+
+
+def _own_events(old: Pod | None, new: Pod) -> list[ClusterEvent]:
+    return [UNSCHEDULABLE_POD_UPDATE] if old is None else pod_events(old, new, UNSCHEDULABLE_POD)
+
+
+def _gate_may_open(queued: QueuedPod, event: ClusterEvent) -> bool:
+    return any(registered.covers(event) for registered in queued.gating_events)

@@ -1,0 +1,192 @@
+"""One scheduling cycle: from a pod to the node it should go to, or to the reasons why there is none.
+
+Nothing in here awaits, so nothing changes while a cycle runs: the live state is the snapshot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from moorage.api.pods import Pod
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.filtering import PreFiltered, filter_with_rivals, outside_status, pre_filter
+from moorage.framework.messages import NO_NODES, nodes_available
+from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.post_filtering import PostFiltered, post_filter
+from moorage.framework.profile import Profile
+from moorage.framework.scoring import Scores, best, pre_score, score
+from moorage.framework.status import Code, Status
+from moorage.scheduler.search import how_many_to_find, search
+from moorage.state.nodes import Nodes
+
+
+@dataclass
+class Failure:
+    """Why a pod got no node, and what follows from it."""
+
+    status: Status
+    """A rejection, or an error after which the pod is simply tried again."""
+    message: str
+    phase: str = ""
+    unschedulable_plugins: set[str] = field(default_factory=set)
+    pending_plugins: set[str] = field(default_factory=set)
+    nominated_node: str | None = ""
+    """The nomination to record: None leaves it as it is, "" clears it."""
+
+    @property
+    def is_rejection(self) -> bool:
+        return self.status.rejected
+
+
+@dataclass
+class Decision:
+    """What a cycle found out. Either `node_name` or `failure` is set."""
+
+    cycle: CycleState
+    statuses: NodeStatuses
+    pre_filtered: PreFiltered | None = None
+    node_name: str = ""
+    feasible: Nodes | None = None
+    looked_at: int = 0
+    scores: Scores | None = None
+    nominated_first: bool = False
+    post_filtered: PostFiltered | None = None
+    failure: Failure | None = None
+
+
+class Scheduling:
+    """Decides for one pod after the other; remembers where the last search ended."""
+
+    def __init__(self, percentage_of_nodes_to_score: int = 0, *, find_all: bool = False) -> None:
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
+        self.find_all = find_all
+        self.start = 0
+
+    def decide(self, profile: Profile, pod: Pod) -> Decision:
+        table = profile.state.table
+        table.refresh()
+        cycle = CycleState()
+        decision = Decision(cycle, NodeStatuses(table))
+        if not len(table):
+            status = Status.unschedulable(NO_NODES)
+            decision.failure = Failure(status, NO_NODES)
+            return decision
+        pre = decision.pre_filtered = pre_filter(profile, cycle, pod)
+        if pre.status is not None and not pre.status.rejected:
+            decision.failure = Failure(pre.status, pre.status.message, "PreFilter")
+            return decision
+        if pre.status is not None:
+            decision.statuses = NodeStatuses(table, pre.status)
+            return self._nothing_fits(profile, pod, decision)
+        if pre.names is not None:
+            decision.statuses = NodeStatuses(table, outside_status(pre.narrowed_by))
+        self._find(profile, pod, decision)
+        if decision.failure is None:
+            self._choose(profile, pod, decision)
+        return decision
+
+    def _find(self, profile: Profile, pod: Pod, decision: Decision) -> None:
+        """Sets `feasible`, or `failure` if a plugin failed."""
+        assert decision.pre_filtered is not None
+        table, names = profile.state.table, decision.pre_filtered.names
+        early = self._nominated(profile, pod, decision)
+        if early is not None:
+            decision.feasible, decision.nominated_first, decision.looked_at = early, True, 1
+            return
+        total = len(table) if names is None else sum(name in table.by_name for name in names)
+        found = search(
+            profile,
+            decision.cycle,
+            pod,
+            decision.statuses,
+            names=names,
+            start=self.start,
+            limit=self._limit(profile, total),
+        )
+        self.start = (self.start + found.looked_at) % len(table)
+        decision.feasible, decision.looked_at = found.nodes, found.looked_at
+        if found.error is not None:
+            decision.failure = Failure(found.error, found.error.message, "Filter")
+
+    def _limit(self, profile: Profile, total: int) -> int:
+        if self.find_all:
+            return total
+        percentage = profile.percentage_of_nodes_to_score
+        if percentage is None:
+            percentage = self.percentage_of_nodes_to_score
+        return how_many_to_find(total, percentage, scores=bool(profile.score))
+
+    def _nominated(self, profile: Profile, pod: Pod, decision: Decision) -> Nodes | None:
+        """The node the pod is nominated to, if it fits; a failure here counts as "does not fit"."""
+        name = pod.status.nominated_node_name
+        node = profile.state.node(name) if name else None
+        if node is None:
+            return None
+        status = filter_with_rivals(profile, decision.cycle, pod, node)
+        if status is None:
+            return Nodes(profile.state.table, slice(node.row, node.row + 1))
+        if status.rejected:
+            decision.statuses.set_row(node.row, status)
+        return None
+
+    def _choose(self, profile: Profile, pod: Pod, decision: Decision) -> None:
+        nodes = decision.feasible
+        if nodes is None or not len(nodes):
+            self._nothing_fits(profile, pod, decision)
+            return
+        if len(nodes) == 1:
+            decision.node_name = nodes.info(0).name
+            return
+        if not profile.score:
+            decision.node_name = nodes.info(0).name
+            return
+        scores = rank(profile, decision.cycle, pod, nodes)
+        if scores.status is not None:
+            decision.failure = Failure(scores.status, scores.status.message, "Score")
+            return
+        decision.scores = scores
+        decision.node_name = nodes.info(best(scores.totals)).name
+
+    def look_at_all(self, profile: Profile, pod: Pod, decision: Decision) -> NodeStatuses:
+        """The statuses of all nodes, where the cycle itself stopped at the nominated one."""
+        statuses = NodeStatuses(profile.state.table, decision.statuses.absent)
+        names = decision.pre_filtered.names if decision.pre_filtered else None
+        limit = len(profile.state.table)
+        search(profile, decision.cycle, pod, statuses, names=names, start=0, limit=limit)
+        return statuses
+
+    def _nothing_fits(self, profile: Profile, pod: Pod, decision: Decision) -> Decision:
+        pre = decision.pre_filtered
+        assert pre is not None
+        statuses = decision.statuses
+        if pre.status is not None:
+            unschedulable, pending = pre.rejecting_plugins, set[str]()
+        else:
+            unschedulable, pending = statuses.plugins()
+            unschedulable |= set(pre.narrowed_by)
+        post: PostFiltered | None = None
+        if profile.post_filter:
+            post = decision.post_filtered = post_filter(profile, decision.cycle, pod, statuses)
+        message = nodes_available(
+            len(profile.state.table),
+            statuses.reasons(),
+            pre_filter="" if pre.status is None else pre.status.message,
+            post_filter="" if post is None else post.status.message,
+        )
+        decision.failure = Failure(
+            Status(Code.UNSCHEDULABLE, message),
+            message,
+            "",
+            unschedulable,
+            pending,
+            "" if post is None else post.nominated_node,
+        )
+        return decision
+
+
+def rank(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+    """PreScore and Score over the nodes that fit."""
+    status = pre_score(profile, cycle, pod, nodes)
+    if status is not None:
+        return Scores.failed(status)
+    return score(profile, cycle, pod, nodes)
