@@ -61,7 +61,9 @@ def test_args_are_made_for_every_enabled_plugin_that_has_some() -> None:
 
 def test_args_are_completed_field_by_field() -> None:
     assert args_of("DefaultPreemption", {"minCandidateNodesAbsolute": 5}).min_candidate_nodes_percentage == 10
-    fit = args_of("NodeResourcesFit", {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "x"}]}})
+    fit = args_of(
+        "NodeResourcesFit", {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "x"}]}}
+    )
     assert fit.scoring_strategy.resources == [ResourceSpec(name="x", weight=1)]
     balanced = args_of("NodeResourcesBalancedAllocation", {"resources": [{"name": "x", "weight": 0}]})
     assert balanced.resources == [ResourceSpec(name="x", weight=1)]
@@ -88,12 +90,13 @@ def listed(*constraints: dict[str, Any]) -> dict[str, Any]:
 
 def required(**expression: Any) -> dict[str, Any]:
     term = {"matchExpressions": [expression]}
-    return {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    return {
+        "addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    }
 
 
-EXPRESSION = (
-    f"{PATH}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0]"
-)
+REQUIRED = f"{PATH}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+EXPRESSION = f"{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0]"
 PREFERRED = f"{PATH}.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 KEY_RULE = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
@@ -101,7 +104,8 @@ KEY_RULE = (
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 VALUE_RULE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start "
     "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
     "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
@@ -215,7 +219,10 @@ VALUE_RULE = (
         (
             "NodeAffinity",
             required(key="a", operator="Exists", values=["x"]),
-            [f'{EXPRESSION}.values: Invalid value: ["x"]: values set must be empty for exists and does not exist'],
+            [
+                f'{EXPRESSION}.values: Invalid value: ["x"]: values set must be empty for exists and '
+                f"does not exist"
+            ],
         ),
         (
             "NodeAffinity",
@@ -223,7 +230,8 @@ VALUE_RULE = (
             [
                 f'{EXPRESSION}.values: Invalid value: ["x","-5"]: '
                 "for 'Gt', 'Lt' operators, exactly one value is required",
-                f"{EXPRESSION}.values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
+                f"{EXPRESSION}.values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value "
+                f"must be an integer",
                 f'{EXPRESSION}.values[1][a]: Invalid value: "-5": {VALUE_RULE}',
             ],
         ),
@@ -233,20 +241,30 @@ VALUE_RULE = (
                 "addedAffinity": {
                     "preferredDuringSchedulingIgnoredDuringExecution": [
                         {"weight": 0, "preference": {"matchFields": [{"operator": "x"}]}},
-                        {"weight": 1, "preference": {"matchFields": [{"key": "metadata.name", "operator": "Gt"}]}},
-                        {"weight": 1, "preference": {"matchFields": [{"key": "metadata.name", "operator": "In"}]}},
+                        {
+                            "weight": 1,
+                            "preference": {"matchFields": [{"key": "metadata.name", "operator": "Gt"}]},
+                        },
+                        {
+                            "weight": 1,
+                            "preference": {"matchFields": [{"key": "metadata.name", "operator": "In"}]},
+                        },
                     ]
                 }
             },
             [
-                f'{PREFERRED}[1].matchFields[0].operator: Unsupported value: "Gt": supported values: "In", "NotIn"',
+                f'{PREFERRED}[1].matchFields[0].operator: Unsupported value: "Gt": supported values: '
+                f'"In", "NotIn"',
                 f"{PREFERRED}[2].matchFields[0].values: Invalid value: null: must have one element",
             ],
         ),
         (
             "NodeResourcesFit",
             {"ignoredResourceGroups": ["a/b"]},
-            [f"{MADE}: ignoredResourceGroups[0]: Invalid value: \"a/b\": resource group name can't contain '/'"],
+            [
+                f'{MADE}: ignoredResourceGroups[0]: Invalid value: "a/b": resource group name can\'t '
+                f"contain '/'"
+            ],
         ),
         (
             "NodeResourcesFit",

@@ -109,7 +109,9 @@ def test_what_is_not_yaml_says_where(text: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", [b"\x00\x01\x02", b"\x7fELF\x02\x01", b"\xff\xfe\xfd", b"\xc3\x28: 1", "a: \x01"])
+@pytest.mark.parametrize(
+    "text", [b"\x00\x01\x02", b"\x7fELF\x02\x01", b"\xff\xfe\xfd", b"\xc3\x28: 1", "a: \x01"]
+)
 def test_binary_garbage_is_refused_in_one_line(text: str | bytes) -> None:
     with pytest.raises(DocumentError) as caught:
         read(text)

@@ -18,7 +18,8 @@ NAME_RULE = (
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 SUBDOMAIN_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start "
     "and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
@@ -40,7 +41,10 @@ def test_good_qualified_names(name: str) -> None:
         ("A.b/a", [f"prefix part {SUBDOMAIN_RULE}"]),
         (
             "a/b/c",
-            [f"a qualified name {NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"],
+            [
+                f"a qualified name {NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. "
+                f"'example.com/MyName')"
+            ],
         ),
     ],
 )

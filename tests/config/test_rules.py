@@ -39,7 +39,12 @@ def test_defaults() -> None:
 def test_zero_and_empty_count_as_not_given_where_kubernetes_says_so() -> None:
     config = config_of(
         clientConnection={"qps": 0, "burst": 0, "contentType": ""},
-        leaderElection={"leaseDuration": "0s", "resourceLock": "", "resourceName": "", "resourceNamespace": ""},
+        leaderElection={
+            "leaseDuration": "0s",
+            "resourceLock": "",
+            "resourceName": "",
+            "resourceNamespace": "",
+        },
         extenders=[{"urlPrefix": "http://x", "httpTimeout": "0s"}],
     )
     usual = config_of()
@@ -50,9 +55,13 @@ def test_zero_and_empty_count_as_not_given_where_kubernetes_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("given", "contention"),
-    [({}, True), ({"enableProfiling": False}, False), ({"enableProfiling": False, "enableContentionProfiling": True}, True)],
+    [
+        ({}, True),
+        ({"enableProfiling": False}, False),
+        ({"enableProfiling": False, "enableContentionProfiling": True}, True),
+    ],
 )
-def test_contention_profiling_follows_profiling(given: dict[str, bool], contention: bool) -> None:
+def test_contention_profiling_follows_profiling(given: dict[str, Any], contention: bool) -> None:
     assert config_of(**given).enable_contention_profiling is contention
 
 
@@ -85,7 +94,10 @@ def test_scheduler_name_is_defaulted_for_a_single_profile_only() -> None:
                 "must be greater than or equal to PodInitialBackoffSeconds"
             ],
         ),
-        ({"clientConnection": {"burst": -1}}, ["clientConnection.burst: Invalid value: -1: must be non-negative"]),
+        (
+            {"clientConnection": {"burst": -1}},
+            ["clientConnection.burst: Invalid value: -1: must be non-negative"],
+        ),
         (
             {"leaderElection": {"leaseDuration": "-1s"}},
             [
@@ -120,7 +132,8 @@ def test_scheduler_name_is_defaulted_for_a_single_profile_only() -> None:
         (
             with_plugins(filter={"enabled": [{"name": "NodeName"}, {"name": "EBSLimits"}]}),
             [
-                'profiles[0].plugins.filter.enabled[1]: Invalid value: "EBSLimits": was invalid in version "v1" '
+                'profiles[0].plugins.filter.enabled[1]: Invalid value: "EBSLimits": was invalid in '
+                'version "v1" '
                 f'(KubeSchedulerConfiguration is version "{V1}")'
             ],
         ),
@@ -152,7 +165,10 @@ def test_scheduler_name_is_defaulted_for_a_single_profile_only() -> None:
         ),
         (
             with_plugins(queueSort={"enabled": [{"name": "A"}, {"name": "B"}]}),
-            ["profiles[0].plugins.queueSort.Enabled: Invalid value: 2: only one queue sort plugin can be enabled"],
+            [
+                "profiles[0].plugins.queueSort.Enabled: Invalid value: 2: only one queue sort plugin "
+                "can be enabled"
+            ],
         ),
         (
             {
@@ -165,14 +181,22 @@ def test_scheduler_name_is_defaulted_for_a_single_profile_only() -> None:
                     for name in ("a", "b")
                 ]
             },
-            ['profiles[1].pluginConfig.args: Invalid value: {"for":"b"}: queueSort must be the same for all profiles'],
+            [
+                'profiles[1].pluginConfig.args: Invalid value: {"for":"b"}: queueSort must be the '
+                "same for all profiles"
+            ],
         ),
         (
             {"extenders": [{"urlPrefix": "http://x", "prioritizeVerb": "p"}]},
             ["extenders[0].weight: Invalid value: 0: must have a positive weight applied to it"],
         ),
         (
-            {"extenders": [{"urlPrefix": "http://x", "bindVerb": "b"}, {"urlPrefix": "http://y", "bindVerb": "b"}]},
+            {
+                "extenders": [
+                    {"urlPrefix": "http://x", "bindVerb": "b"},
+                    {"urlPrefix": "http://y", "bindVerb": "b"},
+                ]
+            },
             [
                 'extenders: Invalid value: "found 2 extenders implementing bind": '
                 "only one extender can implement bind"
@@ -201,8 +225,10 @@ def test_scheduler_name_is_defaulted_for_a_single_profile_only() -> None:
             {"extenders": [{"urlPrefix": "http://x", "managedResources": [{"name": ""}]}]},
             [
                 'extenders[0].managedResources[0].name: Invalid value: "": name part must be non-empty',
-                'extenders[0].managedResources[0].name: Invalid value: "": name part must consist of alphanumeric '
-                "characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  "
+                'extenders[0].managedResources[0].name: Invalid value: "": name part must consist of '
+                "alphanumeric "
+                "characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+                "(e.g. 'MyName',  "
                 "or 'my.name',  or '123-abc', regex used for validation is "
                 "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
             ],
@@ -220,7 +246,9 @@ def test_all_broken_rules_come_together() -> None:
 def test_resources_that_extenders_take_care_of_replace_the_ignored_ones() -> None:
     managed = {"name": "a.com/x", "ignoredByScheduler": True}
     extenders = [{"urlPrefix": "http://x", "managedResources": [managed, {"name": "a.com/y"}]}]
-    config = config_of(extenders=extenders, **with_args("NodeResourcesFit", {"ignoredResources": ["b.com/z"]}))
+    config = config_of(
+        extenders=extenders, **with_args("NodeResourcesFit", {"ignoredResources": ["b.com/z"]})
+    )
     assert config.profiles[0].args_of("NodeResourcesFit").ignored_resources == ["a.com/x"]
     without_fit = with_plugins(multiPoint={"disabled": [{"name": "NodeResourcesFit"}]})
     with pytest.raises(ConfigError, match="can't find NodeResourcesFitArgs in plugin config"):
@@ -246,7 +274,10 @@ def test_extender_is_shown_with_what_was_given() -> None:
 def test_shown_only_when_set() -> None:
     assert "delayCacheUntilActive" not in show(config_of())
     assert show(config_of(delayCacheUntilActive=True))["delayCacheUntilActive"] is True
-    assert show(config_of(profiles=[{"percentageOfNodesToScore": 0}]))["profiles"][0]["percentageOfNodesToScore"] == 0
+    assert (
+        show(config_of(profiles=[{"percentageOfNodesToScore": 0}]))["profiles"][0]["percentageOfNodesToScore"]
+        == 0
+    )
     assert show(config_of(clientConnection={"qps": 0.5}))["clientConnection"]["qps"] == 0.5
 
 
@@ -261,13 +292,13 @@ def test_only_args_of_enabled_plugins_are_shown() -> None:
                 "pluginConfig": [
                     {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 5}},
                     {"name": "Nobody", "args": {"x": 1}},
-                    {"name": "Mine", "args": {"y": [1]}},
+                    {"name": "Mine", "args": {"z": [1]}},
                 ],
             }
         ]
     )
     expand_all(config, {**IN_TREE, "Mine": ("score",)})
     args = {entry["name"]: entry["args"] for entry in show(config)["profiles"][0]["pluginConfig"]}
-    assert args["Mine"] == {"y": [1]}
+    assert args["Mine"] == {"z": [1]}
     assert "VolumeBinding" not in args
     assert "Nobody" not in args

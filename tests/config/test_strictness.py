@@ -28,13 +28,15 @@ from tests.config.samples import V1, config_of, problems_of, text_of, with_args,
         ),
         (
             with_args("NodeAffinity", {"kind": "InterPodAffinityArgs"}),
-            "profiles[0].pluginConfig[0].args: decoding .profiles[0].pluginConfig[0]: args for plugin NodeAffinity "
+            "profiles[0].pluginConfig[0].args: decoding .profiles[0].pluginConfig[0]: args for "
+            "plugin NodeAffinity "
             "were not of type NodeAffinityArgs.kubescheduler.config.k8s.io, got "
             "InterPodAffinityArgs.kubescheduler.config.k8s.io",
         ),
         (
             with_args("NodeAffinity", {"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}),
-            "profiles[0].pluginConfig[0].args: decoding .profiles[0].pluginConfig[0]: decoding args for plugin "
+            "profiles[0].pluginConfig[0].args: decoding .profiles[0].pluginConfig[0]: decoding args "
+            "for plugin "
             'NodeAffinity: no kind "NodeAffinityArgs" is registered for version '
             f'"kubescheduler.config.k8s.io/v1beta3"; write {V1}, NodeAffinityArgs',
         ),
@@ -52,7 +54,8 @@ from tests.config.samples import V1, config_of, problems_of, text_of, with_args,
         ),
         (
             {"podMaxBackoffSeconds": 10**30},
-            "podMaxBackoffSeconds: json: cannot unmarshal number 1000000000000000000000000000000 into Go struct "
+            "podMaxBackoffSeconds: json: cannot unmarshal number 1000000000000000000000000000000 "
+            "into Go struct "
             "field KubeSchedulerConfiguration.podMaxBackoffSeconds of type int64 (want a whole number)",
         ),
         (
@@ -68,7 +71,8 @@ from tests.config.samples import V1, config_of, problems_of, text_of, with_args,
         ),
         (
             {"profiles": {}},
-            "profiles: json: cannot unmarshal object into Go struct field KubeSchedulerConfiguration.profiles "
+            "profiles: json: cannot unmarshal object into Go struct field "
+            "KubeSchedulerConfiguration.profiles "
             "of type []v1.KubeSchedulerProfile (want a list)",
         ),
         (
@@ -79,7 +83,8 @@ from tests.config.samples import V1, config_of, problems_of, text_of, with_args,
         ),
         (
             {"profiles": ["x"]},
-            "profiles[0]: json: cannot unmarshal string into Go struct field KubeSchedulerConfiguration.profiles "
+            "profiles[0]: json: cannot unmarshal string into Go struct field "
+            "KubeSchedulerConfiguration.profiles "
             "of type v1.KubeSchedulerProfile (want a mapping)",
         ),
         (
@@ -102,11 +107,13 @@ from tests.config.samples import V1, config_of, problems_of, text_of, with_args,
         (
             {"leaderElection": {"leaseDuration": 15}},
             "leaderElection.leaseDuration: json: cannot unmarshal number into Go struct field "
-            'LeaderElectionConfiguration.leaderElection.leaseDuration of type string (want a duration such as "15s")',
+            "LeaderElectionConfiguration.leaderElection.leaseDuration of type string (want a "
+            'duration such as "15s")',
         ),
         (
             {"leaderElection": {"leaseDuration": "15"}},
-            'leaderElection.leaseDuration: time: missing unit in duration "15" (want a duration such as "15s")',
+            'leaderElection.leaseDuration: time: missing unit in duration "15" (want a duration such '
+            'as "15s")',
         ),
         (
             {"extenders": [{"tlsConfig": {"caData": "???"}}]},
@@ -114,8 +121,10 @@ from tests.config.samples import V1, config_of, problems_of, text_of, with_args,
         ),
         (
             with_args("NodeAffinity", []),
-            "profiles[0].pluginConfig[0].args: decoding .profiles[0].pluginConfig[0]: decoding args for plugin "
-            "NodeAffinity: json: cannot unmarshal array into Go value of type v1.NodeAffinityArgs (want a mapping)",
+            "profiles[0].pluginConfig[0].args: decoding .profiles[0].pluginConfig[0]: decoding args "
+            "for plugin "
+            "NodeAffinity: json: cannot unmarshal array into Go value of type v1.NodeAffinityArgs "
+            "(want a mapping)",
         ),
     ],
 )
@@ -126,7 +135,12 @@ def test_wrong_fields_and_types(fields: dict[str, Any], line: str) -> None:
 def test_all_decoding_problems_come_together() -> None:
     fields = {"foo": 1, "parallelism": "x", **with_plugins(bar={}, score={"enabled": [{"nam": 1}]})}
     paths = [line.partition(": ")[0] for line in problems_of(**fields)]
-    assert paths == ["foo", "parallelism", "profiles[0].plugins.bar", "profiles[0].plugins.score.enabled[0].nam"]
+    assert paths == [
+        "foo",
+        "parallelism",
+        "profiles[0].plugins.bar",
+        "profiles[0].plugins.score.enabled[0].nam",
+    ]
 
 
 def test_repeated_key_names_path_and_line() -> None:

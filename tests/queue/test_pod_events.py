@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from moorage.api.nodes import Node
-from moorage.framework.events import ASSIGNED_POD, NODE, UNSCHEDULABLE_POD, Action
+from moorage.framework.events import ASSIGNED_POD, NODE, UNSCHEDULABLE_POD, Action, ClusterEvent
 from moorage.queue import pod_events as events
 from moorage.testing.builders import make_node, make_pod
 
@@ -17,7 +17,7 @@ def node_actions(old: Node, new: Node) -> list[Action]:
 
 
 def conditions(**statuses: str) -> list[dict[str, str]]:
-    return [{"type": type, "status": status, "message": f"is {type}"} for type, status in statuses.items()]
+    return [{"type": name, "status": status} for name, status in statuses.items()]
 
 
 @pytest.mark.parametrize(
@@ -161,5 +161,5 @@ def test_pod_events(resource: str, old: dict[str, Any], new: dict[str, Any], act
         (events.UNSCHEDULABLE_POD_DELETE, "UnschedulablePodDelete"),
     ],
 )
-def test_labels(event: events.ClusterEvent, label: str) -> None:
+def test_labels(event: ClusterEvent, label: str) -> None:
     assert event.label == label

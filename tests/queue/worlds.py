@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from moorage.api.pods import DEFAULT_SCHEDULER, Pod
+from moorage.config.types import PluginRef
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import ClusterEvent
 from moorage.framework.extension_points import FilterPlugin, Plugin, PreEnqueuePlugin, QueueSortPlugin
 from moorage.framework.handle import Handle, Services
-from moorage.framework.profile import Enabled, Profile
+from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.status import Code, Status
 from moorage.queue.scheduling_queue import SchedulingQueue
@@ -97,9 +98,9 @@ def make_queue_profile(
     return Profile(
         name,
         {
-            "queueSort": [Enabled(sort.name)],
-            "filter": [Enabled(plugin.name) for plugin in plugins if isinstance(plugin, Rejecter)],
-            "preEnqueue": [Enabled(plugin.name) for plugin in plugins if isinstance(plugin, Gate)],
+            "queueSort": [PluginRef(name=sort.name)],
+            "filter": [PluginRef(name=plugin.name) for plugin in plugins if isinstance(plugin, Rejecter)],
+            "preEnqueue": [PluginRef(name=plugin.name) for plugin in plugins if isinstance(plugin, Gate)],
         },
         {plugin.name: plugin for plugin in (sort, *plugins)},
         HANDLE.services,

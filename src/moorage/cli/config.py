@@ -133,9 +133,9 @@ def _read(file: str) -> tuple[bytes, str]:
 def _check_plugins(loaded: Loaded, plugins: tuple[str, ...]) -> Registry:
     """Registers the plugins, and raises unless every enabled plugin exists where it is enabled."""
     from moorage.config.expand import expand_all
-    from moorage.framework.registry import Registry
+    from moorage.plugins.catalog import in_tree_registry
 
-    registry = Registry.with_in_tree()
+    registry = in_tree_registry()
     added = [name for spec in plugins for name in registry.load(spec)]
     expand_all(loaded.config, registry.points_of())
     enabled = {name for profile in loaded.config.profiles for name in profile.plugins.enabled_names()}

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol
 
-from moorage.api.pods import Pod
+from moorage.api.pods import Condition, Pod
 
 
 class Client(Protocol):
-    """What the scheduler asks of a cluster."""
+    """What the scheduler asks of a cluster. Every call may answer at once or be awaited."""
 
     def bind(self, pod: Pod, node_name: str) -> Awaitable[None] | None:
-        """Puts a pod on a node, at once or awaited; raises if the API server refuses."""
+        """Puts a pod on a node; raises if the API server refuses."""
+
+    def write_pod_status(
+        self, pod: Pod, *, condition: Condition | None = None, nominated_node: str | None = None
+    ) -> Awaitable[None] | None:
+        """Sets a condition of a pod, its nomination ("" clears it), or both."""

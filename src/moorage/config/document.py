@@ -16,7 +16,7 @@ import yaml
 MAX_DEPTH = 100
 MAX_NODES_WITH_ALIASES = 100_000
 
-_INTEGER = re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o[0-7_]+|[0-9][0-9_]*)", re.ASCII)
+_INTEGER = re.compile(r"[-+]?(0[bB][01_]+|0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|[0-9][0-9_]*)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
 _SPECIAL_FLOAT = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _NULLS = {"", "~", "null", "Null", "NULL"}
@@ -208,8 +208,8 @@ def _resolved(text: str) -> Any:
         number = _integer(text.replace("_", "").lower())
         if number is not None:
             return number
-    if _FLOAT.fullmatch(text):
-        real = float(text)
+    if _FLOAT.fullmatch(text.replace("_", "")) and text[0] != "_":
+        real = float(text.replace("_", ""))
         return int(real) if real.is_integer() and abs(real) < 1e21 else real
     if _SPECIAL_FLOAT.fullmatch(text):
         return float(lower.replace(".", ""))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+PODS_TO_ACTIVATE = "kubernetes.io/pods-to-activate"
+"""Under this key every attempt has a dict: pods put into it, by key, are tried again once it succeeds."""
+
 
 class NotFound(LookupError):
     """Nothing was written under this key in this attempt."""
@@ -22,7 +25,7 @@ class CycleState:
     __slots__ = ("_values", "skip_filter", "skip_pre_bind", "skip_score")
 
     def __init__(self) -> None:
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, Any] = {PODS_TO_ACTIVATE: {}}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
         self.skip_pre_bind: set[str] = set()

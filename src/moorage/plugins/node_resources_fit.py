@@ -86,7 +86,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             lacking.append(lacks)
         if not rejected.any():
             return Verdicts.passed()
-        return _verdicts(nodes, rejected, full, list(zip(demands, lacking, strict=True)))
+        return _verdicts(nodes, full, list(zip(demands, lacking, strict=True)))
 
     # Score
 
@@ -111,26 +111,26 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         ]
 
 
-def _verdicts(nodes: Nodes, rejected: Bools, full: Bools, checks: Sequence[tuple[Demand, Bools]]) -> Verdicts:
-    """Every rejected node gets all reasons that apply to it; nodes with the same reasons share a status."""
-    places = np.flatnonzero(rejected)
-    failures: Int64s = full[places].astype(np.int64)
-    hopeless = np.zeros(len(places), dtype=np.bool_)
+def _verdicts(nodes: Nodes, full: Bools, checks: Sequence[tuple[Demand, Bools]]) -> Verdicts:
+    """Every node gets all reasons that apply to it; nodes with the same reasons share a status."""
     reasons = [_TOO_MANY_PODS]
+    failures: Int64s = full.astype(np.int64)
+    hopeless = np.zeros(len(nodes), dtype=np.bool_)
     for (name, amount), lacks in checks:
-        lacks_here = lacks[places]
-        if lacks_here.any():
-            failures |= lacks_here.astype(np.int64) << len(reasons)
-            hopeless |= lacks_here & (nodes.allocatable[name][places] < amount)
+        if lacks.any():
+            failures |= lacks.astype(np.int64) << len(reasons)
+            hopeless |= lacks & (nodes.allocatable[name] < amount)
             reasons.append(f"Insufficient {name}")
     failures |= hopeless.astype(np.int64) << len(reasons)
-    distinct, which = np.unique(failures, return_inverse=True)
-    codes = np.zeros(len(nodes), dtype=np.int32)
-    codes[places] = which + 1
-    return Verdicts(codes, (None, *(_status(bits, reasons) for bits in distinct.tolist())))
+    distinct = np.unique(np.append(failures, 0))
+    statuses = [_status(bits, reasons) for bits in distinct.tolist()]
+    return Verdicts(np.searchsorted(distinct, failures), statuses)
 
 
-def _status(failures: int, reasons: Sequence[str]) -> Status:
+def _status(failures: int, reasons: Sequence[str]) -> Status | None:
+    """The status for a set of failures: one bit per reason, and one above them if preemption cannot help."""
+    if not failures:
+        return None
     is_hopeless = failures >> len(reasons)
     code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_hopeless else Code.UNSCHEDULABLE
     return Status(code, *(reason for bit, reason in enumerate(reasons) if failures >> bit & 1))

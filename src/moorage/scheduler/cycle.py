@@ -32,6 +32,8 @@ class Failure:
     pending_plugins: set[str] = field(default_factory=set)
     nominated_node: str | None = ""
     """The nomination to record: None leaves it as it is, "" clears it."""
+    silent: bool = False
+    """Nothing is told about it: no event, no condition."""
 
     @property
     def is_rejection(self) -> bool:

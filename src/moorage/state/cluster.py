@@ -35,6 +35,27 @@ class Placement:
         self.node = node
         self.assumed = assumed
 
+    def takes_the_same_as(self, pod: Pod) -> bool:
+        """Whether a newer version of the pod differs in nothing that is counted anywhere."""
+        known = self.info.pod
+        return (
+            known.metadata.labels == pod.metadata.labels
+            and known.deleting == pod.deleting
+            and known.spec == pod.spec
+            and known.status.container_statuses == pod.status.container_statuses
+            and known.status.init_container_statuses == pod.status.init_container_statuses
+            and known.status.resources == pod.status.resources
+            and known.status.allocated_resources == pod.status.allocated_resources
+            and known.condition("PodResizePending") == pod.condition("PodResizePending")
+        )
+
+    def confirm(self, pod: Pod) -> None:
+        """The API server has the pod where it was assumed to be."""
+        self.assumed = False
+        self.node.remove(self.info)
+        self.info.pod = pod
+        self.node.add(self.info)
+
 
 class AssumeError(Exception):
     """A pod that cannot be assumed or forgotten; the text says why."""
@@ -113,6 +134,9 @@ class ClusterState:
                 log.warning(
                     "pod %s was assumed on node %s and is on %s", pod.key, known.node.name, pod.spec.node_name
                 )
+            elif known.takes_the_same_as(pod):
+                known.confirm(pod)
+                return
             self._drop(pod.uid)
         self._place(pod, pod.spec.node_name, assumed=False)
 

@@ -1,0 +1,51 @@
+"""The in-process twin of an API server: what is written here happens at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+
+from moorage.api.pods import Condition, Pod
+
+
+class MemoryClient:
+    """Keeps pods in memory and tells `on_change(old, new)` of every change, as a watch would."""
+
+    def __init__(self, on_change: Callable[[Pod, Pod], None]) -> None:
+        self._on_change = on_change
+        self.pods: dict[str, Pod] = {}
+
+    def add(self, pod: Pod) -> None:
+        self.pods[pod.key] = pod
+
+    def bind(self, pod: Pod, node_name: str) -> None:
+        old = self._known(pod)
+        if old.spec.node_name:
+            raise RuntimeError(f"pod {pod.key} is already assigned to node {old.spec.node_name!r}")
+        new = copy(old)
+        new.spec = copy(old.spec)
+        new.spec.node_name = node_name
+        self._change(old, new)
+
+    def write_pod_status(
+        self, pod: Pod, *, condition: Condition | None = None, nominated_node: str | None = None
+    ) -> None:
+        old = self._known(pod)
+        new = copy(old)
+        new.status = copy(old.status)
+        if condition is not None:
+            others = tuple(known for known in old.status.conditions if known.type != condition.type)
+            new.status.conditions = (*others, condition)
+        if nominated_node is not None:
+            new.status.nominated_node_name = nominated_node
+        self._change(old, new)
+
+    def _known(self, pod: Pod) -> Pod:
+        found = self.pods.get(pod.key)
+        if found is None:
+            raise LookupError(f'pods "{pod.name}" not found')
+        return found
+
+    def _change(self, old: Pod, new: Pod) -> None:
+        self.pods[new.key] = new
+        self._on_change(old, new)

@@ -1,0 +1,135 @@
+"""The binding cycle of one pod: from the chosen node to the bound pod, or back to the queue."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from moorage.api.pods import Pod
+from moorage.framework.binding import bind, post_bind, pre_bind, pre_bind_pre_flight, settled
+from moorage.framework.cycle_state import PODS_TO_ACTIVATE, CycleState
+from moorage.framework.handle import Services
+from moorage.framework.messages import nodes_available
+from moorage.framework.profile import Profile
+from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.reserving import unreserve, wait_on_permit
+from moorage.framework.status import Code, Status
+from moorage.framework.waiting_pods import WaitingPod
+from moorage.queue.pod_events import ASSIGNED_POD_DELETE
+from moorage.queue.scheduling_queue import SchedulingQueue
+from moorage.scheduler.cycle import Decision, Failure
+from moorage.scheduler.failures import FailureHandler
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Binding:
+    """A pod on its way to a node."""
+
+    profile: Profile
+    queued: QueuedPod
+    cycle: CycleState
+    assumed: Pod
+    node_name: str
+    waiting: WaitingPod | None
+    decision: Decision
+    started: float
+
+
+class BindingCycle:
+    def __init__(self, services: Services, queue: SchedulingQueue, failures: FailureHandler) -> None:
+        self._services = services
+        self._queue = queue
+        self._failures = failures
+
+    def start(self, binding: Binding) -> asyncio.Task[None] | None:
+        """Runs the binding cycle; what it cannot finish at once becomes a task, which is returned."""
+        return asyncio.get_running_loop().create_task(self.run(binding))
+
+    async def run(self, binding: Binding) -> None:
+        try:
+            status, done = await self._bind(binding)
+            if status is not None:
+                self._fail(binding, status, done=done)
+                return
+        except asyncio.CancelledError:
+            self._give_back(binding)
+            raise
+        except Exception as error:
+            log.exception("binding pod %s failed", binding.assumed.key)
+            self._fail(binding, Status.error(f"{type(error).__name__}: {error}"), done=True)
+            return
+        await self._succeed(binding)
+
+    async def _bind(self, binding: Binding) -> tuple[Status | None, bool]:
+        """What went wrong, if anything, and whether the pod had left in-flight tracking by then."""
+        profile, cycle, pod, node_name = binding.profile, binding.cycle, binding.assumed, binding.node_name
+        flight = (
+            await pre_bind_pre_flight(profile, cycle, pod, node_name) if profile.pre_bind else Status.skip()
+        )
+        if flight is not None and flight.code is not Code.SKIP:
+            return flight, False
+        if flight is None or binding.waiting is not None:
+            await self._write_nomination(binding)
+        if binding.waiting is not None:
+            status = await wait_on_permit(profile, binding.waiting)
+            if status is not None:
+                return status, False
+        self._queue.done(pod.uid)
+        if flight is None:
+            status = await pre_bind(profile, cycle, pod, node_name)
+            if status is not None:
+                return status, True
+        return await bind(profile, cycle, pod, node_name), True
+
+    async def _write_nomination(self, binding: Binding) -> None:
+        """Tells others where the pod will go when binding may take a while."""
+        pod, client = binding.queued.pod, self._services.client
+        if client is None or pod.status.nominated_node_name == binding.node_name:
+            return
+        try:
+            await settled(client.write_pod_status(pod, nominated_node=binding.node_name))
+        except Exception as error:
+            log.warning("pod %s: the nomination could not be written: %s", pod.key, error)
+
+    async def _succeed(self, binding: Binding) -> None:
+        pod, node_name = binding.assumed, binding.node_name
+        note = f"Successfully assigned {pod.key} to {node_name}"
+        self._services.recorder.event(pod, None, "Normal", "Scheduled", "Binding", note)
+        if binding.profile.post_bind:
+            await post_bind(binding.profile, binding.cycle, pod, node_name)
+        waiting: dict[str, Pod] | None = binding.cycle.get(PODS_TO_ACTIVATE)
+        if waiting:
+            self._queue.activate(list(waiting.values()))
+
+    def _give_back(self, binding: Binding) -> None:
+        unreserve(binding.profile, binding.cycle, binding.assumed, binding.node_name)
+        if self._services.state.is_assumed(binding.assumed.uid):
+            self._services.state.forget(binding.assumed)
+
+    def _fail(self, binding: Binding, status: Status, *, done: bool) -> None:
+        """Gives everything back and the pod to the queue; other pods hear that there is room again."""
+        self._give_back(binding)
+        assumed = binding.assumed
+        failure = _failure(status, event_based=not done)
+        if status.rejected:
+            self._failures.handle(binding.profile, binding.queued, failure)
+            self._queue.move_all(
+                ASSIGNED_POD_DELETE, assumed, None, pre_check=lambda other: other.uid != assumed.uid
+            )
+        else:
+            self._queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
+            self._failures.handle(binding.profile, binding.queued, failure)
+
+
+def _failure(status: Status, *, event_based: bool) -> Failure:
+    if status.code is Code.SKIP:
+        return Failure(Status.error(""), "", silent=True)
+    if not status.rejected:
+        return Failure(status, status.message)
+    message = nodes_available(1, dict.fromkeys(status.reasons, 1)) if event_based else status.message
+    plugins = {status.plugin} if event_based and status.plugin else set()
+    pending = plugins if status.code is Code.PENDING else set[str]()
+    return Failure(Status(status.code, message), message, "", plugins, pending)

@@ -1,0 +1,176 @@
+"""What changes in the cluster mean for the state and for the pods that wait."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from moorage.api.meta import Object
+from moorage.api.nodes import Node
+from moorage.api.pods import Pod
+from moorage.api.quantities import QuantityError
+from moorage.framework.events import ASSIGNED_POD, Action, ClusterEvent
+from moorage.framework.handle import Services
+from moorage.framework.profile import Profile
+from moorage.queue.pod_events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    ASSIGNED_POD_UPDATE,
+    NODE_ADD,
+    NODE_DELETE,
+    node_events,
+    pod_events,
+)
+from moorage.queue.scheduling_queue import SchedulingQueue
+
+log = logging.getLogger(__name__)
+
+
+class EventHandlers:
+    """Told of every object that appears, changes or goes; keeps state and queue in step with the cluster."""
+
+    def __init__(self, services: Services, profiles: Mapping[str, Profile], queue: SchedulingQueue) -> None:
+        self._services = services
+        self._state = services.state
+        self._profiles = profiles
+        self._queue = queue
+        self._pods: dict[str, Pod] = {}
+
+    def find(self, pod: Pod) -> Pod | None:
+        """The newest version of a pod, by namespace and name."""
+        return self._pods.get(pod.key)
+
+    def is_pending(self, pod: Pod) -> bool:
+        """Whether a pod still exists and has no node."""
+        found = self._pods.get(pod.key)
+        return found is not None and not found.spec.node_name
+
+    # Nodes
+
+    def node_added(self, node: Node) -> None:
+        self._state.put_node(node)
+        self._queue.move_all(NODE_ADD, None, node)
+
+    def node_updated(self, old: Node, new: Node) -> None:
+        self._state.put_node(new)
+        try:
+            events = node_events(old, new)
+        except QuantityError as error:
+            log.warning("node %s: %s", new.name, error)
+            events = [ClusterEvent(NODE_ADD.resource, Action.UPDATE)]
+        for event in events:
+            self._queue.move_all(event, old, new)
+
+    def node_deleted(self, node: Node) -> None:
+        self._queue.move_all(NODE_DELETE, node, None)
+        self._state.remove_node(node.name)
+
+    # Pods
+
+    def pod_added(self, pod: Pod) -> None:
+        if pod.finished:
+            return
+        self._pods[pod.key] = pod
+        if pod.spec.node_name:
+            self._assigned(pod)
+        elif pod.spec.scheduler_name in self._profiles:
+            self._queue.add(pod)
+
+    def pod_updated(self, old: Pod, new: Pod) -> None:
+        if new.finished:
+            self.pod_deleted(new)
+            return
+        if old.uid != new.uid:
+            self.pod_deleted(old)
+            self.pod_added(new)
+            return
+        self._pods[new.key] = new
+        if new.spec.node_name:
+            if old.spec.node_name:
+                self._assigned_updated(old, new)
+            else:
+                self._queue.delete(old)
+                self._assigned(new)
+        elif new.spec.scheduler_name in self._profiles:
+            self._waiting_updated(old, new)
+
+    def pod_deleted(self, pod: Pod) -> None:
+        known = self._pods.get(pod.key)
+        if known is not None and known.uid == pod.uid:
+            del self._pods[pod.key]
+        if pod.spec.node_name or (known is not None and known.uid == pod.uid and known.spec.node_name):
+            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+            self._state.remove_pod(pod.uid)
+        elif pod.spec.scheduler_name in self._profiles:
+            self._waiting_deleted(pod)
+
+    def _assigned(self, pod: Pod) -> None:
+        self._state.add_pod(pod)
+        self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
+
+    def _assigned_updated(self, old: Pod, new: Pod) -> None:
+        self._state.add_pod(new)
+        try:
+            events = pod_events(old, new, ASSIGNED_POD)
+        except QuantityError as error:
+            log.warning("pod %s: %s", new.key, error)
+            events = [ASSIGNED_POD_UPDATE]
+        for event in events:
+            self._queue.move_all(event, old, new)
+
+    def _waiting_updated(self, old: Pod, new: Pod) -> None:
+        assumed = self._state.is_assumed(new.uid)
+        if assumed and new.deleting and not old.deleting:
+            self._assumed_deleted(new)
+            return
+        try:
+            self._queue.update(old, new, assumed=assumed)
+        except QuantityError as error:
+            log.warning("pod %s: %s", new.key, error)
+        nominated = old.status.nominated_node_name
+        if nominated and nominated != new.status.nominated_node_name and not assumed:
+            self._room_for_lesser(old)
+
+    def _waiting_deleted(self, pod: Pod) -> None:
+        self._queue.delete(pod)
+        if self._state.is_assumed(pod.uid):
+            self._assumed_deleted(pod)
+        elif pod.status.nominated_node_name:
+            self._room_for_lesser(pod)
+
+    def _assumed_deleted(self, pod: Pod) -> None:
+        """A pod that was about to be bound goes: its wait ends, or the room it took is free at once."""
+        placement = self._state.placement(pod.uid)
+        old = placement.info.pod if placement else pod
+        if not self._services.waiting_pods.reject(pod.uid):
+            self._state.forget(old)
+        self._queue.move_all(ASSIGNED_POD_DELETE, old, None)
+
+    def _room_for_lesser(self, pod: Pod) -> None:
+        """A nomination ended: pods that had to stand back for it may try."""
+        self._queue.move_all(
+            ASSIGNED_POD_DELETE, pod, None, pre_check=lambda other: other.priority <= pod.priority
+        )
+
+    # Everything else
+
+    def object_added(self, item: Object) -> None:
+        self._state.objects.of(type(item)).put(item)
+        self._queue.move_all(ClusterEvent(_event_resource(item), Action.ADD), None, item)
+
+    def object_updated(self, old: Object, new: Object) -> None:
+        self._state.objects.of(type(new)).put(new)
+        self._queue.move_all(ClusterEvent(_event_resource(new), Action.UPDATE), old, new)
+
+    def object_deleted(self, item: Object) -> None:
+        self._state.objects.of(type(item)).remove(item)
+        self._queue.move_all(ClusterEvent(_event_resource(item), Action.DELETE), item, None)
+
+
+def _event_resource(item: Object) -> str:
+    """How events name a resource: built-in kinds by kind, custom ones by `plural.version.group`."""
+    if not item.group:
+        return item.kind
+    if item.group.endswith(".k8s.io") and item.kind and item.group.count(".") == 2:
+        return f"{item.group}/{item.kind}"
+    return f"{item.resource}.{item.version}.{item.group}"

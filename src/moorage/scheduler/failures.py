@@ -1,0 +1,112 @@
+"""What follows from a failed attempt: back to the queue, an event, a condition."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from moorage.api.pods import Condition, Pod
+from moorage.framework.handle import Services
+from moorage.framework.profile import Profile
+from moorage.framework.queued_pod import QueuedPod
+from moorage.queue.scheduling_queue import SchedulingQueue
+from moorage.scheduler.cycle import Failure
+
+if TYPE_CHECKING:
+    from moorage.scheduler.event_handlers import EventHandlers
+
+log = logging.getLogger(__name__)
+
+LONGEST_NOTE = 1024
+_CUT = " ..."
+
+
+class FailureHandler:
+    def __init__(self, services: Services, queue: SchedulingQueue, handlers: EventHandlers) -> None:
+        self._services = services
+        self._queue = queue
+        self._handlers = handlers
+        self._writes: set[asyncio.Task[None]] = set()
+
+    def handle(self, profile: Profile, queued: QueuedPod, failure: Failure) -> None:
+        pod = queued.pod
+        queued.unschedulable_plugins = set(failure.unschedulable_plugins)
+        queued.pending_plugins = set(failure.pending_plugins)
+        queued.gating_plugin, queued.gating_events = "", ()
+        newest = self._handlers.find(pod)
+        if newest is None or newest.spec.node_name:
+            log.info("pod %s is gone or has a node; it is not tried again", pod.key)
+            self._queue.done(pod.uid)
+        elif newest.uid != pod.uid:
+            self._queue.done(pod.uid)
+            return
+        else:
+            queued.pod = pod = newest
+            self._queue.requeue(queued)
+        if failure.silent:
+            return
+        if failure.nominated_node is not None:
+            self._services.nominations.add(pod, failure.nominated_node)
+        note = shortened(failure.message)
+        self._services.recorder.event(pod, None, "Warning", "FailedScheduling", "Scheduling", note)
+        self._write_condition(pod, failure)
+
+    def _write_condition(self, pod: Pod, failure: Failure) -> None:
+        client = self._services.client
+        if client is None:
+            return
+        reason = "Unschedulable" if failure.is_rejection else "SchedulerError"
+        known = pod.condition("PodScheduled")
+        nominated = failure.nominated_node
+        if nominated == pod.status.nominated_node_name:
+            nominated = None
+        if (
+            nominated is None
+            and known is not None
+            and (known.status, known.reason, known.message) == ("False", reason, failure.message)
+        ):
+            return
+        since = known.last_transition_time if known and known.status == "False" else self._now()
+        condition = Condition(
+            type="PodScheduled",
+            status="False",
+            reason=reason,
+            message=failure.message,
+            last_transition_time=since,
+            observed_generation=pod.metadata.generation,
+        )
+        try:
+            answer = client.write_pod_status(pod, condition=condition, nominated_node=nominated)
+        except Exception as error:
+            log.error("pod %s: the condition could not be written: %s", pod.key, error)
+            return
+        if answer is not None:
+            self._later(pod, answer)
+
+    def _later(self, pod: Pod, answer: Awaitable[None]) -> None:
+        """Lets a write finish beside everything else; a failure is only logged."""
+
+        async def write() -> None:
+            try:
+                await answer
+            except Exception as error:
+                log.error("pod %s: the condition could not be written: %s", pod.key, error)
+
+        task = asyncio.get_running_loop().create_task(write())
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+
+    def _now(self) -> str:
+        now = datetime.fromtimestamp(self._services.clock(), UTC)
+        return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def shortened(text: str) -> str:
+    """An event's note holds 1024 bytes."""
+    encoded = text.encode()
+    if len(encoded) <= LONGEST_NOTE:
+        return text
+    return encoded[: LONGEST_NOTE - len(_CUT)].decode(errors="ignore") + _CUT

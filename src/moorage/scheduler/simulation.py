@@ -1,0 +1,75 @@
+"""Scheduling in memory: real queue, real cycle, real plugins, and a cluster that only exists here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from moorage.api.meta import Object
+from moorage.api.nodes import Node
+from moorage.api.pods import Pod
+from moorage.client.memory import MemoryClient
+from moorage.config import KubeSchedulerConfiguration
+from moorage.framework.registry import Registry
+from moorage.scheduler.scheduler import Scheduler
+
+
+@dataclass
+class Result:
+    """What became of the pods."""
+
+    placed: dict[str, str] = field(default_factory=dict)
+    """Pod to node."""
+    pending: dict[str, str] = field(default_factory=dict)
+    """Pod to the reason why it has no node."""
+    seconds: float = 0.0
+
+    @property
+    def pods_per_second(self) -> float:
+        return (len(self.placed) + len(self.pending)) / self.seconds if self.seconds else 0.0
+
+
+class Simulation:
+    """A scheduler with a cluster in memory. Time stands still unless `advance` moves it."""
+
+    def __init__(self, config: KubeSchedulerConfiguration, registry: Registry) -> None:
+        self._now = time.time()
+        self.scheduler = Scheduler(config, registry, clock=lambda: self._now)
+        self.client = MemoryClient(self.scheduler.handlers.pod_updated)
+        self.scheduler.connect(self.client)
+
+    def add(self, item: Object) -> None:
+        """Puts an object into the cluster; a pod without a node is queued."""
+        handlers = self.scheduler.handlers
+        if isinstance(item, Node):
+            handlers.node_added(item)
+        elif isinstance(item, Pod):
+            self.client.add(item)
+            handlers.pod_added(item)
+        else:
+            handlers.object_added(item)
+
+    async def run(self, pods: Iterable[Pod], progress: Callable[[int], None] | None = None) -> Result:
+        """Adds pods and schedules until each has a node or waits for something to change."""
+        added = list(pods)
+        for pod in added:
+            self.add(pod)
+        result = Result()
+        started = time.perf_counter()
+        await self.scheduler.drain(progress)
+        result.seconds = time.perf_counter() - started
+        for pod in added:
+            now = self.client.pods[pod.key]
+            if now.spec.node_name:
+                result.placed[pod.key] = now.spec.node_name
+            else:
+                condition = now.condition("PodScheduled")
+                result.pending[pod.key] = condition.message if condition else _why_not_tried(now)
+        return result
+
+
+def _why_not_tried(pod: Pod) -> str:
+    if pod.spec.scheduling_gates:
+        return "waiting for scheduling gates: " + ", ".join(gate.name for gate in pod.spec.scheduling_gates)
+    return f"no profile is called {pod.spec.scheduler_name}"
