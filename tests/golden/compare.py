@@ -45,7 +45,9 @@ def _by_node(place: str, expected: Document | None, got: Document | None) -> Ite
         wanted, found = expected.get(node, {}), got.get(node, {})
         for plugin in sorted(wanted.keys() | found.keys()):
             yield from _same(
-                f"{place}, node {node}, plugin {plugin}", _answer(wanted.get(plugin)), _answer(found.get(plugin))
+                f"{place}, node {node}, plugin {plugin}",
+                _answer(wanted.get(plugin)),
+                _answer(found.get(plugin)),
             )
 
 

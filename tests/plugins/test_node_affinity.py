@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.api.decoding import from_document
 from moorage.api.pods import NodeAffinity as Affinity
 from moorage.api.pods import Pod
 from moorage.api.selectors import SelectorError
@@ -56,7 +56,7 @@ def preferring(*terms: tuple[int, Document]) -> Pod:
 
 
 def with_added(document: Document, *nodes: Any) -> NodeAffinity:
-    return NodeAffinity(NodeAffinityArgs(added_affinity=from_document(Affinity, document)), cluster(nodes))
+    return NodeAffinity(NodeAffinityArgs(added_affinity=msgspec.convert(document, Affinity)), cluster(nodes))
 
 
 def three_nodes() -> NodeAffinity:
@@ -299,11 +299,13 @@ def is_valid(requirement: Document) -> bool:
         return len(values) > 0
     if operator in ("Exists", "DoesNotExist"):
         return not values
-    return len(values) == 1 and values[0].isdigit()
+    return [value.isdigit() for value in values] == [True]
 
 
 def holds(requirement: Document, labels: dict[str, str]) -> bool:
-    value, operator, values = labels.get(requirement["key"]), requirement["operator"], requirement["values"]
+    operator: str = requirement["operator"]
+    values: list[str] = requirement["values"]
+    value = labels.get(requirement["key"])
     if operator == "In":
         return value in values
     if operator == "NotIn":
@@ -354,7 +356,7 @@ weighted = st.tuples(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(
     stages=st.lists(st.lists(label_maps, min_size=1, max_size=6), min_size=1, max_size=3),
     selector=st.none() | label_maps,

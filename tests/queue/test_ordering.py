@@ -8,7 +8,7 @@ import pytest
 
 from moorage.framework.extension_points import QueueSortPlugin
 from moorage.framework.queued_pod import QueuedPod
-from tests.queue.worlds import HANDLE, World
+from tests.queue.worlds import HANDLE, World, make_queue_profile
 
 
 class ByLabel(QueueSortPlugin):
@@ -80,8 +80,6 @@ def test_the_first_profile_sorts_for_all() -> None:
     class Backwards(QueueSortPlugin):
         def sort_key(self, queued: QueuedPod) -> Any:
             return queued.pod.priority
-
-    from tests.queue.worlds import make_queue_profile
 
     first = make_queue_profile("one", sort=Backwards(None, HANDLE))
     world = World(profiles=[first, make_queue_profile("two")])

@@ -5,9 +5,10 @@ import logging
 
 import pytest
 
+from moorage.api.meta import ObjectMeta
+from moorage.api.pods import Pod, PodSpec
 from moorage.framework.events import NODE, Action, ClusterEvent
 from moorage.queue.pod_events import NODE_ADD
-from moorage.testing.builders import make_pod
 from tests.queue.worlds import Rejecter, World
 
 FITS = ("Fit", [ClusterEvent(NODE, Action.ADD)])
@@ -202,7 +203,8 @@ def test_a_hundred_thousand_pods_come_out_in_order() -> None:
     world = World()
     number = 100_000
     for index in range(number):
-        world.queue.add(make_pod(f"pod-{index}", uid=str(index), priority=index % 10))
+        metadata = ObjectMeta(name=f"pod-{index}", namespace="default", uid=str(index))
+        world.queue.add(Pod(metadata=metadata, spec=PodSpec(priority=index % 10)))
     order = []
     while (queued := world.queue.pop()) is not None:
         order.append((-queued.pod.priority, int(queued.pod.uid)))

@@ -64,14 +64,14 @@ def test_requeue_resets_what_belongs_to_the_last_wait() -> None:
     world.clock.now += 301
     world.queue.flush_unschedulable()
     assert (queued.flushed, queued.flush_time) == (True, 1301.0)
-    popped = world.pop()
-    assert popped is queued
-    assert queued.flushed
-    queued.backoff_expiry = 5.0
+    again = world.pop()
+    again.backoff_expiry = 5.0
     world.clock.now += 1
-    world.give_back(queued, by=["Fit"])
-    assert (queued.flushed, queued.flush_time, queued.backoff_expiry) == (False, None, None)
-    assert queued.timestamp == 1302.0
+    world.give_back(again, by=["Fit"])
+    reset = world.queue.get(again.pod)
+    assert reset is not None
+    assert (reset.flushed, reset.flush_time, reset.backoff_expiry) == (False, None, None)
+    assert again.timestamp == 1302.0
 
 
 def test_requeue_ends_the_flight() -> None:

@@ -227,7 +227,7 @@ class Pod(Object, kw_only=True):
     def finished(self) -> bool:
         return self.status.phase in ("Succeeded", "Failed")
 
-    @cached_property
+    @property
     def requests(self) -> Resources:
         """What the pod asks of a node, as the filters see it."""
         from moorage.api.requests import filter_request

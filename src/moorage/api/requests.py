@@ -6,8 +6,8 @@ everything else in whole units.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Hashable, Mapping
+from typing import NamedTuple, TypeAlias
 
 from moorage.api import quantities
 from moorage.api.pods import Container, ContainerStatus, Pod, Quantities, restartable
@@ -79,25 +79,91 @@ def rounded(exact: Mapping[str, int]) -> Resources:
     )
 
 
-def filter_request(pod: Pod) -> Resources:
+class RequestSummary(NamedTuple):
+    """All that is ever asked about the requests of a pod. Pods of one template share it: do not change it."""
+
+    filter: Resources
     """What a node must have left for the pod to fit; never negative."""
-    return Resources((name, max(0, amount)) for name, amount in rounded(pod_requests(pod)).items())
+    row: Resources
+    """What the pod takes away on its node, resizes included."""
+    nonzero: Resources
+    """Cpu and memory the pod counts for in scores, with defaults for containers that ask for nothing."""
+    scored: Resources
+    """What the pod asks for when nodes are scored for it: defaults included, pod-level requests ignored."""
 
 
-def row_request(pod: Pod) -> Resources:
-    """What a pod takes away on its node, resizes included."""
-    return rounded(pod_requests(pod, use_status=True))
+def request_summary(pod: Pod) -> RequestSummary:
+    """The requests of a pod, computed once per template; raises QuantityError if one cannot be read."""
+    cached: RequestSummary | None = pod.__dict__.get("_request_summary")
+    if cached is None:
+        status = pod.status
+        if status.container_statuses or status.init_container_statuses or status.resources is not None:
+            cached = _summarize(pod)
+        else:
+            template = _template(pod)
+            cached = _summaries.get(template)
+            if cached is None:
+                if len(_summaries) >= _MOST_SUMMARIES:
+                    _summaries.clear()
+                cached = _summaries[template] = _summarize(pod)
+        pod.__dict__["_request_summary"] = cached
+    return cached
 
 
-def row_nonzero_request(pod: Pod) -> tuple[int, int]:
-    """Millicores and bytes a pod counts for in scores, with defaults for containers that ask for nothing."""
+_MOST_SUMMARIES = 16384
+_summaries: dict[Hashable, RequestSummary] = {}
+
+
+def _template(pod: Pod) -> Hashable:
+    """The part of a pod without status that decides its requests."""
+    spec = pod.spec
+    return (
+        tuple([tuple(container.resources.requests.items()) for container in spec.containers]),
+        tuple([(restartable(c), *c.resources.requests.items()) for c in spec.init_containers]),
+        tuple(spec.overhead.items()),
+        spec.resources and tuple(spec.resources.requests.items()),
+    )
+
+
+def _summarize(pod: Pod) -> RequestSummary:
+    wanted = rounded(pod_requests(pod))
+    return RequestSummary(
+        filter=_within_int64(Resources((name, max(0, amount)) for name, amount in wanted.items())),
+        row=_within_int64(rounded(pod_requests(pod, use_status=True))),
+        nonzero=_within_int64(_nonzero(pod)),
+        scored=_within_int64(rounded(pod_requests(pod, pod_level=False, defaults=DEFAULT_REQUESTS))),
+    )
+
+
+def _nonzero(pod: Pod) -> Resources:
     exact = pod_requests(pod, use_status=True)
     defaults = DEFAULT_REQUESTS
     if has_pod_level_requests(pod):
         defaults = {name: amount for name, amount in DEFAULT_REQUESTS.items() if name not in exact}
     if defaults:
         exact = pod_requests(pod, use_status=True, defaults=defaults)
-    return quantities.milli(exact.get(CPU, 0)), quantities.value(exact.get(MEMORY, 0))
+    return Resources(cpu=quantities.milli(exact.get(CPU, 0)), memory=quantities.value(exact.get(MEMORY, 0)))
+
+
+def _within_int64(amounts: Resources) -> Resources:
+    largest = quantities.MAX_INT64
+    return Resources((name, max(-largest, min(amount, largest))) for name, amount in amounts.items())
+
+
+def filter_request(pod: Pod) -> Resources:
+    """What a node must have left for the pod to fit; never negative."""
+    return request_summary(pod).filter
+
+
+def row_request(pod: Pod) -> Resources:
+    """What a pod takes away on its node, resizes included."""
+    return request_summary(pod).row
+
+
+def row_nonzero_request(pod: Pod) -> tuple[int, int]:
+    """Millicores and bytes a pod counts for in scores, with defaults for containers that ask for nothing."""
+    nonzero = request_summary(pod).nonzero
+    return nonzero[CPU], nonzero[MEMORY]
 
 
 def has_pod_level_requests(pod: Pod) -> bool:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from moorage.config import Loaded
-    from moorage.framework.registry import Registry
+from moorage.cli.setup import (
+    Command,
+    errors_in_lines,
+    make_registry,
+    plugin_option,
+    read_input,
+    strict_version_option,
+    verbose_option,
+    warn,
+    warn_of_unused,
+)
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from moorage.config import KubeSchedulerConfiguration, Loaded
+    from moorage.framework.registry import Registry
 
 
 @click.group()
@@ -26,22 +32,7 @@ def config() -> None:
 
 
 def _common(command: Command) -> Command:
-    for decorate in (
-        click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error."),
-        click.option(
-            "--strict-config-version",
-            is_flag=True,
-            help="Refuse v1beta2 and v1beta3 instead of reading them as v1.",
-        ),
-        click.option(
-            "--plugin",
-            "plugins",
-            multiple=True,
-            metavar="PLUGIN",
-            help="Register a plugin: file.py, file.py:Class, module or module:Class. Repeatable.",
-        ),
-        click.argument("file"),
-    ):
+    for decorate in (verbose_option, strict_version_option, plugin_option, click.argument("file")):
         command = decorate(command)
     return command
 
@@ -57,13 +48,13 @@ def validate(file: str, plugins: tuple[str, ...], strict_config_version: bool, v
     Example:
       moorage config validate scheduler.yaml --plugin quiet_nodes.py
     """
-    with _errors_in_lines(verbose):
+    with errors_in_lines(verbose):
         from moorage.config.load import load
 
-        text, name = _read(file)
+        text, name = read_input(file)
         loaded = load(text, source=name, strict_version=strict_config_version)
         _check_plugins(loaded, plugins)
-        _warn(loaded.warnings)
+        warn(loaded.warnings)
         click.echo(f"{name}: valid")
 
 
@@ -82,14 +73,14 @@ def view(
     Example:
       moorage config view scheduler.yaml --expanded
     """
-    with _errors_in_lines(verbose):
+    with errors_in_lines(verbose):
         from moorage.config.load import load
         from moorage.config.show import show, show_expanded, to_yaml
 
-        text, name = _read(file)
+        text, name = read_input(file)
         loaded = load(text, source=name, strict_version=strict_config_version)
         registry = _check_plugins(loaded, plugins)
-        _warn(loaded.warnings)
+        warn(loaded.warnings)
         if expanded:
             document = show_expanded(loaded.config, registry.points_of())
             click.echo(to_yaml(document, sort_keys=False), nl=False)
@@ -109,54 +100,45 @@ def convert(file: str, plugins: tuple[str, ...], strict_config_version: bool, ve
     Example:
       moorage config convert old.yaml > scheduler.yaml
     """
-    with _errors_in_lines(verbose):
+    with errors_in_lines(verbose):
         from moorage.config.load import load, load_document
         from moorage.config.show import to_yaml
 
-        text, name = _read(file)
+        text, name = read_input(file)
         loaded = load(text, source=name, strict_version=strict_config_version)
         _check_plugins(loaded, plugins)
         converted = load_document(text, source=name, strict_version=strict_config_version)
-        _warn(converted.warnings)
+        warn(converted.warnings)
         click.echo(to_yaml(converted.document, sort_keys=False), nl=False)
 
 
-def _read(file: str) -> tuple[bytes, str]:
-    """The text and the name to report it under."""
-    from moorage.config.load import read_file
-
-    if file == "-":
-        return sys.stdin.buffer.read(), "<stdin>"
-    return read_file(file), file
-
-
 def _check_plugins(loaded: Loaded, plugins: tuple[str, ...]) -> Registry:
-    """Registers the plugins, and raises unless every enabled plugin exists where it is enabled."""
+    """Registers the plugins; raises unless each enabled one exists there and can read its args."""
     from moorage.config.expand import expand_all
-    from moorage.plugins.catalog import in_tree_registry
 
-    registry = in_tree_registry()
-    added = [name for spec in plugins for name in registry.load(spec)]
+    registry, added = make_registry(plugins)
     expand_all(loaded.config, registry.points_of())
-    enabled = {name for profile in loaded.config.profiles for name in profile.plugins.enabled_names()}
-    _warn(f"plugin {name} is registered, but no profile enables it" for name in added if name not in enabled)
+    check_args(loaded.config, registry)
+    warn_of_unused(loaded.config, added)
     return registry
 
 
-def _warn(warnings: Iterable[str]) -> None:
-    for warning in warnings:
-        click.echo(f"Warning: {warning}", err=True)
-
-
-@contextmanager
-def _errors_in_lines(verbose: bool) -> Iterator[None]:
-    from moorage.config.problems import ConfigError
+def check_args(config: KubeSchedulerConfiguration, registry: Registry) -> None:
+    """Raises ConfigError if a plugin that is not in-tree gets args it cannot read."""
+    from moorage.config.args import ARGS_TYPES
+    from moorage.config.problems import ConfigError, ConfigProblem
+    from moorage.framework.plugin_args import decode_args
     from moorage.framework.registry import PluginLoadError
 
-    try:
-        yield
-    except (ConfigError, PluginLoadError) as error:
-        if verbose:
-            traceback.print_exc()
-        click.echo(str(error), err=True)
-        raise click.exceptions.Exit(1) from None
+    problems: list[ConfigProblem] = []
+    for i, profile in enumerate(config.profiles):
+        for j, item in enumerate(profile.plugin_config):
+            entry = registry.get(item.name)
+            if entry is None or item.name in ARGS_TYPES:
+                continue
+            try:
+                decode_args(entry.load(), item.args)
+            except PluginLoadError as error:
+                problems.append(ConfigProblem(f"profiles[{i}].pluginConfig[{j}]", f"{item.name}: {error}"))
+    if problems:
+        raise ConfigError(problems)

@@ -74,7 +74,7 @@ class Status:
 
     @classmethod
     def skip(cls, *reasons: str) -> Status:
-        return cls(Code.SKIP, *reasons)
+        return cls(Code.SKIP, *reasons) if reasons else _SKIP
 
     @classmethod
     def success(cls) -> Status:
@@ -107,6 +107,9 @@ class Status:
     def __repr__(self) -> str:
         by = f" by {self.plugin}" if self.plugin else ""
         return f"<Status {self.code.label}{by}: {self.message}>"
+
+
+_SKIP = Status(Code.SKIP)
 
 
 class Wait:

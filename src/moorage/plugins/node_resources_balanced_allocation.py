@@ -67,7 +67,7 @@ def improvement(nodes: Nodes, wanted: Sequence[Wanted]) -> Int64s:
         allocatable[i] = nodes.allocatable[name]
         with_pod_and_without[0, i] = used + amount
         with_pod_and_without[1, i] = used
-    if allocatable.all():
+    if np.count_nonzero(allocatable) == allocatable.size:
         return _score(allocatable, with_pod_and_without)
     return _score_by_what_nodes_have(allocatable, with_pod_and_without)
 

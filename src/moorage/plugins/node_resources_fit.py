@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.api.quantities import MAX_INT64
-from moorage.api.requests import DEFAULT_REQUESTS, allocatable, pod_requests, rounded, row_request
+from moorage.api.requests import allocatable, request_summary, row_request
 from moorage.api.resources import BASIC, PODS, is_extended
 from moorage.config.args import NodeResourcesFitArgs
 from moorage.config.args_checks import check_resources_fit
@@ -94,8 +94,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         cycle.write(_WANTED, self._wanted(pod))
 
     def _wanted(self, pod: Pod) -> tuple[Wanted, ...]:
-        requests = rounded(pod_requests(pod, pod_level=False, defaults=DEFAULT_REQUESTS))
-        return counted_resources(self._resources, requests)
+        return counted_resources(self._resources, request_summary(pod).scored)
 
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
         wanted = cycle.get(_WANTED)
@@ -114,16 +113,18 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 def _verdicts(nodes: Nodes, full: Bools, checks: Sequence[tuple[Demand, Bools]]) -> Verdicts:
     """Every node gets all reasons that apply to it; nodes with the same reasons share a status."""
     reasons = [_TOO_MANY_PODS]
-    failures: Int64s = full.astype(np.int64)
+    # One bit per reason: where they are too many for 64 bits, Python's integers hold them.
+    bits: Any = np.int64 if len(checks) < 62 else object
+    failures = full.astype(bits)
     hopeless = np.zeros(len(nodes), dtype=np.bool_)
     for (name, amount), lacks in checks:
         if lacks.any():
-            failures |= lacks.astype(np.int64) << len(reasons)
+            failures |= lacks.astype(bits) << len(reasons)
             hopeless |= lacks & (nodes.allocatable[name] < amount)
             reasons.append(f"Insufficient {name}")
-    failures |= hopeless.astype(np.int64) << len(reasons)
+    failures |= hopeless.astype(bits) << len(reasons)
     distinct = np.unique(np.append(failures, 0))
-    statuses = [_status(bits, reasons) for bits in distinct.tolist()]
+    statuses = [_status(found, reasons) for found in distinct.tolist()]
     return Verdicts(np.searchsorted(distinct, failures), statuses)
 
 

@@ -115,7 +115,7 @@ def _weighted_mean(
     weights: Int64s | int = 0
     for resource in wanted:
         allocatable, used = allocatable_and_used(nodes, resource)
-        if allocatable.all():
+        if np.count_nonzero(allocatable) == len(allocatable):
             scores = resource_score(allocatable, used)
             weights = weights + resource.weight
         else:

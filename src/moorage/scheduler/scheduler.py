@@ -115,11 +115,16 @@ class Scheduler:
         queued = self.queue.pop()
         if queued is None:
             return False
+        self.schedule(queued)
+        return True
+
+    def schedule(self, queued: QueuedPod) -> None:
+        """Decides for a pod that was taken from the queue and acts on the decision."""
         pod = queued.pod
         profile = self.profiles.get(pod.spec.scheduler_name)
         if profile is None or self._skip(pod):
             self.queue.done(pod.uid)
-            return True
+            return
         try:
             self._schedule(profile, queued, pod)
         except Exception as error:
@@ -127,7 +132,6 @@ class Scheduler:
             log.exception("scheduling pod %s failed", pod.key)
             status = Status.error(f"{type(error).__name__}: {error}")
             self._failures.handle(profile, queued, Failure(status, status.message))
-        return True
 
     def _skip(self, pod: Pod) -> bool:
         if pod.deleting:

@@ -50,6 +50,17 @@ class Simulation:
         else:
             handlers.object_added(item)
 
+    def utilisation(self) -> list[tuple[str, int, int]]:
+        """For each resource that nodes have: its name, what pods request of it, and how much there is."""
+        nodes = self.scheduler.state.nodes
+        found: list[tuple[str, int, int]] = []
+        for name in nodes.table.allocatable.names():
+            available = int(nodes.allocatable[name].sum())
+            used = nodes.pod_count if name == "pods" else nodes.requested[name]
+            if available:
+                found.append((name, int(used.sum()), available))
+        return found
+
     async def run(self, pods: Iterable[Pod], progress: Callable[[int], None] | None = None) -> Result:
         """Adds pods and schedules until each has a node or waits for something to change."""
         added = list(pods)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
-from moorage.api.quantities import MAX_INT64, QuantityError
-from moorage.api.requests import Resources, row_nonzero_request, row_request
+from moorage.api.quantities import QuantityError
+from moorage.api.requests import Resources, request_summary
 from moorage.api.taints import Taint
 
 if TYPE_CHECKING:
@@ -30,16 +30,10 @@ class PodInfo:
         self.pod_class = pod_class
         self.problem = ""
         try:
-            self.request = _within_int64(row_request(pod))
-            cpu, memory = row_nonzero_request(pod)
+            _, self.request, self.nonzero, _ = request_summary(pod)
         except QuantityError as error:
             self.problem = f"pod {pod.key} has an invalid request and counts as asking for nothing: {error}"
-            self.request, cpu, memory = Resources(), 0, 0
-        self.nonzero = _within_int64(Resources(cpu=cpu, memory=memory))
-
-
-def _within_int64(amounts: Resources) -> Resources:
-    return Resources((name, max(-MAX_INT64, min(amount, MAX_INT64))) for name, amount in amounts.items())
+            self.request = self.nonzero = Resources()
 
 
 class NodeInfo:

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from moorage.testing.builders import make_node as make_node
     from moorage.testing.builders import make_pod as make_pod
+    from moorage.testing.fakes import FakeHandle as FakeHandle
+    from moorage.testing.running import Run as Run
+    from moorage.testing.running import run as run
 
 _HOMES = {
-    "make_node": "moorage.testing.builders",
-    "make_pod": "moorage.testing.builders",
+    "FakeHandle": "fakes",
+    "Run": "running",
+    "make_node": "builders",
+    "make_pod": "builders",
+    "run": "running",
 }
 
-__all__ = ["make_node", "make_pod"]
+__all__ = ["FakeHandle", "Run", "make_node", "make_pod", "run"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,4 +27,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(f"moorage.testing.{_HOMES[name]}"), name)

@@ -1,0 +1,152 @@
+"""`moorage evaluate`: what a pod's placement would be, and why."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from moorage.cli.setup import (
+    BadInput,
+    config_option,
+    errors_in_lines,
+    make_registry,
+    plugin_option,
+    set_up,
+    strict_version_option,
+    verbose_option,
+)
+
+if TYPE_CHECKING:
+    from moorage.framework.registry import Registry
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option("--cluster", metavar="DIR_OR_YAML", help="Manifests of nodes, pods and whatever else matters.")
+@click.option("--pod", "pod_file", metavar="FILE", help="The manifest of the pod to place.")
+@click.option("--output", "-o", type=click.Choice(["table", "json"]), default="table", help="With --pod.")
+@config_option
+@strict_version_option
+@plugin_option
+@verbose_option
+def evaluate(
+    file: str | None,
+    cluster: str | None,
+    pod_file: str | None,
+    output: str,
+    config_file: str | None,
+    strict_config_version: bool,
+    plugins: tuple[str, ...],
+    verbose: bool,
+) -> None:
+    """Tell where a pod would go and why, without a cluster.
+
+    With --cluster and --pod: a table of every node with each plugin's verdict and score.
+
+    With FILE (`-` reads standard input): a scenario per line, `{"id", "config", "objects", "pod"}`, and a
+    result line for each.
+
+    \b
+    Examples:
+      kubectl get nodes,pods -A -o yaml > cluster.yaml
+      moorage evaluate --cluster cluster.yaml --pod pod.yaml
+      moorage evaluate scenarios.jsonl > results.jsonl
+    """
+    if (file is None) == (pod_file is None):
+        raise click.UsageError("Give either a FILE of scenarios, or --cluster and --pod.")
+    if pod_file is not None and cluster is None:
+        raise click.UsageError("--pod needs --cluster: the manifests of the nodes to choose from.")
+    with errors_in_lines(verbose):
+        if file is not None:
+            if config_file is not None:
+                raise click.UsageError("A scenario brings its own `config`; --config goes with --pod.")
+            registry, _ = make_registry(plugins)
+            _evaluate_lines(file, registry)
+            return
+        assert cluster is not None and pod_file is not None
+        setup = set_up(config_file, plugins, strict_version=strict_config_version)
+        _explain(cluster, pod_file, setup, output)
+
+
+def _evaluate_lines(file: str, registry: Registry) -> None:
+    from moorage.config.problems import ConfigError
+    from moorage.scheduler.scenario import evaluate as evaluate_scenario
+
+    failed = 0
+    for number, scenario in _scenarios(file):
+        try:
+            if isinstance(scenario, str):
+                raise BadInput(scenario)
+            result = evaluate_scenario(scenario, registry)
+        except (BadInput, ConfigError, ValueError, LookupError, TypeError) as error:
+            failed += 1
+            message = " ".join(str(error).split())
+            click.echo(f"{file} line {number}: {message}", err=True)
+            identity = scenario.get("id", "") if isinstance(scenario, dict) else ""
+            result = {"id": identity, "error": message}
+        click.echo(_json(result))
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def _scenarios(file: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """Line number and scenario, or the text of what is wrong with that line."""
+    import msgspec
+
+    with _opened(file) as stream:
+        for number, line in enumerate(stream, 1):
+            if not line.strip():
+                continue
+            try:
+                scenario = msgspec.json.decode(line)
+            except msgspec.DecodeError as error:
+                yield number, f"not JSON: {error}"
+                continue
+            if isinstance(scenario, dict) and "scenario" in scenario:
+                scenario = scenario["scenario"]
+            if not isinstance(scenario, dict) or not isinstance(scenario.get("pod"), dict):
+                yield number, "not a scenario; it needs `objects` and `pod`"
+                continue
+            yield number, scenario
+
+
+def _opened(file: str) -> IO[bytes]:
+    import gzip
+    from pathlib import Path
+
+    if file == "-":
+        return sys.stdin.buffer
+    try:
+        return gzip.open(file) if file.endswith(".gz") else Path(file).open("rb")  # type: ignore[return-value]
+    except OSError as error:
+        raise BadInput(f"{file}: cannot read the file: {error.strerror}") from None
+
+
+def _json(document: Any) -> str:
+    import msgspec
+
+    return msgspec.json.encode(document).decode()
+
+
+def _explain(cluster: str, pod_file: str, setup: Any, output: str) -> None:
+    from moorage.api.pods import Pod
+    from moorage.cli.explain import show_table
+    from moorage.cli.manifests import read_manifests
+    from moorage.scheduler.scenario import Scenario
+
+    pods = [item for item in read_manifests(pod_file) if isinstance(item, Pod)]
+    if len(pods) != 1:
+        raise BadInput(f"{pod_file}: holds {len(pods)} pods; give a file with exactly one")
+    pod = pods[0]
+    others = [item for item in read_manifests(cluster) if not (isinstance(item, Pod) and item.key == pod.key)]
+    scenario = Scenario(others, setup.registry, setup.config)
+    if pod.spec.scheduler_name in scenario.profiles:
+        scenario.profile = scenario.profiles[pod.spec.scheduler_name]
+    evaluation = scenario.evaluate(pod)
+    if output == "json":
+        click.echo(_json({"id": pod.key, **evaluation.document()}))
+    else:
+        show_table(evaluation)

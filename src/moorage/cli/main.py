@@ -1,0 +1,68 @@
+"""`moorage`: the command and its subcommands, each imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from moorage import __version__
+
+COMMANDS = {
+    "config": "Check, show and convert scheduler configuration files.",
+    "evaluate": "Tell what a pod's placement would be, and why.",
+    "plugins": "List the plugins there are.",
+    "simulate": "Schedule many pods in memory at full speed.",
+}
+
+
+class LazyGroup(click.Group):
+    """Knows the names and one line of help of its commands; imports one when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"moorage.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="moorage")
+def moorage() -> None:
+    """The Kubernetes scheduler you extend in Python.
+
+    \b
+    Examples:
+      moorage simulate --nodes 1000 --pods 5000
+      moorage evaluate --cluster manifests/ --pod pod.yaml
+      moorage config view scheduler.yaml --expanded
+      moorage plugins --plugin my_plugin.py
+    """
+
+
+def main() -> None:
+    try:
+        moorage(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(1)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Stopped.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has seen enough, as with `| head`.
+        sys.stderr.close()
+        sys.exit(0)

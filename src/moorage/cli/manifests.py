@@ -1,0 +1,115 @@
+"""Reading Kubernetes manifests: files, folders and streams of YAML or JSON documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from moorage.api.decoding import DecodeError, from_document
+from moorage.api.kinds import KINDS
+from moorage.api.meta import Object
+from moorage.cli.setup import BadInput, read_input
+
+Document = dict[str, Any]
+
+_ENDINGS = (".yaml", ".yml", ".json")
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML as Kubernetes reads it: dates stay text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_manifests(path: str) -> list[Object]:
+    """The objects in a file, in all files of a folder, or on standard input (`-`).
+
+    Lists are opened, and Deployments and the like left out; only kinds a scheduler looks at are kept.
+    """
+    objects: list[Object] = []
+    for place, document in _documents(path):
+        kind = KINDS.get(str(document.get("kind")))
+        if kind is not None:
+            objects.append(read_object(kind, document, place))
+    return objects
+
+
+def read_object(kind: type[Object], document: Document, place: str) -> Object:
+    try:
+        return from_document(kind, with_defaults(document))
+    except DecodeError as error:
+        raise BadInput(f"{place}: {error}") from None
+
+
+def with_defaults(document: Document) -> Document:
+    """What an API server would have filled in: the namespace, a uid, requests from limits."""
+    metadata = dict(document.get("metadata") or {})
+    kind = str(document.get("kind"))
+    if kind in KINDS and KINDS[kind].namespaced:
+        metadata.setdefault("namespace", "default")
+    metadata.setdefault("uid", f"{kind}/{metadata.get('namespace', '')}/{metadata.get('name', '')}")
+    completed = {**document, "metadata": metadata}
+    spec = document.get("spec")
+    if kind == "Pod" and isinstance(spec, dict):
+        completed["spec"] = {
+            **spec,
+            **{
+                part: [_with_requests(container) for container in spec[part]]
+                for part in ("containers", "initContainers")
+                if isinstance(spec.get(part), list)
+            },
+        }
+    return completed
+
+
+def _with_requests(container: Any) -> Any:
+    resources = container.get("resources") if isinstance(container, dict) else None
+    if not isinstance(resources, dict) or not isinstance(resources.get("limits"), dict):
+        return container
+    requests = {**resources["limits"], **(resources.get("requests") or {})}
+    return {**container, "resources": {**resources, "requests": requests}}
+
+
+def _documents(path: str) -> Iterator[tuple[str, Document]]:
+    folder = Path(path)
+    if path != "-" and folder.is_dir():
+        files = sorted(file for file in folder.rglob("*") if file.suffix in _ENDINGS and file.is_file())
+        if not files:
+            raise BadInput(f"{path}: no manifests in this folder; put files ending in .yaml or .json there")
+        for file in files:
+            yield from _in_file(str(file))
+    else:
+        yield from _in_file(path)
+
+
+def _in_file(path: str) -> Iterator[tuple[str, Document]]:
+    text, name = read_input(path)
+    try:
+        for document in yaml.load_all(text, Loader=_Loader):
+            if document is not None:
+                yield from _opened(document, name)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise BadInput(f"{name}:{where} not YAML: {problem}") from None
+    except (UnicodeDecodeError, ValueError) as error:
+        raise BadInput(f"{name}: not YAML: {str(error).splitlines()[0]}") from None
+
+
+def _opened(document: Any, place: str) -> Iterator[tuple[str, Document]]:
+    if not isinstance(document, dict) or not document.get("kind"):
+        raise BadInput(f"{place}: a document is not a Kubernetes object; give it `apiVersion` and `kind`")
+    items = document.get("items")
+    if str(document["kind"]).endswith("List") and isinstance(items, list):
+        for item in items:
+            yield from _opened(item, place)
+    else:
+        yield place, document

@@ -1,0 +1,107 @@
+"""What the commands share: their options, the plugins and the configuration these stand for, and errors."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from moorage.config import KubeSchedulerConfiguration
+    from moorage.framework.registry import Registry
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+verbose_option = click.option("-v", "--verbose", is_flag=True, help="Show a traceback with an error.")
+
+plugin_option = click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="PLUGIN",
+    help="Register a plugin: file.py, file.py:Class, module or module:Class. Repeatable.",
+)
+
+strict_version_option = click.option(
+    "--strict-config-version",
+    is_flag=True,
+    help="Refuse v1beta2 and v1beta3 instead of reading them as v1.",
+)
+
+config_option = click.option(
+    "--config",
+    "config_file",
+    metavar="FILE",
+    help="A KubeSchedulerConfiguration; without it the default profile, with each --plugin everywhere.",
+)
+
+
+class Setup(NamedTuple):
+    registry: Registry
+    config: KubeSchedulerConfiguration
+
+
+def make_registry(plugins: Iterable[str]) -> tuple[Registry, list[str]]:
+    """All plugins: in-tree, of installed packages, and the given ones, whose names are returned too."""
+    from moorage.plugins.catalog import in_tree_registry
+
+    registry = in_tree_registry()
+    registry.load_entry_points()
+    return registry, [name for spec in plugins for name in registry.load(spec)]
+
+
+def set_up(config_file: str | None, plugins: Iterable[str], *, strict_version: bool = False) -> Setup:
+    """The registry and the configuration that --config and --plugin stand for."""
+    from moorage.config.load import load
+    from moorage.scheduler.profiles import default_configuration
+
+    registry, added = make_registry(plugins)
+    if config_file is None:
+        return Setup(registry, default_configuration(registry, added))
+    text, name = read_input(config_file)
+    loaded = load(text, source=name, strict_version=strict_version)
+    warn(loaded.warnings)
+    warn_of_unused(loaded.config, added)
+    return Setup(registry, loaded.config)
+
+
+def warn_of_unused(config: KubeSchedulerConfiguration, added: Iterable[str]) -> None:
+    enabled = {name for profile in config.profiles for name in profile.plugins.enabled_names()}
+    warn(f"plugin {name} is registered, but no profile enables it" for name in added if name not in enabled)
+
+
+def read_input(file: str) -> tuple[bytes, str]:
+    """The bytes of a file, or of standard input for `-`, and the name to report them under."""
+    from moorage.config.load import read_file
+
+    if file == "-":
+        return sys.stdin.buffer.read(), "<stdin>"
+    return read_file(file), file
+
+
+def warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        click.echo(f"Warning: {warning}", err=True)
+
+
+@contextmanager
+def errors_in_lines(verbose: bool) -> Iterator[None]:
+    """Bad input ends the command with one line per problem and exit code 1."""
+    from moorage.config.problems import ConfigError
+    from moorage.framework.registry import PluginLoadError
+
+    try:
+        yield
+    except (ConfigError, PluginLoadError, BadInput) as error:
+        if verbose:
+            traceback.print_exc()
+        click.echo(str(error), err=True)
+        raise click.exceptions.Exit(1) from None
+
+
+class BadInput(Exception):
+    """Input that cannot be used; the text is one line that names the place and what to do."""

@@ -1,0 +1,134 @@
+"""`moorage simulate`: many pods against many nodes, in memory."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from moorage.cli.setup import (
+    BadInput,
+    config_option,
+    errors_in_lines,
+    plugin_option,
+    set_up,
+    strict_version_option,
+    verbose_option,
+)
+
+if TYPE_CHECKING:
+    from moorage.api.meta import Object
+    from moorage.api.pods import Pod
+    from moorage.scheduler.simulation import Result, Simulation
+
+WORKLOADS = ("plain", "distinct", "spread", "affinity", "antiaffinity", "prefaffinity", "nodeaffinity")
+
+_LISTED_REASONS = 20
+
+
+@click.command()
+@click.argument("manifests", nargs=-1)
+@click.option("--nodes", type=click.IntRange(min=0), help="Make up so many nodes.")
+@click.option("--pods", type=click.IntRange(min=0), help="Make up so many pods.")
+@click.option("--workload", type=click.Choice(WORKLOADS), default="plain", help="What made-up pods ask for.")
+@click.option("--show-placements", is_flag=True, help="Print the node of every pod.")
+@config_option
+@strict_version_option
+@plugin_option
+@verbose_option
+def simulate(
+    manifests: tuple[str, ...],
+    nodes: int | None,
+    pods: int | None,
+    workload: str,
+    show_placements: bool,
+    config_file: str | None,
+    strict_config_version: bool,
+    plugins: tuple[str, ...],
+    verbose: bool,
+) -> None:
+    """Schedule pods in memory at full speed: real queue, real plugins, no cluster.
+
+    MANIFESTS are files or folders of YAML or JSON with nodes, pods and whatever else matters; pods that
+    have a node are taken as running, the others are scheduled. --nodes and --pods make up more.
+
+    \b
+    Examples:
+      moorage simulate --nodes 5000 --pods 10000 --workload spread
+      moorage simulate cluster.yaml pods.yaml --show-placements
+    """
+    if not manifests and nodes is None and pods is None:
+        raise click.UsageError("Give manifests, or --nodes and --pods to make some up.")
+    with errors_in_lines(verbose):
+        import asyncio
+
+        from moorage.api.pods import Pod
+        from moorage.cli.manifests import read_manifests
+        from moorage.scheduler.simulation import Simulation
+        from moorage.scheduler.workloads import make_nodes, make_pods
+
+        setup = set_up(config_file, plugins, strict_version=strict_config_version)
+        simulation = Simulation(setup.config, setup.registry)
+        waiting: list[Pod] = []
+        seen: set[tuple[str, str]] = set()
+        given: list[Object] = [item for path in manifests for item in read_manifests(path)]
+        for item in (*given, *make_nodes(nodes or 0)):
+            if (item.kind, item.key) in seen:
+                raise BadInput(f"{item.kind} {item.key}: given twice; leave one out")
+            seen.add((item.kind, item.key))
+            if isinstance(item, Pod) and not item.spec.node_name and not item.finished:
+                waiting.append(item)
+            else:
+                simulation.add(item)
+        waiting += make_pods(workload, pods or 0)
+        if not waiting:
+            raise BadInput("there is no pod to schedule; give some in the manifests or with --pods")
+        result = asyncio.run(_run(simulation, waiting))
+    _report(simulation, result, show_placements)
+
+
+async def _run(simulation: Simulation, waiting: list[Pod]) -> Result:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("Scheduling"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=len(waiting))
+
+        def advance(done: int) -> None:
+            if done % 100 == 0:
+                progress.update(task, completed=done)
+
+        return await simulation.run(waiting, advance)
+
+
+def _report(simulation: Simulation, result: Result, show_placements: bool) -> None:
+    if show_placements:
+        for pod, node in result.placed.items():
+            click.echo(f"{pod}\t{node}")
+    total = len(result.placed) + len(result.pending)
+    click.echo(
+        f"{len(result.placed)} of {total} pods placed on {len(simulation.scheduler.state.table)} nodes "
+        f"in {result.seconds:.2f} s: {result.pods_per_second:.0f} pods per second"
+    )
+    for resource, used, available in simulation.utilisation():
+        click.echo(f"  {resource}: {100 * used / available:.1f}% requested")
+    if result.pending:
+        _report_pending(result.pending)
+    sys.stdout.flush()
+
+
+def _report_pending(pending: dict[str, str]) -> None:
+    """The reasons, the most frequent first, each with an example."""
+    by_reason: dict[str, list[str]] = {}
+    for pod, reason in pending.items():
+        by_reason.setdefault(reason, []).append(pod)
+    click.echo(f"{len(pending)} pods stay pending:")
+    ordered = sorted(by_reason.items(), key=lambda entry: -len(entry[1]))
+    for reason, pods in ordered[:_LISTED_REASONS]:
+        more = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
+        click.echo(f"  {pods[0]}{more}: {reason}")
+    if len(ordered) > _LISTED_REASONS:
+        click.echo(f"  ... and {len(ordered) - _LISTED_REASONS} further reasons")

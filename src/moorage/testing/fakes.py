@@ -1,0 +1,77 @@
+"""A handle for plugins that are tested on their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from moorage.api.meta import Object
+from moorage.api.nodes import Node
+from moorage.api.pods import Pod
+from moorage.framework.handle import Handle, Services
+
+
+class RecordedEvent(NamedTuple):
+    regarding: Object
+    related: Object | None
+    type: str
+    reason: str
+    action: str
+    note: str
+
+
+class _KeepsEvents:
+    def __init__(self, events: list[RecordedEvent]) -> None:
+        self._events = events
+
+    def event(
+        self, regarding: Object, related: Object | None, type: str, reason: str, action: str, note: str
+    ) -> None:
+        self._events.append(RecordedEvent(regarding, related, type, reason, action, note))
+
+
+class FakeHandle(Handle):
+    """A handle over nodes, pods and other objects in memory.
+
+        handle = FakeHandle([make_node("a"), make_pod("p", node="a")])
+        plugin = QuietNodes(None, handle)
+        assert plugin.filter(CycleState(), make_pod(), handle.node("a")) is None
+
+    `events` holds what the plugin recorded, `activated` the pods it activated, and `now` is the time.
+    """
+
+    def __init__(self, objects: Iterable[Object] = (), *, profile_name: str = "default-scheduler") -> None:
+        self.now = 1_700_000_000.0
+        self.events: list[RecordedEvent] = []
+        self.activated: list[Pod] = []
+        services = Services(
+            recorder=_KeepsEvents(self.events),
+            activate=lambda pods: self.activated.extend(pods),
+            clock=lambda: self.now,
+        )
+        super().__init__(services, profile_name)
+        self.add(*objects)
+
+    def add(self, *objects: Object) -> None:
+        """Puts objects into the cluster the plugin sees; a custom resource reaches its lister."""
+        state = self.services.state
+        for item in objects:
+            if isinstance(item, Node):
+                state.put_node(item)
+            elif isinstance(item, Pod):
+                if item.spec.node_name:
+                    state.add_pod(item)
+            else:
+                self.lister(item.group, item.version, item.resource, type(item)).put(item)
+        state.table.refresh()
+
+    def remove(self, item: Object) -> None:
+        """Takes an object out again."""
+        state = self.services.state
+        if isinstance(item, Node):
+            state.remove_node(item.name)
+        elif isinstance(item, Pod):
+            state.remove_pod(item.uid)
+        else:
+            self.lister(item.group, item.version, item.resource, type(item)).remove(item)
+        state.table.refresh()

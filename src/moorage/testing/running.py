@@ -1,0 +1,105 @@
+"""`run`: one pod through a profile against a handful of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from moorage.api.meta import Object
+from moorage.api.nodes import Node
+from moorage.api.pods import Pod
+from moorage.config import KubeSchedulerConfiguration
+from moorage.config.types import PluginConfig
+from moorage.framework.extension_points import Plugin
+from moorage.framework.status import Code, Status
+from moorage.plugins.catalog import in_tree_registry
+from moorage.scheduler.profiles import default_configuration
+from moorage.scheduler.scenario import Scenario
+
+
+@dataclass
+class Run:
+    """What became of the pod."""
+
+    node: str
+    """The node chosen for the pod; empty if there is none."""
+    feasible: list[str]
+    statuses: dict[str, Status]
+    """Why each rejected node was rejected."""
+    scores: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Node to plugin to score, 0 to 100, before the weight."""
+    totals: dict[str, int] = field(default_factory=dict)
+    message: str = ""
+    """What the pod's condition would say; empty if it got a node."""
+    error: str = ""
+    """What went wrong if a plugin failed."""
+    plugins: dict[str, Plugin] = field(default_factory=dict)
+    """The plugin objects that took part, by name."""
+
+
+def run(
+    plugin: type[Plugin] | Sequence[type[Plugin]],
+    pod: Pod,
+    nodes: Iterable[Node],
+    *,
+    args: Any = None,
+    objects: Iterable[Object] = (),
+    pods: Iterable[Pod] = (),
+    config: KubeSchedulerConfiguration | None = None,
+) -> Run:
+    """Puts one pod through the default plugins and `plugin` and tells everything about the decision.
+
+    Every node is filtered, and scored if it fits. `args` are the plugin's arguments: the Struct it names, or
+    the mapping a configuration file would hold. `pods` run already (those with a node); `objects` are
+    whatever else the plugin reads. `config` replaces the default configuration.
+
+        result = run(QuietNodes, make_pod(), [make_node("a"), make_node("b", labels={"noisy": "true"})])
+        assert result.node == "a"
+    """
+    plugins = [plugin] if isinstance(plugin, type) else list(plugin)
+    registry = in_tree_registry()
+    names = [registry.add_class(each, "test").name for each in plugins]
+    if config is None:
+        config = default_configuration(registry, names)
+        config.profiles[0].plugin_config += _given_args(names, args)
+    scenario = Scenario((*nodes, *objects, *pods), registry, config)
+    return _result(scenario, pod)
+
+
+def _given_args(names: Sequence[str], args: Any) -> list[PluginConfig]:
+    if args is None:
+        return []
+    if len(names) == 1:
+        return [PluginConfig(name=names[0], args=args)]
+    if not isinstance(args, Mapping):
+        raise TypeError("args: with several plugins give a mapping of plugin name to args")
+    return [PluginConfig(name=name, args=value) for name, value in args.items()]
+
+
+def _result(scenario: Scenario, pod: Pod) -> Run:
+    evaluation = scenario.evaluate(pod)
+    plugins = scenario.profile.plugins
+    if evaluation.gate is not None:
+        return Run("", [], {}, message=evaluation.gate.message, plugins=plugins)
+    decision = evaluation.decision
+    assert decision is not None
+    document = evaluation.document()
+    failure = decision.failure
+    statuses = dict(decision.statuses.explicit())
+    if decision.pre_filtered is not None and decision.pre_filtered.status is not None:
+        statuses = dict.fromkeys(evaluation.table.by_name, decision.pre_filtered.status)
+    failed = failure is not None and failure.status.code is Code.ERROR
+    return Run(
+        node=decision.node_name,
+        feasible=document["feasible"],
+        statuses=statuses,
+        scores={
+            node: {name: score["raw"] for name, score in by_plugin.items()}
+            for node, by_plugin in document.get("scores", {}).items()
+        },
+        totals=document.get("totals", {}),
+        message=failure.message if failure and not failed else "",
+        error=failure.message if failure and failed else "",
+        plugins=plugins,
+    )

@@ -1,0 +1,186 @@
+"""Decisions recorded from kube-scheduler v1.36.4, reproduced to the integer and the letter."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.api.decoding import from_document
+from moorage.api.nodes import Node
+from moorage.api.pods import Pod
+from moorage.config import KubeSchedulerConfiguration, load
+from moorage.framework.profile import Profile
+from moorage.plugins.catalog import in_tree_registry
+from moorage.plugins.volumes import uses_claims
+from moorage.scheduler.cycle import Decision
+from moorage.scheduler.profiles import DEFAULT_CONFIGURATION
+from moorage.scheduler.scenario import evaluate, read_objects
+from moorage.scheduler.scheduler import Scheduler
+from tests.golden.compare import differences
+
+Document = dict[str, Any]
+
+DATA = Path(__file__).parent / "data"
+SUBJECTS = (
+    "resources",
+    "taints",
+    "nodeaffinity",
+    "ports",
+    "images",
+    "spread",
+    "interpod",
+    "preemption",
+    "config",
+    "mixed",
+)
+LEFT_OUT = {"preemption": 21, "config": 46, "mixed": 51}
+"""Lines whose pending pod has volume claims, which are not supported yet."""
+
+
+def recorded(subject: str) -> Iterator[tuple[Document, Document]]:
+    with gzip.open(DATA / f"{subject}.jsonl.gz", "rt") as lines:
+        for line in lines:
+            case = json.loads(line)
+            yield case["scenario"], case["expected"]
+
+
+def supported(subject: str) -> list[tuple[Document, Document]]:
+    cases = list(recorded(subject))
+    kept = [case for case in cases if not uses_claims(from_document(Pod, case[0]["pod"]))]
+    assert len(cases) - len(kept) == LEFT_OUT.get(subject, 0)
+    return kept
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_every_recorded_decision_is_reproduced(
+    subject: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    cases = supported(subject)
+    registry = in_tree_registry()
+    failed = {
+        scenario["id"]: found
+        for scenario, expected in cases
+        if (found := differences(expected, evaluate(scenario, registry)))
+    }
+    with capsys.disabled():
+        left_out = LEFT_OUT.get(subject, 0)
+        if left_out:
+            request.config.get_terminal_writer().line(
+                f"\n{subject}: {len(cases)} compared, {left_out} left out (pods with volume claims)"
+            )
+    report = [f"{identity}:\n  " + "\n  ".join(lines[:10]) for identity, lines in failed.items()]
+    assert not failed, f"{len(failed)} of {len(cases)} differ\n" + "\n".join(report[:5])
+
+
+def configuration(scenario: Document) -> KubeSchedulerConfiguration:
+    if not scenario.get("config"):
+        return load(DEFAULT_CONFIGURATION).config
+    return load(json.dumps(scenario["config"])).config
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_the_scheduler_itself_decides_the_same(subject: str) -> None:
+    """The same scenarios through watch handlers, queue and cycle, as in a running scheduler."""
+    registry = in_tree_registry()
+    for scenario, expected in supported(subject):
+        scheduler = Scheduler(configuration(scenario), registry)
+        scheduler.scheduling.find_all = True
+        decisions = watch_decisions(scheduler)
+        feed(scheduler, scenario)
+        pod = from_document(Pod, scenario["pod"])
+        # The profile that is asked about decides, whatever scheduler the pod names.
+        pod.spec.scheduler_name = next(iter(scheduler.profiles))
+        scheduler.handlers.pod_added(pod)
+        if pod.spec.node_name:
+            # A pod that names its node counts as running; for once it is made to wait.
+            scheduler.state.remove_pod(pod.uid)
+            scheduler.queue.add(pod)
+        run_until_tried(scheduler, pod)
+        if "preEnqueue" in expected:
+            assert not decisions, scenario["id"]
+            assert [queued.pod.uid for queued in scheduler.queue.pending().gated] == [pod.uid]
+        else:
+            assert summary(decisions[pod.uid]) == expected_summary(expected), scenario["id"]
+
+
+def summary(decision: Decision) -> Document:
+    """What the cycle itself says."""
+    assert decision.pre_filtered is not None
+    failure, feasible = decision.failure, decision.feasible
+    result: Document = {
+        "feasible": sorted(feasible.names) if feasible else [],
+        "message": failure.message if failure else None,
+    }
+    if decision.pre_filtered.status is None and not decision.nominated_first:
+        result["nodeStatus"] = {
+            name: (status.plugin, status.code.label, sorted(status.reasons))
+            for name, status in decision.statuses.explicit()
+        }
+    if decision.scores is not None and feasible is not None:
+        result["totals"] = dict(zip(feasible.names, decision.scores.totals.tolist(), strict=True))
+    return result
+
+
+def expected_summary(expected: Document) -> Document:
+    """The same of a recording; a live cycle does not score a single node, nor without score plugins."""
+    result: Document = {"feasible": expected["feasible"], "message": expected.get("message")}
+    if expected["preFilter"]["status"] == "Success" and not expected.get("nominatedFirst"):
+        result["nodeStatus"] = {
+            name: (status["plugin"], status["code"], sorted(status["reasons"]))
+            for name, status in expected.get("nodeStatus", {}).items()
+        }
+    if len(expected["feasible"]) > 1 and expected.get("scores"):
+        result["totals"] = expected["totals"]
+    return result
+
+
+def test_a_difference_is_found_and_readable() -> None:
+    scenario, expected = next(recorded("resources"))
+    node = expected["feasible"][0]
+    changed = json.loads(json.dumps(expected))
+    changed["scores"][node]["NodeResourcesFit"]["raw"] += 1
+    changed["filter"][node]["TaintToleration"] = {"code": "Unschedulable", "reasons": ["x"]}
+    (first, second) = differences(changed, evaluate(scenario, in_tree_registry()))
+    assert first.startswith(f"filter, node {node}, plugin TaintToleration: expected")
+    assert second.startswith(f"scores, node {node}, plugin NodeResourcesFit: expected")
+
+
+def watch_decisions(scheduler: Scheduler) -> dict[str, Decision]:
+    """Keeps every decision of a scheduler, by pod."""
+    decisions: dict[str, Decision] = {}
+    decide = scheduler.scheduling.decide
+
+    def keep(profile: Profile, pod: Pod) -> Decision:
+        decisions[pod.uid] = decide(profile, pod)
+        return decisions[pod.uid]
+
+    scheduler.scheduling.decide = keep  # type: ignore[method-assign]
+    return decisions
+
+
+def feed(scheduler: Scheduler, scenario: Document) -> None:
+    for item in read_objects(scenario["objects"]):
+        if isinstance(item, Node):
+            scheduler.handlers.node_added(item)
+        elif isinstance(item, Pod):
+            scheduler.handlers.pod_added(item)
+        else:
+            scheduler.handlers.object_added(item)
+
+
+def run_until_tried(scheduler: Scheduler, pod: Pod) -> None:
+    """Has this one pod scheduled; others that wait are taken from the queue and held."""
+
+    async def run() -> None:
+        while (queued := scheduler.queue.pop()) is not None:
+            if queued.pod.uid == pod.uid:
+                scheduler.schedule(queued)
+                return
+
+    asyncio.run(run())
