@@ -111,13 +111,13 @@ def test_the_scheduler_itself_decides_the_same(subject: str) -> None:
 
 def summary(decision: Decision) -> Document:
     """What the cycle itself says."""
-    assert decision.pre_filtered is not None
     failure, feasible = decision.failure, decision.feasible
     result: Document = {
         "feasible": sorted(feasible.names) if feasible else [],
         "message": failure.message if failure else None,
     }
-    if decision.pre_filtered.status is None and not decision.nominated_first:
+    pre = decision.pre_filtered
+    if pre is not None and pre.status is None and not decision.nominated_first:
         result["nodeStatus"] = {
             name: (status.plugin, status.code.label, sorted(status.reasons))
             for name, status in decision.statuses.explicit()
@@ -130,7 +130,8 @@ def summary(decision: Decision) -> Document:
 def expected_summary(expected: Document) -> Document:
     """The same of a recording; a live cycle does not score a single node, nor without score plugins."""
     result: Document = {"feasible": expected["feasible"], "message": expected.get("message")}
-    if expected["preFilter"]["status"] == "Success" and not expected.get("nominatedFirst"):
+    pre = expected.get("preFilter")
+    if pre is not None and pre["status"] == "Success" and not expected.get("nominatedFirst"):
         result["nodeStatus"] = {
             name: (status["plugin"], status["code"], sorted(status["reasons"]))
             for name, status in expected.get("nodeStatus", {}).items()

@@ -44,13 +44,13 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     def post_filter(self, cycle: CycleState, pod: Pod, statuses: NodeStatuses) -> Nomination | Status:
         newest = self.handle.services.find_pod(pod)
         if newest is None:
-            return Status.error(f'pod "{pod.key}" not found')
+            return Status.error(f'{_PREFIX}pod "{pod.name}" not found')
         reason = self.not_eligible(newest, statuses)
         if reason:
             return Status.unschedulable(_PREFIX + reason)
         outcome = self.find_candidates(cycle, newest, statuses)
         if outcome.error is not None and not outcome.candidates:
-            return outcome.error
+            return Status.error(_PREFIX + outcome.error.message)
         if not outcome.candidates:
             text = nodes_available(len(self.handle.nodes), outcome.statuses.reasons())
             return Nomination("", Status.unschedulable(_PREFIX + text))
@@ -84,7 +84,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         offset = 0 if everywhere or not possible else random.randrange(len(possible))
         kind: list[Candidate] = []
         violating: list[Candidate] = []
-        failed: Status | None = None
+        failed = outcome.first_error()
         for name in (*possible[offset:], *possible[:offset]):
             if name not in hopeful:
                 continue

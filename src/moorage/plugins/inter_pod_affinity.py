@@ -253,6 +253,8 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         has_own = bool(own.preferred_affinity or own.preferred_anti_affinity)
         if self.args.ignore_preferred_terms_of_existing_pods and not has_own:
             return Status.skip()
+        if own.errors:
+            return Status.error(f"failed to parse pod: {'; '.join(own.errors)}")
         if not has_own and not self._state.counts.terms.any:
             return Status.skip()
         wanted = [WeightedTerm(weight, self._expand(term)) for weight, term in own.preferred_affinity]
@@ -332,9 +334,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         ]
 
     def _after_pod(self, pod: Pod, old: Pod | None, new: Pod | None) -> Hint:
-        if new is not None and new.uid == pod.uid:
+        if old is not None and new is not None and new.uid == pod.uid:
             return Hint.QUEUE
-        if not any(_placed(other) for other in (old, new) if other is not None):
+        if not all(_placed(other) for other in (old, new) if other is not None):
             return Hint.SKIP
         terms = terms_of(pod)
         if old is not None and new is not None:

@@ -41,6 +41,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Keeps pods to the nodes that their node selector and node affinity ask for; heeds preferences."""
 
     args_type = NodeAffinityArgs
+    reads_usage_only = True
 
     def __init__(self, args: NodeAffinityArgs | None, handle: Handle) -> None:
         super().__init__(args or NodeAffinityArgs(), handle)

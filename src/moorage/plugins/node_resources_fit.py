@@ -44,6 +44,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     """Keeps pods off nodes without room for their requests; prefers by default the emptiest nodes."""
 
     args_type = NodeResourcesFitArgs
+    reads_usage_only = True
 
     def __init__(self, args: NodeResourcesFitArgs | None, handle: Handle) -> None:
         args = args or NodeResourcesFitArgs()

@@ -18,6 +18,8 @@ _CORDONED = Status.unresolvable("node(s) were unschedulable")
 class NodeUnschedulable(FilterPlugin):
     """Keeps pods off cordoned nodes unless they tolerate the unschedulable taint."""
 
+    reads_usage_only = True
+
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         cordoned = nodes.unschedulable
         if not cordoned.any() or tolerates(pod.spec.tolerations, UNSCHEDULABLE_TAINT):

@@ -98,8 +98,6 @@ class DryRun:
             status = self._fits(cycle, node)
             if status is None:
                 continue
-            if not status.rejected:
-                return status
             failed = self._remove(trial, cycle, info, node)
             if failed is not None:
                 return failed

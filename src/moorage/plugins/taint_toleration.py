@@ -35,6 +35,8 @@ _KNOWN_TOLERATIONS = 256
 class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
     """Keeps pods off nodes with taints they do not tolerate; prefers few PreferNoSchedule taints."""
 
+    reads_usage_only = True
+
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self._taint_sets = handle.state.table.taint_sets

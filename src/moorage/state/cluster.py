@@ -101,33 +101,36 @@ class ClusterState:
         if info is not None:
             self.table.update(info, node)
             return
-        info = self._ghosts.pop(node.name, None) or NodeInfo(self.table, node.name)
-        waiting = list(info.pod_infos)
-        for pod_info in waiting:
-            self._take_off(info, pod_info)
-        self.table.add(info, node)
-        for pod_info in waiting:
-            self._put_on(info, pod_info)
+        ghost = self._ghosts.pop(node.name, None) or NodeInfo(self.table, node.name)
+        self._with_pods_off(ghost, lambda: self.table.add(ghost, node))
 
     def remove_node(self, name: str) -> None:
         """Forgets a node; while it has pods a ghost stays, so that the pods are known if it comes back."""
         info = self.table.by_name.get(name)
         if info is None:
             return
-        leftover = list(info.pod_infos)
-        for pod_info in leftover:
-            self._take_off(info, pod_info)
-        self.table.remove(info)
+        self._with_pods_off(info, lambda: self.table.remove(info))
         info.node = Node()
-        for pod_info in leftover:
-            self._put_on(info, pod_info)
-        if leftover:
+        if info.pods:
             self._ghosts[name] = info
+
+    def _with_pods_off(self, info: NodeInfo, change: Callable[[], None]) -> None:
+        """Lets a node get or lose its row while no pod is counted there; its ports stay as they are."""
+        pod_infos, ports = list(info.pod_infos), set(info.used_ports)
+        for pod_info in pod_infos:
+            self._take_off(info, pod_info)
+        change()
+        for pod_info in pod_infos:
+            self._put_on(info, pod_info)
+        self.ports.free(info, info.used_ports - ports)
 
     # Pods
 
     def add_pod(self, pod: Pod) -> None:
         """A pod that the API server shows on a node; it replaces what was assumed or known of it."""
+        if not pod.uid:
+            log.warning("pod %s has no uid and is left out", pod.key)
+            return
         known = self._placements.get(pod.uid)
         if known is not None:
             if known.assumed and known.node.name != pod.spec.node_name:
@@ -135,6 +138,8 @@ class ClusterState:
                     "pod %s was assumed on node %s and is on %s", pod.key, known.node.name, pod.spec.node_name
                 )
             elif known.takes_the_same_as(pod):
+                # Another pod with the same port may have freed it.
+                self.ports.take(known.node, known.info.pod.host_ports)
                 known.confirm(pod)
                 return
             self._drop(pod.uid)
@@ -162,8 +167,13 @@ class ClusterState:
         known = self._placements.get(pod.uid)
         if known is None:
             return
+        there = known.node.name
+        if pod.spec.node_name != there:
+            raise AssumeError(
+                f"pod {pod.uid}({pod.key}) was assumed on {pod.spec.node_name} but assigned to {there}"
+            )
         if not known.assumed:
-            raise AssumeError(f"pod {pod.uid}({pod.key}) wasn't assumed, so cannot be forgotten")
+            raise AssumeError(f"pod {pod.uid}({pod.key}) wasn't assumed so cannot be forgotten")
         self._drop(pod.uid)
 
     def is_assumed(self, uid: str) -> bool:
@@ -245,11 +255,12 @@ class ClusterState:
 class Trial:
     """Changes to one node's row that will be undone."""
 
-    __slots__ = ("_info", "_ports", "_state", "_undo")
+    __slots__ = ("_info", "_pods", "_ports", "_state", "_undo")
 
     def __init__(self, state: ClusterState, info: NodeInfo) -> None:
         self._state = state
         self._info = info
+        self._pods = info.pods_as_they_are()
         self._ports = set(info.used_ports)
         self._undo: list[tuple[Callable[[NodeInfo, PodInfo], None], PodInfo]] = []
 
@@ -264,6 +275,7 @@ class Trial:
     def undo(self) -> None:
         for reverse, pod_info in reversed(self._undo):
             reverse(self._info, pod_info)
+        self._info.put_pods_back(self._pods)
         # Two pods may hold one port, which taking either away frees: the ports are put back as they were.
         ports, taken = self._state.ports, self._info.used_ports
         ports.free(self._info, taken - self._ports)

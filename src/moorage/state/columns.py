@@ -34,7 +34,12 @@ class Column:
         self.data[row] = value
 
     def add(self, row: int, amount: int) -> None:
-        self.data[row] += amount
+        """Adds as 64-bit numbers do: a sum beyond their range wraps around."""
+        total = self.data.item(row) + amount
+        try:
+            self.data[row] = total
+        except OverflowError:
+            self.data[row] = (total + 2**63) % 2**64 - 2**63
 
 
 class Columns:

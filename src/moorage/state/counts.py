@@ -114,6 +114,7 @@ class PodCounts:
             if not known:
                 del self._classes[pod_class.namespace]
             self.terms.release(pod_class.terms)
+            pod_class.feeds = []
 
     def count(
         self, key: Hashable, weigh: Weigh, *, namespace: str | None = None, anchor: Anchor = None

@@ -36,6 +36,9 @@ class PodInfo:
             self.request = self.nonzero = Resources()
 
 
+_Pods = tuple[dict[str, PodInfo], dict[str, Pod]]
+
+
 class NodeInfo:
     """A node, the pods on it and what they use. Plugins read it and never change it."""
 
@@ -100,6 +103,13 @@ class NodeInfo:
         uid = pod_info.pod.metadata.uid
         del self._infos[uid]
         del self._pods[uid]
+
+    def pods_as_they_are(self) -> _Pods:
+        return dict(self._infos), dict(self._pods)
+
+    def put_pods_back(self, pods: _Pods) -> None:
+        """Restores the pods and their order."""
+        self._infos, self._pods = pods
 
     def __repr__(self) -> str:
         return f"<NodeInfo {self.name} with {len(self._pods)} pods>"

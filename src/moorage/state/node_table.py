@@ -52,11 +52,11 @@ class ResourceColumns:
                 column = self._by_name[name] = self._columns.create()
                 self._holders[name] = 0
             self._holders[name] += 1
-            column.data[row] += amount
+            column.add(row, amount)
 
     def release(self, row: int, amounts: Mapping[str, int]) -> None:
         for name, amount in amounts.items():
-            self._by_name[name].data[row] -= amount
+            self._by_name[name].add(row, -amount)
             self._holders[name] -= 1
             if not self._holders[name]:
                 del self._by_name[name], self._holders[name]
@@ -85,9 +85,17 @@ class Fact:
     def __init__(self, columns: Columns, compute: Callable[[Node], Any], dtype: Any) -> None:
         self.compute = compute
         self.column = columns.create(dtype)
+        self.failed = False
 
     def put(self, info: NodeInfo) -> None:
         self.column[info.row] = self.compute(info.node)
+
+    def put_if_possible(self, info: NodeInfo) -> None:
+        """A node changed: what `compute` raises waits for the plugin that asks for the fact again."""
+        try:
+            self.put(info)
+        except Exception:
+            self.failed = True
 
 
 class NodeTable:
@@ -180,10 +188,11 @@ class NodeTable:
 
     def fact(self, name: str, compute: Callable[[Node], Any], dtype: Any) -> Column:
         found = self._facts.get(name)
-        if found is None:
-            found = self._facts.put(name, Fact(self.columns, compute, dtype))
+        if found is None or found.failed:
+            found = Fact(self.columns, compute, dtype)
             for info in self.infos:
                 found.put(info)
+            self._facts.put(name, found)
         return found.column
 
     def _put(self, info: NodeInfo, node: Node) -> None:
@@ -202,7 +211,7 @@ class NodeTable:
         for label in self._labels:
             label.put(info)
         for fact in self._facts:
-            fact.put(info)
+            fact.put_if_possible(info)
         if node.status.images != old.status.images or not info.images:
             info.images = self.images.put(info, node)
         if (

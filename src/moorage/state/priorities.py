@@ -34,7 +34,7 @@ class Usage:
             column = self.requested.get(name)
             if column is None:
                 column = self.requested[name] = self._columns.create()
-            column.data[row] += sign * amount
+            column.add(row, sign * amount)
 
 
 class UsageByPriority:

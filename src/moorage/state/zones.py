@@ -11,8 +11,9 @@ _ZONE = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
 
 
 def zone_of(node: Node) -> tuple[str, str]:
+    """Region and zone; the newer labels count where the older ones are missing, not where they are empty."""
     labels = node.metadata.labels
-    region, zone = (labels.get(old) or labels.get(new) or "" for old, new in (_REGION, _ZONE))
+    region, zone = (labels.get(old, labels.get(new, "")) for old, new in (_REGION, _ZONE))
     return region, zone
 
 
