@@ -23,9 +23,16 @@ T = TypeVar("T")
 
 async def settled(answer: T | Awaitable[T]) -> T:
     """The answer of a method that may be `def` or `async def`."""
-    if isinstance(answer, Awaitable):
+    if not isinstance(answer, Awaitable):
+        return answer
+    try:
         return await answer
-    return answer
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # Not this task was cancelled but something that the plugin waited for.
+        raise RuntimeError("what it waited for was cancelled") from error
 
 
 async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:

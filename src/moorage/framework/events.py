@@ -63,6 +63,33 @@ POD_GROUP = "scheduling.k8s.io/PodGroup"
 WILDCARD = "*"
 
 
+_BUILT_IN = frozenset(
+    (
+        POD,
+        ASSIGNED_POD,
+        UNSCHEDULABLE_POD,
+        NODE,
+        PERSISTENT_VOLUME,
+        PERSISTENT_VOLUME_CLAIM,
+        CSI_NODE,
+        CSI_DRIVER,
+        CSI_STORAGE_CAPACITY,
+        VOLUME_ATTACHMENT,
+        STORAGE_CLASS,
+        RESOURCE_CLAIM,
+        RESOURCE_SLICE,
+        DEVICE_CLASS,
+        POD_GROUP,
+        WILDCARD,
+    )
+)
+
+
+def is_watchable(resource: str) -> bool:
+    """Whether events can name this resource: a built-in one, or `plural.version.group`."""
+    return resource in _BUILT_IN or resource.count(".") >= 2
+
+
 class Hint(Enum):
     """What a hint function says about an event for one rejected pod."""
 

@@ -93,8 +93,11 @@ def ask(plugin: FilterPlugin, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verd
         if not isinstance(verdicts, Verdicts):
             raise WrongAnswer(f"filter_nodes returned {type(verdicts).__name__}, use Verdicts")
         codes = verdicts.codes
-        if codes is not None and (not isinstance(codes, np.ndarray) or codes.shape != (len(nodes),)):
-            raise WrongAnswer(f"filter_nodes returned verdicts that are not one per node ({len(nodes)})")
+        if codes is not None:
+            if not isinstance(codes, np.ndarray) or codes.shape != (len(nodes),):
+                raise WrongAnswer(f"filter_nodes returned verdicts that are not one per node ({len(nodes)})")
+            if codes.dtype.kind not in "iub":
+                raise WrongAnswer(f"filter_nodes returned verdicts of {codes.dtype}, use whole numbers")
         return verdicts
     except Exception as error:
         return Verdicts(np.ones(len(nodes), dtype=np.int8), (None, failure(error)))
@@ -151,14 +154,15 @@ def _record(
         statuses.set_rows(rows[rejected], statuses.add_status(rejection(verdicts.statuses[1], plugin)))
         return
     for code in np.unique(codes[rejected]).tolist():
-        place = statuses.add_status(rejection(verdicts.statuses[code], plugin))
+        status = verdicts.statuses[code] if 0 < code < len(verdicts.statuses) else None
+        place = statuses.add_status(rejection(status, plugin))
         statuses.set_rows(rows[rejected & (codes == code)], place)
 
 
 def rejection(status: Status | None, plugin: FilterPlugin) -> Status:
     """A filter's answer as the node's status: rejections as they are, everything else an Error."""
-    if status is None:
-        status = Status.error("filter_nodes returned a code without a status")
+    if status is None or status.code is Code.SUCCESS:
+        status = Status.error("filter_nodes returned a code that stands for no rejection")
     if status.rejected:
         return named(status, plugin)
     return Status(Code.ERROR, f'running "{plugin.name}" filter plugin: {status.message}', plugin=plugin.name)

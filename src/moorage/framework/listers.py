@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import logging
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -9,6 +11,8 @@ from moorage.api.meta import Object
 from moorage.state.objects import Store
 
 T = TypeVar("T", bound=Object)
+
+log = logging.getLogger(__name__)
 
 
 class ResourceName(NamedTuple):
@@ -57,16 +61,20 @@ class Lister(Generic[T]):
         old = self._store.get(item.name, item.namespace)
         self._store.put(item)
         if old is None:
-            for added in self._added:
-                added(item)
+            self._tell(self._added, item)
         else:
-            for updated in self._updated:
-                updated(old, item)
+            self._tell(self._updated, old, item)
 
     def remove(self, item: T) -> None:
         self._store.remove(item)
-        for deleted in self._deleted:
-            deleted(item)
+        self._tell(self._deleted, item)
+
+    def _tell(self, callbacks: builtins.list[Callable[..., None]], *items: T) -> None:
+        for callback in callbacks:
+            try:
+                callback(*items)
+            except Exception:
+                log.exception("a plugin failed to take note of %s %s", self.name.resource, items[-1].key)
 
 
 class Listers:
@@ -74,6 +82,7 @@ class Listers:
 
     def __init__(self) -> None:
         self._by_name: dict[ResourceName, Lister[Any]] = {}
+        self._by_type: dict[type[Object], Lister[Any]] = {}
 
     def get(
         self, group: str, version: str, resource: str, type: type[T], store: Store[T] | None = None
@@ -81,8 +90,14 @@ class Listers:
         name = ResourceName(group, version, resource)
         found = self._by_name.get(name)
         if found is None:
-            found = self._by_name[name] = Lister(name, type, store or Store())
+            found = self._by_name[name] = Lister(name, type, Store() if store is None else store)
+            if type is not Object:
+                self._by_type[type] = found
         return found
+
+    def of(self, item: Object) -> Lister[Any] | None:
+        """The lister for objects of this one's type, if a plugin asked for it."""
+        return self._by_type.get(item.__class__)
 
     def __iter__(self) -> Iterator[Lister[Any]]:
         return iter(self._by_name.values())

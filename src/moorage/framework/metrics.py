@@ -47,4 +47,6 @@ class Metrics:
         found = self._known.get(name)
         if found is None:
             found = self._known[name] = kind(name, help, labels, registry=self.registry, **extra)
+        if not isinstance(found, kind):
+            raise ValueError(f"metric {name} is a {type(found).__name__} already")
         return found

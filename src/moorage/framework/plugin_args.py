@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec import inspect
 
 from moorage.framework.extension_points import Plugin
 from moorage.framework.registry import PluginLoadError
@@ -23,7 +25,7 @@ def decode_args(plugin: type[Plugin], args: Any) -> Any:
     if not isinstance(given, dict):
         raise PluginLoadError(f"args: expected a mapping, got {type(given).__name__}")
     given = {key: value for key, value in given.items() if key not in ("apiVersion", "kind")}
-    unknown = _unknown_fields(wanted, given, "args")
+    unknown = list(_unknown_fields(inspect.type_info(wanted), given, "args"))
     if unknown:
         raise PluginLoadError("; ".join(unknown))
     try:
@@ -34,16 +36,22 @@ def decode_args(plugin: type[Plugin], args: Any) -> Any:
         raise PluginLoadError(f"args{path.rstrip('`')}: {message}") from None
 
 
-def _unknown_fields(wanted: type[msgspec.Struct], given: dict[str, Any], path: str) -> list[str]:
+def _unknown_fields(wanted: inspect.Type, given: Any, path: str) -> Iterator[str]:
     """Every field, at any depth, that the Struct does not have."""
-    fields = {field.encode_name: field.type for field in msgspec.structs.fields(wanted)}
-    problems = [
-        f"{path}.{name}: unknown field; known are {', '.join(sorted(fields)) or 'none'}"
-        for name in given
-        if name not in fields
-    ]
-    for name, value in given.items():
-        inner = fields.get(name)
-        if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-            problems += _unknown_fields(inner, value, f"{path}.{name}")
-    return problems
+    if isinstance(wanted, inspect.StructType) and isinstance(given, dict):
+        fields = {field.encode_name: field.type for field in wanted.fields}
+        for name, value in given.items():
+            if name in fields:
+                yield from _unknown_fields(fields[name], value, f"{path}.{name}")
+            elif name != wanted.tag_field:
+                yield f"{path}.{name}: unknown field; known are {', '.join(sorted(fields)) or 'none'}"
+    elif isinstance(wanted, inspect.UnionType):
+        structs = [choice for choice in wanted.types if isinstance(choice, inspect.StructType)]
+        for choice in wanted.types if len(structs) < 2 else ():
+            yield from _unknown_fields(choice, given, path)
+    elif isinstance(wanted, inspect.CollectionType) and isinstance(given, list):
+        for i, value in enumerate(given):
+            yield from _unknown_fields(wanted.item_type, value, f"{path}[{i}]")
+    elif isinstance(wanted, inspect.DictType) and isinstance(given, dict):
+        for name, value in given.items():
+            yield from _unknown_fields(wanted.value_type, value, f"{path}.{name}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from moorage.api.pods import Pod
 from moorage.config.types import PluginRef
-from moorage.framework.events import EVERYTHING, ClusterEvent, with_implied
+from moorage.framework.events import EVERYTHING, ClusterEvent, is_watchable, with_implied
 from moorage.framework.extension_points import (
     BindPlugin,
     FilterPlugin,
@@ -22,10 +23,13 @@ from moorage.framework.extension_points import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    WrongAnswer,
 )
 from moorage.framework.handle import Handle, Services
 from moorage.framework.registry import PluginLoadError, Registry, described
 from moorage.state.cluster import ClusterState
+
+log = logging.getLogger(__name__)
 
 P = TypeVar("P", bound=Plugin)
 
@@ -102,7 +106,10 @@ class Profile:
 
     def close(self) -> None:
         for plugin in self.plugins.values():
-            plugin.close()
+            try:
+                plugin.close()
+            except Exception:
+                log.exception("plugin %s failed to close", plugin.name)
 
     def _registrations(self, points: Mapping[str, Sequence[PluginRef]]) -> list[Registration]:
         asked = dict.fromkeys(
@@ -110,10 +117,25 @@ class Profile:
         )
         found: list[Registration] = []
         for name in asked:
-            events = self.plugins[name].events()
-            listed = list(EVERYTHING) if events is None else with_implied(list(events))
-            found += [Registration(name, event) for event in listed]
+            found += [Registration(name, event) for event in _events_of(self.plugins[name])]
         return found
+
+
+def _events_of(plugin: Plugin) -> list[ClusterEvent]:
+    try:
+        events = plugin.events()
+        if events is None:
+            return list(EVERYTHING)
+        listed = list(events)
+        for event in listed:
+            if not isinstance(event, ClusterEvent):
+                raise WrongAnswer(f"events returned {event!r:.80}, use a list of ClusterEvent")
+    except Exception as error:
+        raise PluginLoadError(f'initializing plugin "{plugin.name}": {described(error)}') from error
+    for event in listed:
+        if not is_watchable(event.resource):
+            log.error("Incorrect event registration of plugin %s: %s", plugin.name, event.resource)
+    return with_implied([event for event in listed if is_watchable(event.resource)])
 
 
 def _overrides(plugin: Plugin, base: type[Plugin], method: str) -> bool:

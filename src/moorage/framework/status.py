@@ -82,7 +82,7 @@ class Status:
 
     @property
     def message(self) -> str:
-        return ", ".join(self.reasons)
+        return ", ".join(map(str, self.reasons))
 
     @property
     def rejected(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.framework.status import Status
+from moorage.framework.status import Code, Status
 from moorage.state.columns import Bools
 
 
@@ -40,7 +40,7 @@ class Verdicts:
         places: dict[Status, int] = {}
         codes = np.zeros(len(answers), dtype=np.int32)
         for i, answer in enumerate(answers):
-            if answer is not None:
+            if answer is not None and answer.code is not Code.SUCCESS:
                 place = places.get(answer)
                 if place is None:
                     place = places[answer] = len(statuses)

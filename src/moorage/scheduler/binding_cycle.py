@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from dataclasses import dataclass
 
 from moorage.api.pods import Pod
@@ -100,11 +101,12 @@ class BindingCycle:
         self._services.recorder.event(pod, None, "Normal", "Scheduled", "Binding", note)
         if binding.profile.post_bind:
             await post_bind(binding.profile, binding.cycle, pod, node_name)
-        waiting: dict[str, Pod] | None = binding.cycle.get(PODS_TO_ACTIVATE)
-        if waiting:
-            self._queue.activate(list(waiting.values()))
+        activate_pods(self._queue, binding.cycle)
 
     def _give_back(self, binding: Binding) -> None:
+        if binding.waiting is not None:
+            self._services.waiting_pods.remove(binding.assumed.uid)
+            binding.waiting.reject("", "removed")
         unreserve(binding.profile, binding.cycle, binding.assumed, binding.node_name)
         if self._services.state.is_assumed(binding.assumed.uid):
             self._services.state.forget(binding.assumed)
@@ -124,12 +126,23 @@ class BindingCycle:
             self._failures.handle(binding.profile, binding.queued, failure)
 
 
+def activate_pods(queue: SchedulingQueue, cycle: CycleState) -> None:
+    """Has those pods tried again that plugins put into the cycle state for it."""
+    pods: dict[str, Pod] | None = cycle.get(PODS_TO_ACTIVATE)
+    if pods:
+        try:
+            queue.activate(list(pods.values()))
+            pods.clear()
+        except Exception:
+            log.exception("%s: cannot be activated", PODS_TO_ACTIVATE)
+
+
 def _failure(status: Status, *, event_based: bool) -> Failure:
     if status.code is Code.SKIP:
         return Failure(Status.error(""), "", silent=True)
     if not status.rejected:
         return Failure(status, status.message)
-    message = nodes_available(1, dict.fromkeys(status.reasons, 1)) if event_based else status.message
+    message = nodes_available(1, Counter(status.reasons)) if event_based else status.message
     plugins = {status.plugin} if event_based and status.plugin else set()
     pending = plugins if status.code is Code.PENDING else set[str]()
     return Failure(Status(status.code, message), message, "", plugins, pending)

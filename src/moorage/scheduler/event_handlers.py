@@ -49,10 +49,12 @@ class EventHandlers:
 
     def node_added(self, node: Node) -> None:
         self._state.put_node(node)
+        self._list(node)
         self._queue.move_all(NODE_ADD, None, node)
 
     def node_updated(self, old: Node, new: Node) -> None:
         self._state.put_node(new)
+        self._list(new)
         try:
             events = node_events(old, new)
         except QuantityError as error:
@@ -64,6 +66,7 @@ class EventHandlers:
     def node_deleted(self, node: Node) -> None:
         self._queue.move_all(NODE_DELETE, node, None)
         self._state.remove_node(node.name)
+        self._unlist(node)
 
     # Pods
 
@@ -71,6 +74,7 @@ class EventHandlers:
         if pod.finished:
             return
         self._pods[pod.key] = pod
+        self._list(pod)
         if pod.spec.node_name:
             self._assigned(pod)
         elif pod.spec.scheduler_name in self._profiles:
@@ -85,6 +89,7 @@ class EventHandlers:
             self.pod_added(new)
             return
         self._pods[new.key] = new
+        self._list(new)
         if new.spec.node_name:
             if old.spec.node_name:
                 self._assigned_updated(old, new)
@@ -98,6 +103,7 @@ class EventHandlers:
         known = self._pods.get(pod.key)
         if known is not None and known.uid == pod.uid:
             del self._pods[pod.key]
+            self._unlist(pod)
         if pod.spec.node_name or (known is not None and known.uid == pod.uid and known.spec.node_name):
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
             self._state.remove_pod(pod.uid)
@@ -155,16 +161,34 @@ class EventHandlers:
     # Everything else
 
     def object_added(self, item: Object) -> None:
-        self._state.objects.of(type(item)).put(item)
+        if not self._list(item):
+            self._state.objects.of(type(item)).put(item)
         self._queue.move_all(ClusterEvent(_event_resource(item), Action.ADD), None, item)
 
     def object_updated(self, old: Object, new: Object) -> None:
-        self._state.objects.of(type(new)).put(new)
+        if not self._list(new):
+            self._state.objects.of(type(new)).put(new)
         self._queue.move_all(ClusterEvent(_event_resource(new), Action.UPDATE), old, new)
 
     def object_deleted(self, item: Object) -> None:
-        self._state.objects.of(type(item)).remove(item)
+        if not self._unlist(item):
+            self._state.objects.of(type(item)).remove(item)
         self._queue.move_all(ClusterEvent(_event_resource(item), Action.DELETE), item, None)
+
+    def _list(self, item: Object) -> bool:
+        """Puts an object where plugins asked for it; False if none did."""
+        lister = self._services.listers.of(item)
+        if lister is None:
+            return False
+        lister.put(item)
+        return True
+
+    def _unlist(self, item: Object) -> bool:
+        lister = self._services.listers.of(item)
+        if lister is None:
+            return False
+        lister.remove(item)
+        return True
 
 
 def _event_resource(item: Object) -> str:

@@ -46,10 +46,9 @@ class FailureHandler:
         else:
             queued.pod = pod = newest
             self._queue.requeue(queued)
+        self._services.nominations.add(pod, failure.nominated_node)
         if failure.silent:
             return
-        if failure.nominated_node is not None:
-            self._services.nominations.add(pod, failure.nominated_node)
         note = shortened(failure.message)
         self._services.recorder.event(pod, None, "Warning", "FailedScheduling", "Scheduling", note)
         self._write_condition(pod, failure)

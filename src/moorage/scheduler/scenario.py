@@ -18,6 +18,7 @@ from moorage.framework.registry import Registry
 from moorage.framework.status import Code, Status
 from moorage.plugins.default_preemption import DefaultPreemption
 from moorage.plugins.preemption_candidates import best_candidates
+from moorage.queue.gating import first_objection
 from moorage.scheduler.cycle import Decision, Scheduling, rank
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION, make_profiles
 from moorage.scheduler.search import rows_of
@@ -65,10 +66,9 @@ class Scenario:
 
     def evaluate(self, pod: Pod) -> Evaluation:
         """Runs one real cycle for a pod, over all nodes."""
-        for plugin in self.profile.pre_enqueue:
-            status = plugin.pre_enqueue(pod)
-            if status is not None and status.code is not Code.SUCCESS:
-                return Evaluation(self, pod, gate=status.by(plugin.name))
+        objection = first_objection(self.profile, pod)
+        if objection is not None:
+            return Evaluation(self, pod, gate=objection)
         return Evaluation(self, pod, Scheduling(find_all=True).decide(self.profile, pod))
 
 

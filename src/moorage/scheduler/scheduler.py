@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from moorage.api.pods import Pod
 from moorage.client import Client
 from moorage.config import KubeSchedulerConfiguration
-from moorage.framework.cycle_state import PODS_TO_ACTIVATE, CycleState
+from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import NoRecorder, Recorder, Services
 from moorage.framework.messages import nodes_available
 from moorage.framework.profile import Profile
@@ -19,9 +20,8 @@ from moorage.framework.registry import Registry
 from moorage.framework.reserving import permit, reserve, unreserve
 from moorage.framework.status import Code, Status
 from moorage.framework.waiting_pods import WaitingPod
-from moorage.queue.pod_events import ASSIGNED_POD_DELETE
 from moorage.queue.scheduling_queue import SchedulingQueue
-from moorage.scheduler.binding_cycle import Binding, BindingCycle
+from moorage.scheduler.binding_cycle import Binding, BindingCycle, activate_pods
 from moorage.scheduler.cycle import Failure, Scheduling
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
@@ -31,6 +31,7 @@ from moorage.state.cluster import AssumeError, ClusterState
 log = logging.getLogger(__name__)
 
 DEFAULT_MAX_IN_UNSCHEDULABLE = 300.0
+SECONDS_TO_STOP = 5.0
 
 
 class Scheduler:
@@ -76,7 +77,7 @@ class Scheduler:
         self.services.client = client
 
     async def run(self) -> None:
-        """Schedules until `stop` is called; running binds are finished."""
+        """Schedules until `stop` is called; running binds are finished unless they take too long."""
         timers = asyncio.create_task(self.queue.run_timers())
         try:
             while not self.queue.closed:
@@ -86,6 +87,10 @@ class Scheduler:
                     await asyncio.sleep(0)
         finally:
             timers.cancel()
+            if self._tasks:
+                _, late = await asyncio.wait(self._tasks, timeout=SECONDS_TO_STOP)
+                for task in late:
+                    task.cancel()
             await asyncio.gather(timers, *self._tasks, return_exceptions=True)
 
     async def drain(self, progress: Callable[[int], None] | None = None) -> None:
@@ -131,6 +136,8 @@ class Scheduler:
             # Nothing a single pod brings along may stop the others.
             log.exception("scheduling pod %s failed", pod.key)
             status = Status.error(f"{type(error).__name__}: {error}")
+            if self.state.is_assumed(pod.uid):
+                self.state.forget(pod)
             self._failures.handle(profile, queued, Failure(status, status.message))
 
     def _skip(self, pod: Pod) -> bool:
@@ -160,7 +167,7 @@ class Scheduler:
         if status is not None:
             self._take_back(profile, queued, cycle, assumed, status)
             return
-        self._activate(cycle)
+        activate_pods(self.queue, cycle)
         binding = Binding(profile, queued, cycle, assumed, node_name, waiting, decision, started)
         task = self._binding.start(binding)
         if task is not None:
@@ -173,23 +180,14 @@ class Scheduler:
         """Reserve or Permit said no: everything as before, and the pod back to the queue."""
         unreserve(profile, cycle, assumed, assumed.spec.node_name)
         self.state.forget(assumed)
-        self.queue.move_all(
-            ASSIGNED_POD_DELETE, assumed, None, pre_check=lambda other: other.uid != assumed.uid
-        )
         self._failures.handle(profile, queued, one_node_failure(status))
-
-    def _activate(self, cycle: CycleState) -> None:
-        pods: dict[str, Pod] | None = cycle.get(PODS_TO_ACTIVATE)
-        if pods:
-            self.queue.activate(list(pods.values()))
-            pods.clear()
 
 
 def one_node_failure(status: Status) -> Failure:
     """The failure after a node was chosen: a rejection reads as if the cluster had that one node."""
     if not status.rejected:
         return Failure(status, status.message)
-    message = nodes_available(1, dict.fromkeys(status.reasons, 1))
+    message = nodes_available(1, Counter(status.reasons))
     plugins = {status.plugin} if status.plugin else set()
     pending = plugins if status.code is Code.PENDING else set[str]()
     return Failure(Status(status.code, message), message, "", plugins, pending)

@@ -76,11 +76,16 @@ class Simulation:
                 result.placed[pod.key] = now.spec.node_name
             else:
                 condition = now.condition("PodScheduled")
-                result.pending[pod.key] = condition.message if condition else _why_not_tried(now)
+                result.pending[pod.key] = condition.message if condition else self._why_not_tried(now)
         return result
 
-
-def _why_not_tried(pod: Pod) -> str:
-    if pod.spec.scheduling_gates:
-        return "waiting for scheduling gates: " + ", ".join(gate.name for gate in pod.spec.scheduling_gates)
-    return f"no profile is called {pod.spec.scheduler_name}"
+    def _why_not_tried(self, pod: Pod) -> str:
+        if pod.spec.scheduling_gates:
+            gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
+            return f"waiting for scheduling gates: {gates}"
+        if pod.spec.scheduler_name not in self.scheduler.profiles:
+            return f"no profile is called {pod.spec.scheduler_name}"
+        queued = self.scheduler.queue.get(pod)
+        if queued is not None and queued.gated:
+            return f"plugin {queued.gating_plugin} does not let it into the queue"
+        return "it was not tried"

@@ -1,0 +1,91 @@
+"""How long a scheduling cycle takes, over `Simulation`: queue, cycle, plugins and binding in memory.
+
+Every figure is measured in a process of its own. Ratios are between figures of one run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+from bench.bounds import Check
+
+SIZES = (500, 5000, 15000)
+PLACED = (0, 30000)
+WORKLOADS = ("plain", "distinct", "spread", "affinity", "antiaffinity", "prefaffinity", "nodeaffinity")
+_BATCHES = 5
+_BATCH = 250
+
+
+class Figure(NamedTuple):
+    microseconds: float
+    """Per pod, in the best batch."""
+    megabytes: float
+
+
+def measure() -> Iterator[Check]:
+    figures: dict[tuple[str, int, int], Figure] = {}
+    print(f"\n{'workload':14}{'nodes':>8}{'placed':>8}{'µs/pod':>10}{'pods/s':>9}{'MB':>7}", flush=True)
+    for workload, nodes, placed in product(WORKLOADS, SIZES, PLACED):
+        figure = figures[workload, nodes, placed] = _in_process_of_its_own(workload, nodes, placed)
+        rate = 1e6 / figure.microseconds
+        print(
+            f"{workload:14}{nodes:8}{placed:8}{figure.microseconds:10.0f}{rate:9.0f}{figure.megabytes:7.0f}",
+            flush=True,
+        )
+    print()
+
+    def cost(workload: str, nodes: int, placed: int = 0) -> float:
+        return figures[workload, nodes, placed].microseconds
+
+    yield Check("plain cycle, 5000 nodes against 500", cost("plain", 5000) / cost("plain", 500), 4, "x")
+    yield Check("plain cycle, 15000 nodes against 5000", cost("plain", 15000) / cost("plain", 5000), 3, "x")
+    for workload, nodes in product(("spread", "affinity", "antiaffinity"), SIZES):
+        ratio = cost(workload, nodes, 30000) / cost(workload, nodes)
+        yield Check(f"{workload} cycle at {nodes} nodes, 30000 pods placed against none", ratio, 1.5, "x")
+    for workload, nodes, placed in product(("spread", "affinity", "antiaffinity"), SIZES, PLACED):
+        ratio = cost(workload, nodes, placed) / cost("plain", nodes, placed)
+        yield Check(f"{workload} against plain at {nodes} nodes, {placed} pods placed", ratio, 3, "x")
+    largest = max(figures[workload, 15000, 30000].megabytes for workload in WORKLOADS)
+    yield Check("memory at 15000 nodes and 30000 pods", largest, 600, "MB")
+
+
+def _in_process_of_its_own(workload: str, nodes: int, placed: int) -> Figure:
+    command = [sys.executable, "-m", "bench.decisions", workload, str(nodes), str(placed)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return Figure(*json.loads(output))
+
+
+def run(workload: str, nodes: int, placed: int) -> Figure:
+    """The best of a few batches, after one to warm up."""
+    from moorage.config import load
+    from moorage.plugins.catalog import in_tree_registry
+    from moorage.scheduler.profiles import DEFAULT_CONFIGURATION
+    from moorage.scheduler.simulation import Simulation
+    from moorage.scheduler.workloads import make_nodes, make_pods
+
+    simulation = Simulation(load(DEFAULT_CONFIGURATION).config, in_tree_registry())
+    for node in make_nodes(nodes):
+        simulation.add(node)
+    for number, pod in enumerate(make_pods(workload, placed, "placed")):
+        pod.spec.node_name = f"node-{number % nodes:05d}"
+        simulation.add(pod)
+    best = float("inf")
+    for batch in range(_BATCHES + 1):
+        result = asyncio.run(simulation.run(make_pods(workload, _BATCH, f"batch-{batch}")))
+        if len(result.placed) != _BATCH:
+            raise RuntimeError(f"{workload}: only {len(result.placed)} of {_BATCH} pods were placed")
+        if batch:
+            best = min(best, result.seconds / _BATCH * 1e6)
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Figure(best, megabytes)
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
