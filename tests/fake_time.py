@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class _Jumping(selectors.DefaultSelector):  # type: ignore[misc, valid-type]  # Its base depends on the system.
+class _Jumping(selectors.DefaultSelector):
     now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:

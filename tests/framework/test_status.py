@@ -15,12 +15,12 @@ LABELS = (
 )
 
 
-@pytest.mark.parametrize(("number", "label"), enumerate(LABELS))
+@pytest.mark.parametrize(("number", "label"), list(enumerate(LABELS)))
 def test_the_codes_have_the_numbers_and_names_of_the_reference(number: int, label: str) -> None:
     assert Code(number).label == label
 
 
-@pytest.mark.parametrize("code", Code)
+@pytest.mark.parametrize("code", list(Code))
 def test_a_rejection_is_unschedulable_unresolvable_or_pending(code: Code) -> None:
     assert Status(code).rejected is (code in (2, 3, 6))
 

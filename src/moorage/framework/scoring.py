@@ -15,7 +15,9 @@ from moorage.state.columns import Int64s
 from moorage.state.nodes import Nodes
 
 if TYPE_CHECKING:
-    from moorage.framework.profile import Profile
+    from collections.abc import Sequence
+
+    from moorage.framework.profile import Profile, Weighted
 
 MAX_SCORE = 100
 
@@ -54,51 +56,59 @@ def pre_score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> St
 
 def score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
     """The weighted sum of all scores. An Error status in the result ends the attempt."""
-    totals = np.zeros(len(nodes), dtype=np.int64)
-    by_plugin: dict[str, Int64s] = {}
-    for plugin, weight, normalizes in profile.score:
-        if plugin.name in cycle.skip_score:
-            continue
-        scores = _ask(plugin, cycle, pod, nodes, normalizes)
-        if isinstance(scores, Status):
-            return Scores(totals, by_plugin, scores)
-        by_plugin[plugin.name] = scores
-        totals += scores if weight == 1 else scores * weight
-    return Scores(totals, by_plugin)
+    asked = [entry for entry in profile.score if entry.plugin.name not in cycle.skip_score]
+    size = len(nodes)
+    # One row per plugin: the range is checked and the weights are applied for all of them at once.
+    table = np.empty((len(asked), size), dtype=np.int64)
+    for row, (plugin, _, normalizes) in enumerate(asked):
+        failed = _ask(plugin, cycle, pod, nodes, normalizes, table[row])
+        if failed is not None:
+            return Scores.failed(failed)
+    # As unsigned numbers negative ones are huge, so that one comparison finds both ends of the range.
+    if table.size and table.view(np.uint64).max() > MAX_SCORE:
+        return Scores.failed(_out_of_range(asked, table))
+    weights = np.array([weight for _, weight, _ in asked], dtype=np.int64)
+    return Scores(weights @ table, {plugin.name: table[row] for row, (plugin, _, _) in enumerate(asked)})
 
 
-def _ask(plugin: ScorePlugin, cycle: CycleState, pod: Pod, nodes: Nodes, normalizes: bool) -> Int64s | Status:
+def _ask(
+    plugin: ScorePlugin, cycle: CycleState, pod: Pod, nodes: Nodes, normalizes: bool, into: Int64s
+) -> Status | None:
+    """Writes a plugin's scores into a row; the Error status if that fails."""
     doing = "running Score plugins"
     try:
-        scores = _checked(plugin.score_nodes(cycle, pod, nodes), len(nodes), "score_nodes")
+        scores = _checked(plugin.score_nodes(cycle, pod, nodes), len(into), "score_nodes")
         if normalizes:
             doing = "running Normalize on Score plugins"
             normalized = plugin.normalize_scores(cycle, pod, scores)
-            scores = _checked(normalized, len(nodes), "normalize_scores")
+            scores = _checked(normalized, len(into), "normalize_scores")
     except Exception as error:
         text = f'{doing}: plugin "{plugin.name}" failed with: {failure(error).message}'
         return Status(Code.ERROR, text, plugin=plugin.name)
-    # As unsigned numbers negative ones are huge, so that one comparison finds both ends of the range.
-    if len(scores) and scores.view(np.uint64).max() > MAX_SCORE:
-        wrong = int(scores[(scores < 0) | (scores > MAX_SCORE)][0])
-        text = (
-            f'applying score defaultWeights on Score plugins: plugin "{plugin.name}" returns an invalid '
-            f"score {wrong}, it should in the range of [0, 100] after normalizing"
-        )
-        return Status(Code.ERROR, text, plugin=plugin.name)
-    return scores
+    into[:] = scores
+    return None
+
+
+def _out_of_range(asked: Sequence[Weighted], table: Int64s) -> Status:
+    row, place = np.argwhere((table < 0) | (table > MAX_SCORE))[0].tolist()
+    name = asked[row].plugin.name
+    text = (
+        f'applying score defaultWeights on Score plugins: plugin "{name}" returns an invalid '
+        f"score {table[row, place]}, it should in the range of [0, 100] after normalizing"
+    )
+    return Status(Code.ERROR, text, plugin=name)
 
 
 def _checked(scores: object, size: int, method: str) -> Int64s:
     if not isinstance(scores, np.ndarray):
         raise WrongAnswer(f"{method} returned {type(scores).__name__}, use an array of whole numbers")
+    if scores.shape != (size,):
+        raise WrongAnswer(f"{method} returned {scores.shape} scores for {size} nodes")
     if scores.dtype != np.int64:
         if scores.dtype.kind not in "iu":
             raise WrongAnswer(f"{method} returned an array of {scores.dtype}, use whole numbers (int64)")
-        scores = scores.astype(np.int64)
-    if scores.shape != (size,):
-        raise WrongAnswer(f"{method} returned {scores.shape} scores for {size} nodes")
-    return np.ascontiguousarray(scores)
+        return scores.astype(np.int64)
+    return scores
 
 
 def _pre_order_keys(size: int) -> Int64s:

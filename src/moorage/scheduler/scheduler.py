@@ -31,6 +31,7 @@ from moorage.state.cluster import AssumeError, ClusterState
 log = logging.getLogger(__name__)
 
 DEFAULT_MAX_IN_UNSCHEDULABLE = 300.0
+_TASKS_AT_ONCE = 16
 SECONDS_TO_STOP = 5.0
 
 
@@ -102,7 +103,7 @@ class Scheduler:
                 tried += 1
                 if progress is not None:
                     progress(tried)
-                if self._tasks:
+                if len(self._tasks) >= _TASKS_AT_ONCE:
                     await asyncio.sleep(0)
             if not self._tasks:
                 return
