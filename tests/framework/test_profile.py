@@ -60,7 +60,7 @@ def test_a_plugin_is_made_once_and_serves_all_its_points() -> None:
         def add_pod(self, cycle: Any, pod: Any, other: Any, node: Any) -> None: ...
 
     profile = profile_of({"preFilter": refs("Both"), "filter": refs("Both")}, Both)
-    assert profile.pre_filter[0] is profile.filter[0].plugin
+    assert {id(profile.pre_filter[0]), id(profile.filter[0].plugin)} == {id(profile.plugins["Both"])}
     assert profile.with_add_pod == profile.pre_filter
     assert profile.with_remove_pod == []
 

@@ -128,6 +128,12 @@ def test_an_entry_knows_where_it_comes_from_and_what_it_is_for() -> None:
             "raise ValueError('two\\nlines')\n",
             "p.py: cannot be imported: ValueError: two lines (line 1 of p.py)",
         ),
+        (
+            "p.py",
+            "import json\n\njson.loads('{')\n",
+            "p.py: cannot be imported: JSONDecodeError: Expecting property name enclosed in double quotes: "
+            "line 1 column 2 (char 1) (line 3 of p.py)",
+        ),
         ("p.py", "", "p.py: holds no plugin; write a class with a base such as moorage.FilterPlugin"),
         (
             "p.py",

@@ -65,7 +65,9 @@ def test_match_label_keys_are_left_to_the_api_server() -> None:
 def test_a_list_with_an_invalid_selector_is_dropped_as_a_whole() -> None:
     good = term(ZONE, selects({"app": "a"}))
     found = terms_of(
-        with_affinity(near=[good, term(ZONE, BAD)], far=[good], prefer=[(1, good)], avoid=[(2, term(ZONE, BAD))])
+        with_affinity(
+            near=[good, term(ZONE, BAD)], far=[good], prefer=[(1, good)], avoid=[(2, term(ZONE, BAD))]
+        )
     )
     assert (found.affinity, found.preferred_anti_affinity) == ((), ())
     assert len(found.anti_affinity) == len(found.preferred_affinity) == 1

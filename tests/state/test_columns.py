@@ -61,10 +61,8 @@ def test_all_columns_follow_the_rows(data: st.DataObject) -> None:
         elif action == "create":
             made.append((columns.create(), 0))
             rows = [[*row, 0] for row in rows]
-        for row, values in enumerate(rows):
-            if data.draw(st.integers(0, 20)) == 0:
-                for place, (column, _) in enumerate(made[:1]):
-                    column[row] = values[place] = row * 7
+        for row in data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=5)) if rows else ():
+            made[0][0][row] = rows[row][0] = row * 7 + 1
         assert columns.size == len(rows)
         for place, (column, fill) in enumerate(made):
             assert column.data[: len(rows)].tolist() == [row[place] for row in rows]

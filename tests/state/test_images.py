@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from moorage.api.nodes import ContainerImage
 from moorage.state.cluster import ClusterState
 from moorage.testing import make_node
 
@@ -32,8 +33,9 @@ def test_on_update_the_old_names_are_withdrawn_first() -> None:
 
 def test_all_names_of_an_image_count() -> None:
     state = ClusterState()
-    state.put_node(make_node("a", images=None, **{"images": [{"names": ["x", "x:1"], "sizeBytes": 5}, {}]}))
-    assert {name: state.name for name, state in {}.items()} == {}
+    node = make_node("a")
+    node.status.images = (ContainerImage(("x", "x:1"), 5), ContainerImage())
+    state.put_node(node)
     assert held(state, "x") == held(state, "x:1") == (5, {"a"})
     assert set(state.table.by_name["a"].images) == {"x", "x:1"}
 

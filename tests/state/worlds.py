@@ -62,7 +62,7 @@ AFFINITIES: list[Document | None] = [
 _zones = st.sampled_from(
     [{}, {ZONE: "z1"}, {ZONE: "z2"}, {ZONE: "z1", REGION: "r"}, {OLD_ZONE: "", ZONE: "z1"}, {ZONE: ""}]
 )
-_amounts = st.sampled_from(
+_amounts: st.SearchStrategy[Document] = st.sampled_from(
     [
         {},
         {"example.com/gpu": "2"},
@@ -93,7 +93,7 @@ def nodes(draw: st.DrawFn, name: str) -> Node:
     return made
 
 
-_requests = st.sampled_from(
+_requests: st.SearchStrategy[Document] = st.sampled_from(
     [
         {},
         {"cpu": "100m"},
@@ -104,7 +104,7 @@ _requests = st.sampled_from(
         {"example.com/huge": 2**80},
     ]
 )
-_statuses = st.sampled_from(
+_statuses: st.SearchStrategy[Document] = st.sampled_from(
     [
         {},
         {},
@@ -236,7 +236,8 @@ def described(state: ClusterState) -> Document:
 
 def _label(state: ClusterState, info: NodeInfo, key: str) -> str | None:
     label = state.table.label(key)
-    return label.codes.values[label.column[info.row]]
+    value: str | None = label.codes.values[label.column[info.row]]
+    return value
 
 
 def _held(codes: Any) -> list[tuple[Any, int]]:

@@ -127,7 +127,6 @@ def check_args(config: KubeSchedulerConfiguration, registry: Registry) -> None:
     """Raises ConfigError if a plugin that is not in-tree gets args it cannot read."""
     from moorage.config.args import ARGS_TYPES
     from moorage.config.problems import ConfigError, ConfigProblem
-    from moorage.framework.plugin_args import decode_args
     from moorage.framework.registry import PluginLoadError
 
     problems: list[ConfigProblem] = []
@@ -136,6 +135,9 @@ def check_args(config: KubeSchedulerConfiguration, registry: Registry) -> None:
             entry = registry.get(item.name)
             if entry is None or item.name in ARGS_TYPES:
                 continue
+            # Heavy to import, and most configurations have no args of this kind.
+            from moorage.framework.plugin_args import decode_args
+
             try:
                 decode_args(entry.load(), item.args)
             except PluginLoadError as error:

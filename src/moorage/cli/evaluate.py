@@ -17,6 +17,7 @@ from moorage.cli.setup import (
     set_up,
     strict_version_option,
     verbose_option,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -73,21 +74,24 @@ def evaluate(
 
 def _evaluate_lines(file: str, registry: Registry) -> None:
     from moorage.config.problems import ConfigError
+    from moorage.framework.registry import PluginLoadError
     from moorage.scheduler.scenario import evaluate as evaluate_scenario
 
-    failed = 0
+    number = failed = 0
     for number, scenario in _scenarios(file):
         try:
             if isinstance(scenario, str):
                 raise BadInput(scenario)
             result = evaluate_scenario(scenario, registry)
-        except (BadInput, ConfigError, ValueError, LookupError, TypeError) as error:
+        except (BadInput, ConfigError, PluginLoadError, ValueError, RecursionError) as error:
             failed += 1
             message = " ".join(str(error).split())
             click.echo(f"{file} line {number}: {message}", err=True)
             identity = scenario.get("id", "") if isinstance(scenario, dict) else ""
             result = {"id": identity, "error": message}
         click.echo(_json(result))
+    if not number:
+        raise BadInput(f"{file}: holds no scenario; give one JSON object per line")
     if failed:
         raise click.exceptions.Exit(1)
 
@@ -97,13 +101,13 @@ def _scenarios(file: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
     import msgspec
 
     with _opened(file) as stream:
-        for number, line in enumerate(stream, 1):
+        for number, line in enumerate(_lines(file, stream), 1):
             if not line.strip():
                 continue
             try:
                 scenario = msgspec.json.decode(line)
-            except msgspec.DecodeError as error:
-                yield number, f"not JSON: {error}"
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                yield number, f"not JSON: {error}; give one scenario per line"
                 continue
             if isinstance(scenario, dict) and "scenario" in scenario:
                 scenario = scenario["scenario"]
@@ -122,7 +126,16 @@ def _opened(file: str) -> IO[bytes]:
     try:
         return gzip.open(file) if file.endswith(".gz") else Path(file).open("rb")  # type: ignore[return-value]
     except OSError as error:
-        raise BadInput(f"{file}: cannot read the file: {error.strerror}") from None
+        raise BadInput(f"{file}: cannot read the file: {error.strerror}; check the path") from None
+
+
+def _lines(file: str, stream: IO[bytes]) -> Iterator[bytes]:
+    import zlib
+
+    try:
+        yield from stream
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadInput(f"{file}: cannot read the file: {error}; is it whole?") from None
 
 
 def _json(document: Any) -> str:
@@ -143,8 +156,12 @@ def _explain(cluster: str, pod_file: str, setup: Any, output: str) -> None:
     pod = pods[0]
     others = [item for item in read_manifests(cluster) if not (isinstance(item, Pod) and item.key == pod.key)]
     scenario = Scenario(others, setup.registry, setup.config)
-    if pod.spec.scheduler_name in scenario.profiles:
-        scenario.profile = scenario.profiles[pod.spec.scheduler_name]
+    wanted = pod.spec.scheduler_name
+    if wanted in scenario.profiles:
+        scenario.profile = scenario.profiles[wanted]
+    else:
+        known, used = ", ".join(scenario.profiles), scenario.profile.name
+        warn([f"pod {pod.key} asks for scheduler {wanted}, profiles are {known}; {used} is used"])
     evaluation = scenario.evaluate(pod)
     if output == "json":
         click.echo(_json({"id": pod.key, **evaluation.document()}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from typing import Any
 
 import click
 
@@ -29,6 +30,13 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(f"moorage.cli.{cmd_name}"), cmd_name)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("Stopped.", err=True)
+            raise click.exceptions.Exit(130) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -50,9 +58,9 @@ def moorage() -> None:
 
 def main() -> None:
     try:
-        moorage(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        # What click returns for an Exit is its code, for everything else None. A closed pipe, as behind `| head`,
+        # is click's to handle: it ends with code 1 and without a word.
+        sys.exit(moorage(standalone_mode=False))
     except click.UsageError as error:
         error.show()
         sys.exit(2)
@@ -62,7 +70,3 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output has seen enough, as with `| head`.
-        sys.stderr.close()
-        sys.exit(0)

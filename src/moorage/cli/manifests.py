@@ -34,17 +34,26 @@ def read_manifests(path: str) -> list[Object]:
     Lists are opened, and Deployments and the like left out; only kinds a scheduler looks at are kept.
     """
     objects: list[Object] = []
+    others: set[str] = set()
     for place, document in _documents(path):
-        kind = KINDS.get(str(document.get("kind")))
+        kind = KINDS.get(document["kind"])
         if kind is not None:
             objects.append(read_object(kind, document, place))
+        else:
+            others.add(document["kind"])
+    if not objects:
+        found = f"nothing a scheduler looks at, only {', '.join(sorted(others))}" if others else "no object"
+        raise BadInput(f"{path}: holds {found}; give manifests of nodes and pods")
     return objects
 
 
 def read_object(kind: type[Object], document: Document, place: str) -> Object:
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or not metadata.get("name"):
+        raise BadInput(f"{place}: this {kind.kind} has no name; give it a `metadata` with a `name`")
     try:
         return from_document(kind, with_defaults(document))
-    except DecodeError as error:
+    except (DecodeError, RecursionError) as error:
         raise BadInput(f"{place}: {error}") from None
 
 
@@ -71,10 +80,12 @@ def with_defaults(document: Document) -> Document:
 
 def _with_requests(container: Any) -> Any:
     resources = container.get("resources") if isinstance(container, dict) else None
-    if not isinstance(resources, dict) or not isinstance(resources.get("limits"), dict):
+    if not isinstance(resources, dict):
         return container
-    requests = {**resources["limits"], **(resources.get("requests") or {})}
-    return {**container, "resources": {**resources, "requests": requests}}
+    limits, requests = resources.get("limits"), resources.get("requests") or {}
+    if not isinstance(limits, dict) or not isinstance(requests, dict):
+        return container
+    return {**container, "resources": {**resources, "requests": {**limits, **requests}}}
 
 
 def _documents(path: str) -> Iterator[tuple[str, Document]]:
@@ -92,24 +103,30 @@ def _documents(path: str) -> Iterator[tuple[str, Document]]:
 def _in_file(path: str) -> Iterator[tuple[str, Document]]:
     text, name = read_input(path)
     try:
-        for document in yaml.load_all(text, Loader=_Loader):
+        for number, document in enumerate(yaml.load_all(text, Loader=_Loader), 1):
             if document is not None:
-                yield from _opened(document, name)
+                yield from _opened(document, name if number == 1 else f"{name}, document {number}")
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise BadInput(f"{name}:{where} not YAML: {problem}") from None
-    except (UnicodeDecodeError, ValueError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{name}: not YAML: {str(error).splitlines()[0]}") from None
 
 
 def _opened(document: Any, place: str) -> Iterator[tuple[str, Document]]:
-    if not isinstance(document, dict) or not document.get("kind"):
-        raise BadInput(f"{place}: a document is not a Kubernetes object; give it `apiVersion` and `kind`")
-    items = document.get("items")
-    if str(document["kind"]).endswith("List") and isinstance(items, list):
-        for item in items:
-            yield from _opened(item, place)
-    else:
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if not isinstance(kind, str) or not kind:
+        raise BadInput(f"{place}: not a Kubernetes object; give it an `apiVersion` and a `kind`")
+    if not kind.endswith("List"):
         yield place, document
+        return
+    items = document.get("items") or []
+    if not isinstance(items, list):
+        raise BadInput(f"{place}: `items` of this {kind} is not a list")
+    for number, item in enumerate(items):
+        # Lists of one kind, as the API server sends them, leave it out in their items.
+        if isinstance(item, dict) and kind != "List":
+            item = {"kind": kind.removesuffix("List"), **item}
+        yield from _opened(item, f"{place}, items[{number}]")

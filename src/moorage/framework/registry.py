@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -204,10 +206,14 @@ def described(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {error.msg}"
     text = " ".join(str(error).split())
-    trace = error.__traceback__
-    last = None
-    while trace is not None:
-        last = trace
-        trace = trace.tb_next
-    where = f" (line {last.tb_lineno} of {Path(last.tb_frame.f_code.co_filename).name})" if last else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not _is_library(frame.filename)] or frames
+    where = f" (line {own[-1].lineno} of {Path(own[-1].filename).name})" if own else ""
     return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"
+
+
+def _is_library(file: str) -> bool:
+    """Whether a file belongs to Python, to an installed package or to Moorage itself."""
+    paths = sysconfig.get_paths()
+    libraries = (paths["stdlib"], paths["purelib"], paths["platlib"], str(Path(__file__).parents[1]))
+    return file.startswith(libraries) or file.startswith("<frozen ")
