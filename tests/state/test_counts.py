@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,11 +9,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.api.pods import Pod
+from moorage.api.selectors import Requirement, Selector
+from moorage.plugins.catalog import in_tree_registry
+from moorage.scheduler.cycle import Scheduling
+from moorage.scheduler.scenario import Scenario
 from moorage.state.affinity_terms import Term, terms_of
 from moorage.state.cluster import ClusterState
-from moorage.state.counts import PodClass
+from moorage.state.counts import Count, PodClass
+from moorage.state.node_info import NodeInfo
 from moorage.testing import make_node, make_pod
-from tests.state.worlds import AFFINITIES, HOST, ZONE, Document, affinity, ask, on, pods, selects, term
+from tests.state.worlds import (
+    AFFINITIES,
+    HOST,
+    REGION,
+    ZONE,
+    Document,
+    affinity,
+    ask,
+    on,
+    pods,
+    selects,
+    term,
+)
 
 
 def cluster(*placed: Pod) -> ClusterState:
@@ -197,3 +215,59 @@ def test_it_makes_no_difference_when_a_count_is_asked_for(
         late.add_pod(pod)
     for question in ("spread", "preferences"):
         assert ask(early, question) == ask(late, question)
+
+
+# No cycle walks over pods
+
+
+def test_the_work_of_a_cycle_does_not_grow_with_the_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pods of one template, placed one cycle after the other, with everything that counts other pods."""
+    world = Scenario(
+        [make_node(f"n{i}", labels={ZONE: f"z{i % 3}", REGION: "r"}) for i in range(30)], in_tree_registry()
+    )
+    near, far = term(REGION, selects({"app": "a"})), term(HOST, selects({"app": "b"}))
+    spread = [
+        {
+            "maxSkew": 5,
+            "topologyKey": key,
+            "whenUnsatisfiable": action,
+            "labelSelector": selects({"app": "a"}),
+        }
+        for key, action in ((ZONE, "DoNotSchedule"), (HOST, "ScheduleAnyway"))
+    ]
+
+    def template(name: str) -> Pod:
+        wanted = affinity(near=[near], far=[far], prefer=[(3, near)], avoid=[(2, far)])
+        return make_pod(
+            name, labels={"app": "a"}, cpu="1m", affinity=wanted, topologySpreadConstraints=spread
+        )
+
+    calls: Counter[str] = Counter()
+
+    def count_calls(owner: type, method: str) -> None:
+        plain = getattr(owner, method)
+
+        def counted(*args: Any) -> Any:
+            calls[f"{owner.__name__}.{method}"] += 1
+            return plain(*args)
+
+        monkeypatch.setattr(owner, method, counted)
+
+    count_calls(Selector, "matches")
+    count_calls(Requirement, "matches")
+    count_calls(Count, "could_weigh")
+    scheduling = Scheduling()
+    work: dict[int, Counter[str]] = {}
+    for number in range(1000):
+        pod = template(f"p{number}")
+        calls.clear()
+        with monkeypatch.context() as during:
+            for name in ("pods", "pod_infos"):
+                during.setattr(NodeInfo, name, property(lambda info: pytest.fail("walks over pods")))
+            decision = scheduling.decide(world.profile, pod)
+        assert decision.node_name, decision.failure
+        world.services.state.assume(pod, decision.node_name)
+        work[number] = calls.copy()
+    assert work[999] == work[5]
+    assert work[999]["Count.could_weigh"] == 0
+    assert sum(work[999].values()) < 20

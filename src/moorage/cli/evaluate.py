@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import click
 
@@ -19,9 +20,6 @@ from moorage.cli.setup import (
     verbose_option,
     warn,
 )
-
-if TYPE_CHECKING:
-    from moorage.framework.registry import Registry
 
 
 @click.command()
@@ -64,34 +62,41 @@ def evaluate(
         if file is not None:
             if config_file is not None:
                 raise click.UsageError("A scenario brings its own `config`; --config goes with --pod.")
-            registry, _ = make_registry(plugins)
-            _evaluate_lines(file, registry)
+            _evaluate_lines(file, plugins, verbose)
             return
         assert cluster is not None and pod_file is not None
         setup = set_up(config_file, plugins, strict_version=strict_config_version)
         _explain(cluster, pod_file, setup, output)
 
 
-def _evaluate_lines(file: str, registry: Registry) -> None:
+def _evaluate_lines(file: str, plugins: tuple[str, ...], verbose: bool) -> None:
     from moorage.config.problems import ConfigError
-    from moorage.framework.registry import PluginLoadError
+    from moorage.framework.registry import described
+    from moorage.scheduler.profiles import default_configuration
     from moorage.scheduler.scenario import evaluate as evaluate_scenario
 
+    registry, added = make_registry(plugins)
+    default = default_configuration(registry, added)
+    name = "<stdin>" if file == "-" else file
     number = failed = 0
     for number, scenario in _scenarios(file):
         try:
             if isinstance(scenario, str):
                 raise BadInput(scenario)
-            result = evaluate_scenario(scenario, registry)
-        except (BadInput, ConfigError, PluginLoadError, ValueError, RecursionError) as error:
+            result = evaluate_scenario(scenario, registry, default)
+        except Exception as error:
+            # Whatever is wrong with one scenario, the others are answered.
             failed += 1
-            message = " ".join(str(error).split())
-            click.echo(f"{file} line {number}: {message}", err=True)
+            expected = isinstance(error, BadInput | ConfigError | ValueError)
+            message = " ".join(str(error).split()) if expected else described(error)
+            if verbose:
+                traceback.print_exc()
+            click.echo(f"{name} line {number}: {message}", err=True)
             identity = scenario.get("id", "") if isinstance(scenario, dict) else ""
             result = {"id": identity, "error": message}
         click.echo(_json(result))
     if not number:
-        raise BadInput(f"{file}: holds no scenario; give one JSON object per line")
+        raise BadInput(f"{name}: holds no scenario; give one JSON object per line")
     if failed:
         raise click.exceptions.Exit(1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
@@ -12,7 +13,8 @@ from moorage.scheduler.scenario import Evaluation
 
 Document = dict[str, Any]
 
-_WIDE = 250
+_ROOM_FOR_REASONS = 30
+_UNLIMITED = 1_000_000
 
 
 def show_table(evaluation: Evaluation) -> None:
@@ -26,28 +28,34 @@ def show_table(evaluation: Evaluation) -> None:
     nodes = evaluation.table.infos
     scores: dict[str, Document] = result.get("scores", {})
     plugins = list(dict.fromkeys(plugin for by_plugin in scores.values() for plugin in by_plugin))
+    console = Console(highlight=False, markup=False, emoji=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("NODE", "FITS", *(plugin.upper() for plugin in plugins), "TOTAL", "WHY NOT"):
-        table.add_column(heading, no_wrap=heading != "WHY NOT", overflow="fold")
+    headings = [_heading(plugin, stacked=console.is_terminal) for plugin in plugins]
+    for heading in ("NODE", "FITS", *headings, "TOTAL"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("WHY NOT", overflow="fold", min_width=_ROOM_FOR_REASONS)
     best = result.get("best", [])
     for info in nodes:
         by_plugin = scores.get(info.name)
         if by_plugin is None:
-            table.add_row(info.name, "no", *("" for _ in plugins), "", _why_not(result, info.name))
+            fits = info.name in result["feasible"]
+            reasons = "" if fits else _why_not(result, info.name)
+            table.add_row(info.name, "yes" if fits else "no", *("" for _ in plugins), "", reasons)
             continue
         cells = [_score(by_plugin.get(plugin)) for plugin in plugins]
         total = str(result["totals"][info.name])
         table.add_row(info.name, "best" if info.name in best else "yes", *cells, total, "")
-    console = Console(highlight=False, width=None if _is_terminal() else _WIDE)
+    needed = console.measure(table, options=console.options.update(max_width=_UNLIMITED))
+    # In a file every node is one line; on a terminal only reasons are folded, and nothing is ever cut.
+    console.width = max(console.width, needed.minimum) if console.is_terminal else needed.maximum
     console.print(table)
     click.echo("")
     click.echo(_verdict(result, pod.key))
 
 
-def _is_terminal() -> bool:
-    import sys
-
-    return sys.stdout.isatty()
+def _heading(plugin: str, *, stacked: bool) -> str:
+    """A plugin's name; on a terminal a word per line, since scores are short."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "\n", plugin).upper() if stacked else plugin.upper()
 
 
 def _score(score: Document | None) -> str:
@@ -91,6 +99,10 @@ def _verdict(result: Document, pod: str) -> str:
             for node in nominated
         ]
         return "\n".join(lines)
+    if "best" not in result:
+        # The scheduler itself does not score a node that is the only one.
+        (only,) = result["feasible"]
+        return f"Pod {pod} goes to node {only}. Scoring fails: {result['schedulerError']['message']}"
     best = result["best"]
     if len(best) == 1:
         return f"Pod {pod} goes to node {best[0]}."

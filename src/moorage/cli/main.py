@@ -58,8 +58,8 @@ def moorage() -> None:
 
 def main() -> None:
     try:
-        # What click returns for an Exit is its code, for everything else None. A closed pipe, as behind `| head`,
-        # is click's to handle: it ends with code 1 and without a word.
+        # What click returns for an Exit is its code, for everything else None. A closed pipe, as behind
+        # `| head`, is click's to handle: it ends with code 1 and without a word.
         sys.exit(moorage(standalone_mode=False))
     except click.UsageError as error:
         error.show()

@@ -70,25 +70,39 @@ def simulate(
 
         setup = set_up(config_file, plugins, strict_version=strict_config_version)
         simulation = Simulation(setup.config, setup.registry)
+        given: list[tuple[str, Object]] = [
+            (path, item) for path in manifests for item in read_manifests(path)
+        ]
+        given += [("--nodes", node) for node in make_nodes(nodes or 0)]
+        given += [("--pods", pod) for pod in make_pods(workload, pods or 0)]
+        _check_unique(given)
         waiting: list[Pod] = []
-        seen: set[tuple[str, str]] = set()
-        given: list[Object] = [item for path in manifests for item in read_manifests(path)]
-        for item in (*given, *make_nodes(nodes or 0)):
-            if (item.kind, item.key) in seen:
-                raise BadInput(f"{item.kind} {item.key}: given twice; leave one out")
-            seen.add((item.kind, item.key))
+        for _, item in given:
             if isinstance(item, Pod) and not item.spec.node_name and not item.finished:
                 waiting.append(item)
             else:
                 simulation.add(item)
-        waiting += make_pods(workload, pods or 0)
         if not waiting:
             raise BadInput("there is no pod to schedule; give some in the manifests or with --pods")
         result = asyncio.run(_run(simulation, waiting))
     _report(simulation, result, show_placements)
 
 
+def _check_unique(given: list[tuple[str, Object]]) -> None:
+    """Refuses an object that is given twice: by name, or by a uid that was copied along."""
+    seen: dict[tuple[str, str], tuple[str, Object]] = {}
+    for place, item in given:
+        for what, value in (("name", item.key), ("uid", item.uid)):
+            first, known = seen.setdefault((f"{item.kind} {what}", value), (place, item))
+            if known is not item:
+                also = "" if first == place else f" in {first}"
+                what = "is given twice" if what == "name" else f"has the uid of {known.key}"
+                raise BadInput(f"{place}: {item.kind} {item.key} {what}{also}; leave one out or change it")
+
+
 async def _run(simulation: Simulation, waiting: list[Pod]) -> Result:
+    import asyncio
+
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -96,10 +110,14 @@ async def _run(simulation: Simulation, waiting: list[Pod]) -> Result:
     columns = (TextColumn("Scheduling"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(waiting))
+        running = asyncio.current_task()
 
         def advance(done: int) -> None:
             if done % 100 == 0:
                 progress.update(task, completed=done)
+            if running is not None and running.cancelling():
+                # Ctrl-C waits for the next await, and pods that fit nowhere bring none.
+                raise asyncio.CancelledError
 
         return await simulation.run(waiting, advance)
 

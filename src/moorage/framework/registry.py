@@ -114,7 +114,7 @@ def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
     from moorage.framework.extension_points import Plugin, points_of
 
     place, _, attribute = spec.partition(":")
-    is_file = place.endswith(".py") or "/" in place or Path(place).is_file()
+    is_file = place.endswith(".py") or place[:1] in ("", ".") or "/" in place or Path(place).is_file()
     module = _import_file(Path(place)) if is_file else _import_module(place)
     if attribute:
         found = getattr(module, attribute, None)
@@ -139,11 +139,20 @@ def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
 
 def checked(plugin: type[Plugin], source: str) -> type[Plugin]:
     """Refuses a class that lacks what its bases call for."""
+    from msgspec import Struct
+
     from moorage.framework.extension_points import missing_methods, points_of
 
     if not points_of(plugin):
         raise PluginLoadError(
             f"{source}: class {plugin.__name__} has no extension point; add a base such as FilterPlugin"
+        )
+    if not isinstance(plugin.name, str) or not plugin.name:
+        raise PluginLoadError(f"{source}: class {plugin.__name__} has the name {plugin.name!r}; use text")
+    args_type = plugin.args_type
+    if args_type is not None and not (isinstance(args_type, type) and issubclass(args_type, Struct)):
+        raise PluginLoadError(
+            f"{source}: class {plugin.__name__} has an `args_type` that is no msgspec.Struct"
         )
     missing = missing_methods(plugin)
     if missing:
@@ -159,7 +168,7 @@ def _entry_point_class(point: metadata.EntryPoint, source: str) -> type[Plugin]:
 
     try:
         found = point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PluginLoadError(
             f"{source}: entry point {point.value} cannot be loaded: {described(error)}"
         ) from error
@@ -170,7 +179,7 @@ def _entry_point_class(point: metadata.EntryPoint, source: str) -> type[Plugin]:
 
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise PluginLoadError(f"{path}: no such file")
+        raise PluginLoadError(f"{path}: no such file; check the path")
     name = f"moorage_plugin_{path.stem}_{abs(hash(str(path.resolve())))}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -179,7 +188,7 @@ def _import_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise PluginLoadError(f"{path}: cannot be imported: {described(error)}") from error
     return module
@@ -197,14 +206,14 @@ def _import_module(name: str) -> ModuleType:
                 f"{name}: no such module; give a file such as ./my_plugin.py or an importable module:Class"
             ) from error
         raise PluginLoadError(f"{name}: cannot be imported: {described(error)}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PluginLoadError(f"{name}: cannot be imported: {described(error)}") from error
 
 
 def described(error: BaseException) -> str:
     """An exception in one line, with the place in the plugin's own code where it was raised."""
     if isinstance(error, SyntaxError):
-        return f"line {error.lineno}: {error.msg}"
+        return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
     text = " ".join(str(error).split())
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not _is_library(frame.filename)] or frames

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from moorage.api.decoding import from_document
+from moorage.api.decoding import DecodeError, from_document
 from moorage.api.kinds import KINDS
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
@@ -28,12 +28,17 @@ Document = dict[str, Any]
 
 
 def read_objects(documents: Iterable[Document]) -> list[Object]:
-    """The objects of these documents whose kind a scheduler knows."""
-    return [
-        from_document(KINDS[document["kind"]], document)
-        for document in documents
-        if document.get("kind") in KINDS
-    ]
+    """The objects of these documents whose kind a scheduler knows; raises DecodeError."""
+    if not isinstance(documents, list | tuple):
+        raise DecodeError("objects: not a list of Kubernetes objects")
+    objects: list[Object] = []
+    for place, document in enumerate(documents):
+        if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
+            raise DecodeError(f"objects[{place}]: not a Kubernetes object; give it a `kind`")
+        kind = KINDS.get(document["kind"])
+        if kind is not None:
+            objects.append(from_document(kind, document))
+    return objects
 
 
 class Scenario:
@@ -46,6 +51,8 @@ class Scenario:
         config = config or load(DEFAULT_CONFIGURATION).config
         self.profiles = make_profiles(config, registry, self.services)
         self.profile: Profile = next(iter(self.profiles.values()))
+        for lister in self.services.listers:
+            lister.has_synced = True
         for item in objects:
             self.add(item)
 
@@ -61,7 +68,11 @@ class Scenario:
                 state.add_pod(item)
             elif item.status.nominated_node_name and item.spec.scheduler_name in self.profiles:
                 self.services.nominations.add(item)
-        else:
+        name = (item.group, item.version, item.resource)
+        lister = next((asked_for for asked_for in self.services.listers if asked_for.name == name), None)
+        if lister is not None:
+            lister.put(item)
+        elif not isinstance(item, Node | Pod):
             state.objects.of(type(item)).put(item)
 
     def evaluate(self, pod: Pod) -> Evaluation:
@@ -207,10 +218,15 @@ def _answer(status: Status | None) -> Document:
     return {"code": status.code.label, "reasons": sorted(status.reasons)}
 
 
-def evaluate(scenario: Document, registry: Registry) -> Document:
-    """The result for one scenario document: `id`, optional `config`, `objects` and `pod`."""
-    config = load(_text(scenario["config"])).config if scenario.get("config") else None
-    built = Scenario(read_objects(scenario.get("objects", ())), registry, config)
+def evaluate(
+    scenario: Document, registry: Registry, default: KubeSchedulerConfiguration | None = None
+) -> Document:
+    """The result for one scenario document: `id`, optional `config`, `objects` and `pod`.
+
+    `default` is the configuration of a scenario that brings none.
+    """
+    config = load(_text(scenario["config"])).config if scenario.get("config") else default
+    built = Scenario(read_objects(scenario.get("objects") or []), registry, config)
     pod = from_document(Pod, scenario["pod"])
     return {"id": scenario.get("id", ""), **built.evaluate(pod).document()}
 

@@ -137,8 +137,9 @@ class Scheduler:
             # Nothing a single pod brings along may stop the others.
             log.exception("scheduling pod %s failed", pod.key)
             status = Status.error(f"{type(error).__name__}: {error}")
-            if self.state.is_assumed(pod.uid):
-                self.state.forget(pod)
+            placement = self.state.placement(pod.uid)
+            if placement is not None and placement.assumed:
+                self.state.forget(placement.info.pod)
             self._failures.handle(profile, queued, Failure(status, status.message))
 
     def _skip(self, pod: Pod) -> bool:

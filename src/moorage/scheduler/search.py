@@ -58,11 +58,11 @@ def search(
     rows = None if names is None else rows_of(profile, names)
     total = len(table) if rows is None else len(rows)
     rivals = profile.services.nominations.rivals(pod) if len(profile.services.nominations) else {}
-    stretch = total if limit >= total else limit + limit // 4 + 16
     found: list[Nodes] = []
-    missing, looked_at = limit, 0
+    missing, looked_at, growth = limit, 0, 1
     while looked_at < total and missing > 0:
         begin = (start + looked_at) % total
+        stretch = total if limit >= total else growth * (missing + missing // 4 + 16)
         end = min(begin + min(stretch, total - looked_at), total)
         nodes = Nodes(table, slice(begin, end) if rows is None else rows[begin:end])
         left = filter_nodes(profile, cycle, pod, nodes, statuses)
@@ -75,7 +75,8 @@ def search(
         found.append(fitting)
         missing -= len(fitting)
         looked_at += used
-        stretch *= 2
+        if end < total:
+            growth *= 2
     return Found(_joined(table, found), looked_at)
 
 

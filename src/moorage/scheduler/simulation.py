@@ -38,6 +38,8 @@ class Simulation:
         self.scheduler = Scheduler(config, registry, clock=lambda: self._now)
         self.client = MemoryClient(self.scheduler.handlers.pod_updated)
         self.scheduler.connect(self.client)
+        for lister in self.scheduler.services.listers:
+            lister.has_synced = True
 
     def add(self, item: Object) -> None:
         """Puts an object into the cluster; a pod without a node is queued."""
@@ -75,11 +77,12 @@ class Simulation:
             if now.spec.node_name:
                 result.placed[pod.key] = now.spec.node_name
             else:
-                condition = now.condition("PodScheduled")
-                result.pending[pod.key] = condition.message if condition else self._why_not_tried(now)
+                result.pending[pod.key] = self._why_pending(now)
         return result
 
-    def _why_not_tried(self, pod: Pod) -> str:
+    def _why_pending(self, pod: Pod) -> str:
+        if pod.deleting:
+            return "it is being deleted"
         if pod.spec.scheduling_gates:
             gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
             return f"waiting for scheduling gates: {gates}"
@@ -88,4 +91,5 @@ class Simulation:
         queued = self.scheduler.queue.get(pod)
         if queued is not None and queued.gated:
             return f"plugin {queued.gating_plugin} does not let it into the queue"
-        return "it was not tried"
+        condition = pod.condition("PodScheduled")
+        return condition.message if condition else "it was not tried"

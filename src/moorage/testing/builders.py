@@ -104,4 +104,6 @@ def make_pod(
 def _taint(text: str) -> Document:
     pair, _, effect = text.rpartition(":")
     key, _, value = pair.partition("=")
+    if not key or not effect:
+        raise ValueError(f"taint {text!r}: write it as key=value:Effect or key:Effect")
     return {"key": key, "value": value, "effect": effect}

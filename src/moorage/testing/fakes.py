@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.framework.handle import Handle, Services
+from moorage.framework.listers import Lister
 
 
 class RecordedEvent(NamedTuple):
@@ -61,8 +63,9 @@ class FakeHandle(Handle):
             elif isinstance(item, Pod):
                 if item.spec.node_name:
                     state.add_pod(item)
-            else:
-                self.lister(item.group, item.version, item.resource, type(item)).put(item)
+                elif item.status.nominated_node_name:
+                    self.nominator.add(item)
+            self.lister(item.group, item.version, item.resource, type(item)).put(item)
         state.table.refresh()
 
     def remove(self, item: Object) -> None:
@@ -72,6 +75,13 @@ class FakeHandle(Handle):
             state.remove_node(item.name)
         elif isinstance(item, Pod):
             state.remove_pod(item.uid)
-        else:
-            self.lister(item.group, item.version, item.resource, type(item)).remove(item)
+            self.nominator.remove(item.uid)
+        self.lister(item.group, item.version, item.resource, type(item)).remove(item)
         state.table.refresh()
+
+    def lister(
+        self, group: str, version: str, resource: str, type: builtins.type[Object] | None = None
+    ) -> Lister[Any]:
+        found = super().lister(group, version, resource, type)
+        found.has_synced = True
+        return found

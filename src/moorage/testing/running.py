@@ -14,6 +14,7 @@ from moorage.config.types import PluginConfig
 from moorage.framework.extension_points import Plugin
 from moorage.framework.status import Code, Status
 from moorage.plugins.catalog import in_tree_registry
+from moorage.scheduler.cycle import Decision
 from moorage.scheduler.profiles import default_configuration
 from moorage.scheduler.scenario import Scenario
 
@@ -52,7 +53,7 @@ def run(
 
     Every node is filtered, and scored if it fits. `args` are the plugin's arguments: the Struct it names, or
     the mapping a configuration file would hold. `pods` run already (those with a node); `objects` are
-    whatever else the plugin reads. `config` replaces the default configuration.
+    whatever else the plugin reads. `config` replaces the default configuration and brings the args.
 
         result = run(QuietNodes, make_pod(), [make_node("a"), make_node("b", labels={"noisy": "true"})])
         assert result.node == "a"
@@ -60,6 +61,8 @@ def run(
     plugins = [plugin] if isinstance(plugin, type) else list(plugin)
     registry = in_tree_registry()
     names = [registry.add_class(each, "test").name for each in plugins]
+    if config is not None and args is not None:
+        raise TypeError("args: put them into the pluginConfig of `config`")
     if config is None:
         config = default_configuration(registry, names)
         config.profiles[0].plugin_config += _given_args(names, args)
@@ -70,36 +73,49 @@ def run(
 def _given_args(names: Sequence[str], args: Any) -> list[PluginConfig]:
     if args is None:
         return []
-    if len(names) == 1:
-        return [PluginConfig(name=names[0], args=args)]
-    if not isinstance(args, Mapping):
-        raise TypeError("args: with several plugins give a mapping of plugin name to args")
-    return [PluginConfig(name=name, args=value) for name, value in args.items()]
+    by_name = {names[0]: args} if len(names) == 1 else args
+    if not isinstance(by_name, Mapping) or not by_name.keys() <= set(names):
+        raise TypeError(f"args: give a mapping of plugin name to args; the plugins are {', '.join(names)}")
+    return [
+        PluginConfig(name=name, args=dict(value) if isinstance(value, Mapping) else value)
+        for name, value in by_name.items()
+    ]
 
 
 def _result(scenario: Scenario, pod: Pod) -> Run:
     evaluation = scenario.evaluate(pod)
     plugins = scenario.profile.plugins
-    if evaluation.gate is not None:
-        return Run("", [], {}, message=evaluation.gate.message, plugins=plugins)
+    gate = evaluation.gate
+    if gate is not None:
+        failed = gate.code is Code.ERROR
+        said, error = ("", gate.message) if failed else (gate.message, "")
+        return Run("", [], {}, message=said, error=error, plugins=plugins)
     decision = evaluation.decision
     assert decision is not None
     document = evaluation.document()
     failure = decision.failure
-    statuses = dict(decision.statuses.explicit())
-    if decision.pre_filtered is not None and decision.pre_filtered.status is not None:
-        statuses = dict.fromkeys(evaluation.table.by_name, decision.pre_filtered.status)
-    failed = failure is not None and failure.status.code is Code.ERROR
     return Run(
         node=decision.node_name,
         feasible=document["feasible"],
-        statuses=statuses,
+        statuses=_statuses(decision, evaluation.table.by_name),
         scores={
             node: {name: score["raw"] for name, score in by_plugin.items()}
             for node, by_plugin in document.get("scores", {}).items()
         },
         totals=document.get("totals", {}),
-        message=failure.message if failure and not failed else "",
-        error=failure.message if failure and failed else "",
+        message=failure.message if failure and failure.is_rejection else "",
+        # A single node is scored here and not in the scheduler: such a failure is told all the same.
+        error=document.get("schedulerError", {}).get("message", ""),
         plugins=plugins,
     )
+
+
+def _statuses(decision: Decision, nodes: Iterable[str]) -> dict[str, Status]:
+    """Why each node was rejected that was looked at, or that PreFilter left out."""
+    pre = decision.pre_filtered
+    if pre is not None and pre.status is not None:
+        return dict.fromkeys(nodes, pre.status)
+    found = dict(decision.statuses.explicit())
+    if pre is not None and pre.names is not None:
+        found.update({name: decision.statuses.absent for name in nodes if name not in pre.names})
+    return found

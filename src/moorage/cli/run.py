@@ -1,0 +1,118 @@
+"""`moorage run`: the scheduler of a cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from moorage.cli.setup import errors_in_lines
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class GoFlags(click.Command):
+    """Takes flags the way Go programs do: `-v=5`, `--leader-elect=false`, `-config x`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [_doubled(arg) for arg in args])
+
+
+def _doubled(arg: str) -> str:
+    """`-v=5` and `-leader-elect` with two dashes; `-v 5` stays."""
+    if re.fullmatch(r"-v=.*", arg) or re.match(r"-[a-z][a-z-]+", arg):
+        return f"-{arg}"
+    return arg
+
+
+def _flag(name: str, default: bool, help: str) -> Callable[[F], F]:
+    """A boolean that may be given a value: `--leader-elect`, `--leader-elect=false`."""
+    return click.option(
+        f"--{name}", is_flag=False, flag_value="true", type=bool, default=None, help=f"{help} [{default}]"
+    )
+
+
+def _value(name: str, help: str, **more: Any) -> Callable[[F], F]:
+    return click.option(f"--{name}", help=help, **more)
+
+
+_OPTIONS = (
+    _value("config", "A KubeSchedulerConfiguration. The deprecated flags then have no effect.", metavar="FILE"),
+    _value("write-config-to", "Write the complete configuration to FILE and exit.", metavar="FILE"),
+    _value("kubeconfig", "Deprecated: how to reach the cluster, without --config.", metavar="FILE"),
+    _value("master", "The address of the API server; overrides the kubeconfig.", metavar="URL"),
+    _value("kube-api-qps", "Deprecated: requests per second, without --config.", type=float),
+    _value("kube-api-burst", "Deprecated: requests at once, without --config.", type=int),
+    _value("kube-api-content-type", "Deprecated: Moorage always speaks JSON.", hidden=True),
+    _flag("profiling", True, "Deprecated, without --config."),
+    _flag("contention-profiling", True, "Deprecated, without --config."),
+    _value(
+        "pod-max-in-unschedulable-pods-duration",
+        "How long a pod may wait for an event before it is tried again anyway.  [5m0s]",
+        metavar="DURATION",
+    ),
+    _flag("leader-elect", True, "Schedule only while holding the lease."),
+    _value("leader-elect-lease-duration", "When others may take the lease.  [15s]", metavar="DURATION"),
+    _value("leader-elect-renew-deadline", "When a leader that cannot renew gives up.  [10s]", metavar="DURATION"),
+    _value("leader-elect-retry-period", "How often the lease is tried.  [2s]", metavar="DURATION"),
+    _value("leader-elect-resource-lock", "Only `leases` is possible.", metavar="KIND"),
+    _value("leader-elect-resource-name", "The name of the lease.  [kube-scheduler]"),
+    _value("leader-elect-resource-namespace", "The namespace of the lease.  [kube-system]"),
+    _value("bind-address", "Where the HTTPS server listens.", default="0.0.0.0", show_default=True),
+    _value("secure-port", "Its port; 0 for no server.", type=int, default=10259, show_default=True),
+    _value("tls-cert-file", "Its certificate; without one, self-signed.", metavar="FILE"),
+    _value("tls-private-key-file", "The key of the certificate.", metavar="FILE"),
+    _value("tls-min-version", "VersionTLS12 or VersionTLS13.", metavar="VERSION"),
+    _value("cert-dir", "Ignored: a self-signed certificate stays in memory.", hidden=True),
+    _value("client-ca-file", "Callers with a certificate of this CA are authenticated by it.", metavar="FILE"),
+    _value("authentication-kubeconfig", "How to reach the API server for TokenReviews.", metavar="FILE"),
+    _value("authorization-kubeconfig", "How to reach it for SubjectAccessReviews.", metavar="FILE"),
+    _flag("authentication-skip-lookup", False, "Ignored."),
+    _flag("authentication-tolerate-lookup-failure", True, "Ignored."),
+    _value(
+        "authorization-always-allow-paths",
+        "Paths open to everyone.",
+        default="/healthz,/readyz,/livez",
+        show_default=True,
+    ),
+    _value("feature-gates", "name=true|false pairs; only what Moorage implements can be on.", metavar="PAIRS"),
+    _value("logging-format", "text or json.", type=click.Choice(["text", "json"]), default="text"),
+    click.option("-v", "--v", "verbosity", type=int, default=0, help="How much is logged; 2 is usual, 10 is all."),
+    click.option("--plugin", "plugins", multiple=True, metavar="PLUGIN", help="Register a plugin. Repeatable."),
+    click.option("--strict-config-version", is_flag=True, help="Refuse v1beta2 and v1beta3."),
+    _value(
+        "legacy-scheduler-annotation",
+        "What to do about scheduler.alpha.kubernetes.io/name: ignore, warn or honor.",
+        type=click.Choice(["ignore", "warn", "honor"]),
+        default="warn",
+        show_default=True,
+    ),
+)
+
+
+def _with_options(command: F) -> F:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command(cls=GoFlags)
+@_with_options
+def run(**flags: Any) -> None:
+    """Schedule the pods of a cluster, in place of or beside kube-scheduler.
+
+    The flags are kube-scheduler's. Without a kubeconfig in the configuration and without --master, the
+    service account of the pod it runs in is used.
+
+    \b
+    Examples:
+      moorage run --config scheduler.yaml
+      moorage run --config scheduler.yaml --plugin my_plugin.py -v=3
+      moorage run --kubeconfig ~/.kube/config --leader-elect=false
+    """
+    with errors_in_lines(verbose=flags["verbosity"] >= 5):
+        from moorage.cli.process import Options, run_process
+
+        raise click.exceptions.Exit(run_process(Options.from_flags(flags)))

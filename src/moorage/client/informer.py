@@ -1,0 +1,179 @@
+"""A copy of a cluster's objects of one kind that is kept current."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from contextlib import aclosing
+from typing import Any, Generic, Protocol, TypeVar
+
+from moorage.api.meta import Object
+from moorage.client.errors import ApiError, ConfigurationError, Gone
+from moorage.client.http import Listing
+from moorage.client.resources import Resource
+from moorage.client.watching import Change
+
+T = TypeVar("T", bound=Object)
+
+FIRST_DELAY, LONGEST_DELAY = 0.8, 30.0
+WATCH_SECONDS = 300  # up to twice as long, so that not all watches end together
+
+log = logging.getLogger(__name__)
+
+
+class ListsAndWatches(Protocol):
+    """What an informer asks of a client; HttpClient has it."""
+
+    async def list(self, resource: Resource[T], *, field_selector: str = "") -> Listing[T]: ...
+
+    def watch(
+        self,
+        resource: Resource[T],
+        *,
+        resource_version: str,
+        field_selector: str = "",
+        timeout_seconds: int = ...,
+    ) -> AsyncGenerator[Change[T], None]: ...
+
+
+class ObjectStore(Generic[T]):
+    """The objects an informer knows, for reading."""
+
+    def __init__(self, by_key: dict[str, T]) -> None:
+        self._by_key = by_key
+
+    def get(self, name: str, namespace: str = "") -> T | None:
+        return self._by_key.get(f"{namespace}/{name}" if namespace else name)
+
+    def list(self) -> Collection[T]:
+        return self._by_key.values()
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+
+class Informer(Generic[T]):
+    """Lists the objects of a resource, watches them for ever and tells what changes.
+
+    `added(new)`, `updated(old, new)` and `deleted(old)` are called when `store` already shows the change.
+    What a broken watch missed is found by a new list and told in the same way. `run()` never returns; it
+    ends by cancellation.
+    """
+
+    def __init__(
+        self,
+        client: ListsAndWatches,
+        resource: Resource[T],
+        *,
+        added: Callable[[T], object],
+        updated: Callable[[T, T], object],
+        deleted: Callable[[T], object],
+        field_selector: str = "",
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        random: Callable[[], float] = random.random,
+    ) -> None:
+        self.resource = resource
+        self.last_error: Exception | None = None
+        self._client = client
+        self._added = added
+        self._updated = updated
+        self._deleted = deleted
+        self._field_selector = field_selector
+        self._sleep = sleep
+        self._random = random
+        self._by_key: dict[str, T] = {}
+        self.store = ObjectStore(self._by_key)
+        self._version = ""  # where the next watch goes on; "" asks for a new list
+        self._heard = False  # whether the running watch has said anything
+        self._synced = asyncio.Event()
+
+    @property
+    def synced(self) -> bool:
+        """Whether the first list has been delivered."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        await self._synced.wait()
+
+    async def run(self) -> None:
+        delay = FIRST_DELAY
+        while True:
+            self._heard = False
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+                failed = False
+            except Exception as error:
+                self._note(error)
+                failed = not isinstance(error, Gone)
+            if self._heard:
+                delay = FIRST_DELAY
+            if self._heard and not failed:
+                continue
+            # A watch that ends at once and says nothing is no better than one that fails.
+            await self._sleep(delay * (1 + self._random()))
+            delay = min(delay * 2, LONGEST_DELAY)
+
+    def _note(self, error: Exception) -> None:
+        self.last_error = error
+        if isinstance(error, Gone):
+            self._version = ""
+            log.info("%s: the watch has fallen behind, listing again: %s", self.resource, error)
+        elif isinstance(error, ApiError | ConfigurationError):
+            log.warning("%s: %s", self.resource, error)
+        else:
+            log.error("%s: unexpected error", self.resource, exc_info=error)
+
+    async def _list(self) -> None:
+        listing = await self._client.list(self.resource, field_selector=self._field_selector)
+        present = {item.key for item in listing.items}
+        for key in [key for key in self._by_key if key not in present]:
+            self._remove(key)
+        for item in listing.items:
+            self._put(item)
+        self._version = listing.resource_version
+        self.last_error = None
+        self._synced.set()
+
+    async def _watch(self) -> None:
+        watch = self._client.watch(
+            self.resource,
+            resource_version=self._version,
+            field_selector=self._field_selector,
+            timeout_seconds=int(WATCH_SECONDS * (1 + self._random())),
+        )
+        async with aclosing(watch) as changes:
+            async for change in changes:
+                self._heard = True
+                self.last_error = None
+                if change.type == "DELETED":
+                    self._remove(change.key, change.object)
+                elif change.object is not None:
+                    self._put(change.object)
+                self._version = change.resource_version or self._version
+
+    def _put(self, new: T) -> None:
+        old = self._by_key.get(new.key)
+        if old is not None and old.uid != new.uid:
+            self._remove(new.key)
+            old = None
+        self._by_key[new.key] = new
+        if old is None:
+            self._call(self._added, new)
+        elif old.metadata.resource_version != new.metadata.resource_version:
+            self._call(self._updated, old, new)
+
+    def _remove(self, key: str, last: T | None = None) -> None:
+        """`last` is the object as it was when it was deleted, where that is known."""
+        old = self._by_key.pop(key, None)
+        if old is not None:
+            self._call(self._deleted, last or old)
+
+    def _call(self, callback: Callable[..., object], *arguments: Any) -> None:
+        try:
+            callback(*arguments)
+        except Exception:
+            log.exception("%s: a callback failed for %s", self.resource, arguments[-1].key)

@@ -1,0 +1,28 @@
+"""Pods in PreBind: until they are through, preemption may stop them without deleting anything."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class PodsInPreBind:
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Future[object]] = {}
+        self._causes: dict[str, str] = {}
+
+    def start(self, uid: str, task: asyncio.Future[object]) -> None:
+        self._tasks[uid] = task
+
+    def end(self, uid: str) -> str:
+        """The pod is through PreBind; returns why it was stopped, or "" if it was not."""
+        self._tasks.pop(uid, None)
+        return self._causes.pop(uid, "")
+
+    def cancel(self, uid: str, cause: str) -> bool:
+        """Stops a pod that is in PreBind; False if it is not."""
+        task = self._tasks.pop(uid, None)
+        if task is None:
+            return False
+        self._causes[uid] = cause
+        task.cancel()
+        return True

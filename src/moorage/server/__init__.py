@@ -1,0 +1,1 @@
+"""The HTTPS server of the scheduler process: health, metrics, configuration, status."""

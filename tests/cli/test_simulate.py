@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from moorage.cli.simulate import WORKLOADS
+from moorage.scheduler import workloads
+from tests.cli.running import MOORAGE, listed, node, on_terminal, pod, refused, run, write, write_plugin
+
+
+def test_the_workloads_offered_are_those_there_are() -> None:
+    assert tuple(workloads.WORKLOADS) == WORKLOADS
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_made_up_nodes_and_pods(workload: str) -> None:
+    result = run("simulate", "--nodes", "9", "--pods", "30", "--workload", workload)
+    assert (result.exit_code, result.stderr) == (0, "")
+    first, *rest = result.stdout.splitlines()
+    assert re.fullmatch(r"30 of 30 pods placed on 9 nodes in \d+\.\d\d s: \d+ pods per second", first)
+    assert "  pods: 3.0% requested" in rest
+
+
+def test_manifests_placements_and_utilisation(tmp_path: Path) -> None:
+    cluster = write(tmp_path / "cluster.yaml", node("a"), node("b"), pod("running", "1", nodeName="a"))
+    done = {**pod("done", "4", nodeName="a"), "status": {"phase": "Succeeded"}}
+    pods = write(tmp_path / "pods" / "all.yaml", listed(pod("p", "3"), pod("q", "3", namespace="x"), done))
+    result = run("simulate", cluster, pods.parent, "--show-placements")
+    assert (result.exit_code, result.stderr) == (0, "")
+    *placements, summary = result.stdout.splitlines()[:3]
+    assert sorted(placements) == ["default/p\tb", "x/q\ta"]
+    assert summary.startswith("2 of 2 pods placed on 2 nodes in ")
+    assert result.stdout.splitlines()[3:] == [
+        "  cpu: 87.5% requested",
+        "  memory: 0.0% requested",
+        "  pods: 15.0% requested",
+    ]
+
+
+def test_why_pods_stay_pending(tmp_path: Path) -> None:
+    stale = {"conditions": [{"type": "PodScheduled", "status": "False", "message": "said by another"}]}
+    deleting = pod("deleting")
+    deleting["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    file = write(
+        tmp_path / "all.yaml",
+        node("a"),
+        pod("fits"),
+        pod("big-1", "64"),
+        pod("big-2", "64"),
+        pod("gated", schedulingGates=[{"name": "example.com/wait"}]),
+        {**pod("other", schedulerName="other"), "status": stale},
+        deleting,
+        pod("bad", "lots"),
+    )
+    result = run("simulate", file)
+    assert result.exit_code == 0
+    assert "1 of 7 pods placed on 1 nodes" in result.stdout
+    lines = result.stdout.partition("6 pods stay pending:\n")[2].splitlines()
+    assert lines[0].startswith("  default/big-1 and 1 more: 0/1 nodes are available: 1 Insufficient cpu.")
+    assert lines[1:4] == [
+        "  default/gated: waiting for scheduling gates: example.com/wait",
+        "  default/other: no profile is called other",
+        "  default/deleting: it is being deleted",
+    ]
+    assert "'lots' is not a quantity" in lines[4]
+
+
+def test_many_reasons_are_cut_short(tmp_path: Path) -> None:
+    pods = [pod(f"p{i:02}", schedulerName=f"s{i}") for i in range(25)]
+    result = run("simulate", write(tmp_path / "all.yaml", node("a"), *pods))
+    *listed_reasons, last = result.stdout.partition("pending:\n")[2].splitlines()
+    assert len(listed_reasons) == 20
+    assert last == "  ... and 5 further reasons"
+
+
+def test_a_gate_of_a_plugin(tmp_path: Path) -> None:
+    text = "from moorage import *\n\nclass Shut(PreEnqueuePlugin):\n    def pre_enqueue(self, pod):\n"
+    plugin = write_plugin(tmp_path / "shut.py", text + "        return Status.unschedulable('shut')\n")
+    result = run("simulate", "--nodes", "1", "--pods", "2", "--plugin", plugin)
+    expected = "  default/pod-000000 and 1 more: plugin Shut does not let it into the queue"
+    assert expected in result.stdout.splitlines()
+
+
+def test_a_configuration_and_its_plugin(tmp_path: Path) -> None:
+    plugin = write_plugin(tmp_path / "quiet.py")
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{plugins: {filter: {enabled: [{name: Quiet}]}}}]\n"
+    )
+    file = write(tmp_path / "all.yaml", node("a", labels={"noisy": "true"}), pod("p"))
+    result = run("simulate", file, "--config", config, "--plugin", plugin)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "default/p: 0/1 nodes are available: 1 node is noisy." in result.stdout
+
+
+def test_a_cluster_without_nodes(tmp_path: Path) -> None:
+    result = run("simulate", "--pods", "1")
+    assert result.exit_code == 0
+    assert "default/pod-000000: no nodes available to schedule pods" in result.stdout
+
+
+@pytest.mark.parametrize("args", [("--nodes", "3"), ("--nodes", "3", "--pods", "0")])
+def test_nothing_to_do(args: tuple[str, ...]) -> None:
+    line = refused(run("simulate", *args))
+    assert line == "there is no pod to schedule; give some in the manifests or with --pods"
+
+
+def test_only_nodes_and_running_pods(tmp_path: Path) -> None:
+    file = write(tmp_path / "all.yaml", node("a"), pod("p", nodeName="a"))
+    assert refused(run("simulate", file)).startswith("there is no pod to schedule; ")
+
+
+def test_the_same_object_twice(tmp_path: Path) -> None:
+    first = write(tmp_path / "first.yaml", node("a"), pod("p"))
+    second = write(tmp_path / "second.yaml", pod("q"), pod("p"))
+    line = refused(run("simulate", first, second))
+    assert line == f"{second}: Pod default/p is given twice in {first}; leave one out or change it"
+    both = write(tmp_path / "both.yaml", node("a"), node("a"))
+    line = refused(run("simulate", both, "--pods", "1"))
+    assert line == f"{both}: Node a is given twice; leave one out or change it"
+
+
+def test_names_are_their_own_in_each_namespace_and_kind(tmp_path: Path) -> None:
+    file = write(tmp_path / "all.yaml", node("p"), pod("p"), pod("p", namespace="other"))
+    assert "2 of 2 pods placed" in run("simulate", file).stdout
+
+
+def test_a_copied_uid_and_a_made_up_name(tmp_path: Path) -> None:
+    pods = [pod("p"), pod("q")]
+    for each in pods:
+        each["metadata"]["uid"] = "1234"
+    file = write(tmp_path / "copied.yaml", *pods)
+    line = refused(run("simulate", file, "--nodes", "1"))
+    assert line == f"{file}: Pod default/q has the uid of default/p; leave one out or change it"
+    file = write(tmp_path / "same.yaml", pod("pod-000000"))
+    line = refused(run("simulate", file, "--nodes", "1", "--pods", "1"))
+    assert line.startswith(f"--pods: Pod default/pod-000000 is given twice in {file}; ")
+
+
+def test_the_progress_bar_is_for_terminals_only() -> None:
+    assert "Scheduling" in on_terminal("simulate", "--nodes", "2", "--pods", "120")
+    assert run("simulate", "--nodes", "2", "--pods", "120").stderr == ""
+
+
+WAITS = """
+import os
+
+from moorage import FilterPlugin, Status
+
+
+class Waits(FilterPlugin):
+    def filter(self, cycle, pod, node):
+        if pod.name == "pod-000001":
+            os.write(1, b"now\\n")
+        return Status.unschedulable("never")
+"""
+
+
+def test_ctrl_c_ends_with_one_line(tmp_path: Path) -> None:
+    """Even while no pod fits, when the loop of the scheduler never waits for anything."""
+    plugin = write_plugin(tmp_path / "waits.py", WAITS)
+    command = [MOORAGE, "simulate", "--nodes", "500", "--pods", "9000", "--plugin", str(plugin)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "now\n"
+        os.kill(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "Stopped.\n")
