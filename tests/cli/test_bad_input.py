@@ -35,7 +35,10 @@ MANIFESTS: dict[str, tuple[Any, str]] = {
     "binary": (bytes(range(128, 256)), "not YAML: unacceptable character"),
     "null bytes": (b"\0\1\2", "not YAML: unacceptable character"),
     "odd key": (b"? [a]\n: b\n", "line 1, column 3: not YAML: found unhashable key"),
-    "python tag": (b"!!python/object:os.system {}", "line 1, column 1: not YAML: could not determine a const"),
+    "python tag": (
+        b"!!python/object:os.system {}",
+        "line 1, column 1: not YAML: could not determine a const",
+    ),
     "deep": (b"a: " + b"[" * 5000, "not YAML: "),
     "text": (b"hello", NO_OBJECT),
     "array": ([1, 2], NO_OBJECT),
@@ -136,7 +139,10 @@ BROKEN_CONFIGS: dict[str, tuple[bytes | None, str]] = {
     "not YAML": (b"a: [b", "not valid YAML or JSON: line "),
     "binary": (bytes(range(128, 256)), "not valid YAML or JSON: "),
     "list": (b"[1]", "must be a mapping, got [1]; "),
-    "other kind": (b"apiVersion: v1\nkind: Pod\n", "kind: couldn't decode as KubeSchedulerConfiguration, got v1"),
+    "other kind": (
+        b"apiVersion: v1\nkind: Pod\n",
+        "kind: couldn't decode as KubeSchedulerConfiguration, got v1",
+    ),
     "field": (CONFIG.encode() + b"nonsense: 1\n", 'unknown field "nonsense"'),
     "type": (CONFIG.encode() + b"parallelism: many\n", "parallelism: "),
 }
@@ -230,8 +236,8 @@ def test_a_plugin_whose_constructor_raises(tmp_path: Path) -> None:
 def test_args_of_a_plugin_that_cannot_be_read(args: str, message: str, tmp_path: Path) -> None:
     plugin = write_plugin(tmp_path / "mine.py", ARGS)
     config = tmp_path / "scheduler.yaml"
-    profile = f"{{plugins: {{filter: {{enabled: [{{name: Mine}}]}}}}, pluginConfig: [{{name: Mine, args: {args}}}]}}"
-    config.write_text(f"{CONFIG}profiles: [{profile}]\n")
+    enabled = "plugins: {filter: {enabled: [{name: Mine}]}}"
+    config.write_text(f"{CONFIG}profiles: [{{{enabled}, pluginConfig: [{{name: Mine, args: {args}}}]}}]\n")
     for name in ("validate", "view", "convert"):
         line = refused(run("config", name, config, "--plugin", plugin))
         assert line.startswith("profiles[0].pluginConfig[0]")

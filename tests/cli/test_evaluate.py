@@ -52,7 +52,10 @@ BAD_LINES: dict[str, tuple[Any, str]] = {
     "objects": ({**SCENARIO, "objects": 5}, "objects: not a list of Kubernetes objects"),
     "object": ({**SCENARIO, "objects": [node("n"), 5]}, "objects[1]: not a Kubernetes object; give it a"),
     "kind": ({**SCENARIO, "objects": [{"kind": ["Node"]}]}, "objects[0]: not a Kubernetes object"),
-    "type": ({**SCENARIO, "pod": pod("p", containers=7)}, "Pod p: Expected `array`, got `int` - at `$.spec.c"),
+    "type": (
+        {**SCENARIO, "pod": pod("p", containers=7)},
+        "Pod p: Expected `array`, got `int` - at `$.spec.c",
+    ),
     "config": ({**SCENARIO, "config": 5}, "must be a mapping, got 5"),
     "version": ({**SCENARIO, "config": {"apiVersion": "v7", "kind": "X"}}, "kind: couldn't decode as"),
     "plugin": (
@@ -173,9 +176,7 @@ def test_the_table_shows_scores_totals_and_objections(cluster: Path, tmp_path: P
 def test_equally_good_nodes(tmp_path: Path) -> None:
     cluster = write(tmp_path / "cluster.yaml", node("a"), node("b"))
     result = run("evaluate", "--cluster", cluster, "--pod", write(tmp_path / "pod.yaml", pod("p")))
-    assert (
-        verdict(result.stdout) == "Pod default/p goes to one of the nodes a, b, which are equally good."
-    )
+    assert verdict(result.stdout) == "Pod default/p goes to one of the nodes a, b, which are equally good."
 
 
 def test_long_reasons_stay_on_one_line_in_a_file(tmp_path: Path) -> None:

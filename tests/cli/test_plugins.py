@@ -88,7 +88,10 @@ UNUSABLE = {
     "null": ("x = '\0'\n", "cannot be imported: source code string cannot contain null bytes"),
     "empty": ("", "holds no plugin; write a class with a base such as moorage.FilterPlugin"),
     "no plugin": ("class Mine:\n    pass\n", "holds no plugin; write a class with a base such as"),
-    "no method": (HEAD + "    pass\n", "class Mine lacks the method filter or filter_nodes; write it or drop"),
+    "no method": (
+        HEAD + "    pass\n",
+        "class Mine lacks the method filter or filter_nodes; write it or drop",
+    ),
     "clash": (
         HEAD + '    name = "NodeName"\n' + FILTERS,
         "a plugin named NodeName already exists (in-tree); give the class another `name`",

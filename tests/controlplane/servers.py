@@ -125,17 +125,19 @@ class ControlPlane:
         with contextlib.ExitStack() as stack:
             self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="controlplane-")))
             etcd_port, peer_port, self._port = free_ports(3)
-            started = [
-                self._start(stack, "etcd", self._etcd_flags(etcd_port, peer_port)),
-                self._start(stack, "kube-apiserver", self._prepare_apiserver(etcd_port)),
-            ]
+            self._etcd = self._start(stack, "etcd", self._etcd_flags(etcd_port, peer_port))
+            self._running_flags = self._prepare_apiserver(etcd_port)
             self._write_kubeconfig()
-            for path in ("/readyz", "/api/v1/namespaces/default"):
-                self._wait_for_path(path, started)
+            self._start_apiserver(stack)
             self._stack = stack.pop_all()
 
     def stop(self) -> None:
         self._stack.close()
+
+    def restart_apiserver(self) -> None:
+        """Stops the API server, which breaks all its connections, and starts it with the same data."""
+        self._apiserver.stop()
+        self._start_apiserver(self._stack)
 
     def kubectl(self, *arguments: str, input: str | None = None, check: bool = True) -> str:
         """What kubectl writes to its standard output."""
@@ -173,6 +175,11 @@ class ControlPlane:
         )
         with contextlib.ExitStack() as stack:
             yield self._start(stack, "kube-scheduler", (*defaults, *flags))
+
+    def _start_apiserver(self, stack: contextlib.ExitStack) -> None:
+        self._apiserver = self._start(stack, "kube-apiserver", self._running_flags)
+        for path in ("/readyz", "/api/v1/namespaces/default"):
+            self._wait_for_path(path, (self._etcd, self._apiserver))
 
     def _start(self, stack: contextlib.ExitStack, name: str, flags: Sequence[str]) -> Program:
         program = Program(self._programs / name, flags, self._folder / f"{name}.log")

@@ -30,14 +30,19 @@ def test_nodes_and_pods_are_those_of_the_state() -> None:
 
 def test_what_all_profiles_share() -> None:
     activated: list[str] = []
-    services = Services(activate=lambda pods: activated.extend(pod.name for pod in pods), clock=lambda: 12.0)
+    recorder = NoRecorder()
+    services = Services(
+        activate=lambda pods: activated.extend(pod.name for pod in pods),
+        clock=lambda: 12.0,
+        recorder_of=lambda profile_name: recorder,
+    )
     handle = Handle(services, "mine")
     handle.activate([make_pod("a"), make_pod("b")])
     assert activated == ["a", "b"]
     assert handle.clock() == 12.0
     assert handle.profile_name == "mine"
     assert handle.log.name == "moorage.profile.mine"
-    assert handle.recorder is services.recorder
+    assert handle.recorder is recorder
     assert handle.waiting_pods is services.waiting_pods
     assert handle.nominator is services.nominations
     assert handle.metrics is services.metrics

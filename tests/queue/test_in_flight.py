@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 from moorage.framework.events import Action, ClusterEvent
 from moorage.queue.in_flight import InFlightPods
 
@@ -56,19 +54,3 @@ def test_finish_of_an_unknown_pod_changes_nothing() -> None:
     pods.finish("x")
     assert "a" in pods
     assert seen(pods, "a") == ["kind-1"]
-
-
-def test_many_pods_in_flight_finish_in_any_order_quickly() -> None:
-    def seconds(number: int) -> float:
-        pods = InFlightPods()
-        started = time.perf_counter()
-        for index in range(number):
-            pods.start(str(index))
-            pods.record(event(0), None, None)
-        for index in range(number):
-            pods.finish(str(index))
-        assert pods.event_count == 0
-        return time.perf_counter() - started
-
-    small = min(seconds(2_000) for _ in range(3))
-    assert seconds(64_000) < 32 * small * 6

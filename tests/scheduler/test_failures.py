@@ -139,7 +139,7 @@ def test_a_condition_that_cannot_be_written_is_only_logged(caplog: pytest.LogCap
     world.add()
     world.schedule()
     assert world.place() == "unschedulable"
-    assert caplog.messages == ["pod default/pod: the condition could not be written: down"]
+    assert "Error updating pod" in caplog.messages
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -166,7 +166,7 @@ def test_a_write_may_take_its_time(fails: bool, caplog: pytest.LogCaptureFixture
     world.add()
     world.schedule(wait())
     assert written == ([] if fails else ["pod"])
-    assert ("pod default/pod: the condition could not be written: down" in caplog.messages) is fails
+    assert ("Error updating pod" in caplog.messages) is fails
 
 
 def test_without_a_client_nothing_is_written() -> None:

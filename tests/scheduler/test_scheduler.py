@@ -307,7 +307,7 @@ def test_what_cannot_be_activated_hinders_nobody(caplog: pytest.LogCaptureFixtur
     world.add()
     world.schedule()
     assert world.node_of() == "n0"
-    assert "kubernetes.io/pods-to-activate: cannot be activated" in caplog.messages
+    assert "Pods cannot be activated" in caplog.messages
 
 
 # Plugins that fail
@@ -368,7 +368,7 @@ def test_even_a_failure_of_the_scheduler_itself_leaves_nothing_behind(
     assert nothing_is_left_of(world)
     assert world.place() == "backoff"
     assert world.condition() == ("False", "SchedulerError", "Boom: broken")
-    assert caplog.messages == ["scheduling pod default/pod failed"]
+    assert caplog.messages == ["Scheduling the pod failed", "Error scheduling pod; retrying"]
 
 
 # Running

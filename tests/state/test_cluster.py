@@ -168,21 +168,21 @@ class AnySequence(RuleBasedStateMachine):
             assert (assumed.spec.node_name, pod.spec.node_name) == (node, "")
             self.model.put_pod(pod, node, assumed=True)
 
-    @rule(name=pod_names)
-    def confirm(self, name: str) -> None:
+    @precondition(lambda self: self.model.pods)
+    @rule(data=st.data())
+    def confirm(self, data: st.DataObject) -> None:
         """The API server shows the pod where it is known to be; nothing else changed."""
-        known = self.model.pods.get(name)
-        if known is not None:
-            pod = on(known[0], known[1])
-            self.state.add_pod(pod)
-            self.model.put_pod(pod, known[1], assumed=False)
-            assert self.state.pod(name) is pod
+        name = data.draw(st.sampled_from(sorted(self.model.pods)))
+        known, node, _ = self.model.pods[name]
+        pod = on(known, node)
+        self.state.add_pod(pod)
+        self.model.put_pod(pod, node, assumed=False)
+        assert self.state.pod(name) is pod
 
-    @rule(name=pod_names, change=st.sampled_from(["terminate", "resize", "label", "priority"]))
-    def update(self, name: str, change: str) -> None:
-        known = self.model.pods.get(name)
-        if known is None:
-            return
+    @precondition(lambda self: self.model.pods)
+    @rule(data=st.data(), change=st.sampled_from(["terminate", "resize", "label", "priority"]))
+    def update(self, data: st.DataObject, change: str) -> None:
+        known = self.model.pods[data.draw(st.sampled_from(sorted(self.model.pods)))]
         document = {part: dict(value) for part, value in known[0].raw.items() if isinstance(value, dict)}
         if change == "terminate":
             document["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -429,6 +429,34 @@ def test_pods_without_a_uid_are_left_out(caplog: pytest.LogCaptureFixture) -> No
         state.add_pod(pod)
     assert state.pod_total == 0
     assert "pod default/p has no uid and is left out" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}},
+        {"labels": {"app": "b"}},
+        {"priority": 7},
+        {"cpu": "2"},
+        {"status": {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}]}},
+        {"resources": {"requests": {"cpu": "5"}}},
+        {"overhead": {"cpu": "1"}},
+        {"affinity": affinity(far=[term("kubernetes.io/hostname", selects({"app": "a"}))])},
+        {"status": {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}},
+    ],
+)
+def test_an_update_leaves_what_the_new_version_alone_would(change: Document) -> None:
+    before: Document = {"node": "n", "cpu": "1", "labels": {"app": "a"}}
+    updated, fresh = ClusterState(), ClusterState()
+    for state in (updated, fresh):
+        state.put_node(make_node("n"))
+    described(updated)
+    updated.add_pod(make_pod("p", **before))
+    newer = make_pod("p", **{**before, **change})
+    updated.add_pod(newer)
+    fresh.add_pod(newer)
+    assert described(updated) == described(fresh)
+    assert updated.pod(newer.uid) is newer
 
 
 # Ghosts

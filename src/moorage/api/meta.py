@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import msgspec
 
 Quantity: TypeAlias = str | int | float
 """A resource quantity as it stands in the API; :mod:`moorage.api.quantities` reads it."""
+
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""Numbers as wide as the API has them: what is larger would not fit the columns they are counted in."""
 
 
 class Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

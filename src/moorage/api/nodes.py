@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import msgspec
 
-from moorage.api.meta import Object, Part
+from moorage.api.meta import Int64, Object, Part
 from moorage.api.pods import Condition, Fields, Quantities
 from moorage.api.taints import Taint
 
@@ -18,7 +18,7 @@ class NodeSpec(Fields):
 
 class ContainerImage(Part, frozen=True, gc=False):
     names: tuple[str, ...] = ()
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeStatus(Fields):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from moorage.api.meta import Object, Part, Quantity
+from moorage.api.meta import Int32, Object, Part, Quantity
 from moorage.api.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorError
 from moorage.api.taints import Toleration
 
@@ -30,8 +30,8 @@ class ResourceRequirements(Fields):
 
 
 class ContainerPort(Part, frozen=True, gc=False):
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int32 = 0
+    host_port: Int32 = 0
     host_ip: str = msgspec.field(name="hostIP", default="")
     protocol: str = ""
 
@@ -50,7 +50,7 @@ class Container(Fields):
 
 
 class PreferredSchedulingTerm(Part, frozen=True, gc=False):
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -84,7 +84,7 @@ class PodAffinityTerm(Part, frozen=True):
 
 
 class WeightedPodAffinityTerm(Part, frozen=True):
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -106,11 +106,11 @@ class Affinity(Part, frozen=True):
 
 
 class TopologySpreadConstraint(Part, frozen=True):
-    max_skew: int = 0
+    max_skew: Int32 = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] = ()
@@ -161,7 +161,7 @@ class PodResourceClaim(Part, frozen=True, gc=False):
 class PodSpec(Fields):
     node_name: str = ""
     scheduler_name: str = DEFAULT_SCHEDULER
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str = ""
     preemption_policy: str | None = None
     containers: tuple[Container, ...] = ()

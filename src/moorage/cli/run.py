@@ -39,7 +39,9 @@ def _value(name: str, help: str, **more: Any) -> Callable[[F], F]:
 
 
 _OPTIONS = (
-    _value("config", "A KubeSchedulerConfiguration. The deprecated flags then have no effect.", metavar="FILE"),
+    _value(
+        "config", "A KubeSchedulerConfiguration. The deprecated flags then have no effect.", metavar="FILE"
+    ),
     _value("write-config-to", "Write the complete configuration to FILE and exit.", metavar="FILE"),
     _value("kubeconfig", "Deprecated: how to reach the cluster, without --config.", metavar="FILE"),
     _value("master", "The address of the API server; overrides the kubeconfig.", metavar="URL"),
@@ -55,7 +57,9 @@ _OPTIONS = (
     ),
     _flag("leader-elect", True, "Schedule only while holding the lease."),
     _value("leader-elect-lease-duration", "When others may take the lease.  [15s]", metavar="DURATION"),
-    _value("leader-elect-renew-deadline", "When a leader that cannot renew gives up.  [10s]", metavar="DURATION"),
+    _value(
+        "leader-elect-renew-deadline", "When a leader that cannot renew gives up.  [10s]", metavar="DURATION"
+    ),
     _value("leader-elect-retry-period", "How often the lease is tried.  [2s]", metavar="DURATION"),
     _value("leader-elect-resource-lock", "Only `leases` is possible.", metavar="KIND"),
     _value("leader-elect-resource-name", "The name of the lease.  [kube-scheduler]"),
@@ -66,7 +70,9 @@ _OPTIONS = (
     _value("tls-private-key-file", "The key of the certificate.", metavar="FILE"),
     _value("tls-min-version", "VersionTLS12 or VersionTLS13.", metavar="VERSION"),
     _value("cert-dir", "Ignored: a self-signed certificate stays in memory.", hidden=True),
-    _value("client-ca-file", "Callers with a certificate of this CA are authenticated by it.", metavar="FILE"),
+    _value(
+        "client-ca-file", "Callers with a certificate of this CA are authenticated by it.", metavar="FILE"
+    ),
     _value("authentication-kubeconfig", "How to reach the API server for TokenReviews.", metavar="FILE"),
     _value("authorization-kubeconfig", "How to reach it for SubjectAccessReviews.", metavar="FILE"),
     _flag("authentication-skip-lookup", False, "Ignored."),
@@ -77,10 +83,16 @@ _OPTIONS = (
         default="/healthz,/readyz,/livez",
         show_default=True,
     ),
-    _value("feature-gates", "name=true|false pairs; only what Moorage implements can be on.", metavar="PAIRS"),
+    _value(
+        "feature-gates", "name=true|false pairs; only what Moorage implements can be on.", metavar="PAIRS"
+    ),
     _value("logging-format", "text or json.", type=click.Choice(["text", "json"]), default="text"),
-    click.option("-v", "--v", "verbosity", type=int, default=0, help="How much is logged; 2 is usual, 10 is all."),
-    click.option("--plugin", "plugins", multiple=True, metavar="PLUGIN", help="Register a plugin. Repeatable."),
+    click.option(
+        "-v", "--v", "verbosity", type=int, default=0, help="How much is logged; 2 is usual, 10 is all."
+    ),
+    click.option(
+        "--plugin", "plugins", multiple=True, metavar="PLUGIN", help="Register a plugin. Repeatable."
+    ),
     click.option("--strict-config-version", is_flag=True, help="Refuse v1beta2 and v1beta3."),
     _value(
         "legacy-scheduler-annotation",

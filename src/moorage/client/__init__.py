@@ -18,3 +18,6 @@ class Client(Protocol):
         self, pod: Pod, *, condition: Condition | None = None, nominated_node: str | None = None
     ) -> Awaitable[None] | None:
         """Sets a condition of a pod, its nomination ("" clears it), or both."""
+
+    def delete_pod(self, pod: Pod) -> Awaitable[None] | None:
+        """Deletes a pod, with the time it has to end."""

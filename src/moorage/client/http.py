@@ -258,6 +258,10 @@ class HttpClient:
         )
         await self._session.send("POST", _PODS.path(meta.namespace, meta.name, "binding"), body)
 
+    async def delete_pod(self, pod: Pod) -> None:
+        """Deletes a pod, with the time it has to end."""
+        await self.delete(_PODS, pod.name, namespace=pod.namespace)
+
     async def write_pod_status(
         self, pod: Pod, *, condition: Condition | None = None, nominated_node: str | None = None
     ) -> None:

@@ -9,10 +9,13 @@ from moorage.api.pods import Condition, Pod
 
 
 class MemoryClient:
-    """Keeps pods in memory and tells `on_change(old, new)` of every change, as a watch would."""
+    """Keeps pods in memory and tells `on_change(old, new)` and `on_delete(pod)`, as a watch would."""
 
-    def __init__(self, on_change: Callable[[Pod, Pod], None]) -> None:
+    def __init__(
+        self, on_change: Callable[[Pod, Pod], None], on_delete: Callable[[Pod], None] = lambda pod: None
+    ) -> None:
         self._on_change = on_change
+        self._on_delete = on_delete
         self.pods: dict[str, Pod] = {}
 
     def add(self, pod: Pod) -> None:
@@ -39,6 +42,9 @@ class MemoryClient:
         if nominated_node is not None:
             new.status.nominated_node_name = nominated_node
         self._change(old, new)
+
+    def delete_pod(self, pod: Pod) -> None:
+        self._on_delete(self.pods.pop(self._known(pod).key))
 
     def _known(self, pod: Pod) -> Pod:
         found = self.pods.get(pod.key)

@@ -54,6 +54,8 @@ class Session:
         self._headers = _headers(config, user_agent)
         self._identity: Identity | None = None
         self._options: dict[str, Any] = _options(config)
+        if not config.server.startswith("https:"):  # there is no CONNECT that could carry them
+            self._headers.update(self._options.get("proxy_headers", {}))
         self._short = aiohttp.ClientTimeout(total=request_seconds, sock_connect=CONNECT_SECONDS)
         self._long = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
         self._http: aiohttp.ClientSession | None = None

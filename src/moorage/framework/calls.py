@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import Plugin
 from moorage.framework.status import Status
+
+if TYPE_CHECKING:
+    from moorage.framework.profile import Profile
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -20,3 +30,23 @@ def failure(error: Exception) -> Status:
 
 def named(status: Status, plugin: Plugin) -> Status:
     return status.by(plugin.name)
+
+
+def timed(
+    profile: Profile,
+    cycle: CycleState,
+    plugin: Plugin,
+    point: str,
+    call: Callable[P, T],
+    /,
+    *arguments: P.args,
+    **keywords: P.kwargs,
+) -> T:
+    """The answer of one call; in some of the attempts how long it took is observed, too."""
+    if not cycle.is_timed:
+        return call(*arguments, **keywords)
+    started = time.perf_counter()
+    answer = call(*arguments, **keywords)
+    code = answer.code.label if isinstance(answer, Status) else "Success"
+    profile.observer.plugin_executed(plugin.name, point, code, time.perf_counter() - started)
+    return answer

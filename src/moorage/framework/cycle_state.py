@@ -22,10 +22,11 @@ class CycleState:
     needs a `clone()` method: what-if questions are asked on a clone.
     """
 
-    __slots__ = ("_values", "skip_filter", "skip_pre_bind", "skip_score")
+    __slots__ = ("_values", "is_timed", "skip_filter", "skip_pre_bind", "skip_score")
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {PODS_TO_ACTIVATE: {}}
+        self.is_timed = False
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
         self.skip_pre_bind: set[str] = set()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from enum import Enum, IntFlag
 from typing import Any, NamedTuple, TypeAlias
 
+from moorage.api.meta import Object
 from moorage.api.pods import Pod
 
 
@@ -148,6 +149,29 @@ EVERYTHING = tuple(
     )
 )
 """What a plugin hears of when it does not say."""
+
+
+def event_resource(kind: type[Object]) -> str:
+    """How events name a kind: built-in ones by kind, custom ones by `plural.version.group`."""
+    if not kind.group:
+        return kind.kind
+    named = f"{kind.group}/{kind.kind}"
+    return named if named in _GROUPED else f"{kind.resource}.{kind.version}.{kind.group}"
+
+
+_GROUPED = frozenset(
+    (
+        CSI_NODE,
+        CSI_DRIVER,
+        CSI_STORAGE_CAPACITY,
+        VOLUME_ATTACHMENT,
+        STORAGE_CLASS,
+        RESOURCE_CLAIM,
+        RESOURCE_SLICE,
+        DEVICE_CLASS,
+        POD_GROUP,
+    )
+)
 
 UNSCHEDULABLE_TIMEOUT = ClusterEvent(WILDCARD, Action.ALL, custom_label="UnschedulableTimeout")
 FORCE_ACTIVATE = ClusterEvent(WILDCARD, Action.ALL, custom_label="ForceActivate")

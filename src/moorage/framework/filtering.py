@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import failure, named
+from moorage.framework.calls import failure, named, timed
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import FilterPlugin, WrongAnswer, checked_status
 from moorage.framework.node_statuses import NodeStatuses
@@ -50,9 +50,10 @@ def pre_filter(profile: Profile, cycle: CycleState, pod: Pod) -> PreFiltered:
     for plugin in profile.pre_filter:
         status: Status | None = None
         try:
-            answer = plugin.pre_filter(cycle, pod)
+            answer = timed(profile, cycle, plugin, "PreFilter", plugin.pre_filter, cycle, pod)
             if isinstance(answer, (set, frozenset)):
                 narrowed_by.append(plugin.name)
+                profile.observer.plugin_evaluated(plugin.name, "PreFilter", profile.name)
                 names = set(answer) if names is None else names & answer
                 if not names:
                     return PreFiltered(_nothing_left(narrowed_by), names, tuple(narrowed_by))
@@ -60,11 +61,13 @@ def pre_filter(profile: Profile, cycle: CycleState, pod: Pod) -> PreFiltered:
             status = checked_status(answer, "pre_filter")
         except Exception as error:
             status = failure(error)
+        if status is not None and status.code is Code.SKIP:
+            cycle.skip_filter.add(plugin.name)
+            continue
+        profile.observer.plugin_evaluated(plugin.name, "PreFilter", profile.name)
         if status is None or status.code is Code.SUCCESS:
             continue
-        if status.code is Code.SKIP:
-            cycle.skip_filter.add(plugin.name)
-        elif status.code is Code.UNSCHEDULABLE:
+        if status.code is Code.UNSCHEDULABLE:
             remembered = named(status, plugin)
         elif status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return PreFiltered(named(status, plugin), names, tuple(narrowed_by))
@@ -112,7 +115,7 @@ def filter_nodes(
     the ones before them left.
     """
     left: NDArray[np.bool_] | None = None
-    table = nodes.table
+    table, observer = nodes.table, profile.observer
     if table.problems:
         left = _without_broken(nodes, statuses)
     for plugin, is_fast in profile.filter:
@@ -122,7 +125,9 @@ def filter_nodes(
         if not is_fast and left is not None:
             places = np.flatnonzero(left)
             asked = nodes.subset(places)
-        verdicts = ask(plugin, cycle, pod, asked)
+        count = len(nodes) if left is None else int(np.count_nonzero(left))
+        observer.plugin_evaluated(plugin.name, "Filter", profile.name, count)
+        verdicts = timed(profile, cycle, plugin, "Filter", ask, plugin, cycle, pod, asked)
         if verdicts.codes is None:
             continue
         codes = verdicts.codes

@@ -13,6 +13,8 @@ from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.framework.listers import Lister, Listers
 from moorage.framework.metrics import Metrics
+from moorage.framework.observer import NoObserver, Observer
+from moorage.framework.pre_binding import PodsInPreBind
 from moorage.framework.waiting_pods import WaitingPods
 from moorage.state.cluster import ClusterState
 from moorage.state.nodes import Nodes
@@ -55,15 +57,19 @@ class Services:
 
     state: ClusterState = field(default_factory=ClusterState)
     client: Client | None = None
-    recorder: Recorder = field(default_factory=NoRecorder)
+    recorder_of: Callable[[str], Recorder] = lambda profile_name: NoRecorder()
     nominations: Nominations = field(default_factory=Nominations)
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
     listers: Listers = field(default_factory=Listers)
+    pods_in_pre_bind: PodsInPreBind = field(default_factory=PodsInPreBind)
     metrics: Metrics = field(default_factory=Metrics)
+    observer: Observer = field(default_factory=NoObserver)
     activate: Callable[[Iterable[Pod]], None] = _no_pods_to_activate
     clock: Callable[[], float] = time.time
     find_pod: Callable[[Pod], Pod | None] = lambda pod: pod
     """The newest version of a pod that waits to be scheduled, or None if it is gone."""
+    may_bind: Callable[[], bool] = lambda: True
+    """Whether this scheduler still is the one to bind pods; asked before each bind."""
 
 
 class Handle:
@@ -73,6 +79,7 @@ class Handle:
         self.services = services
         self.profile_name = profile_name
         self.profile: Profile | None = None
+        self.recorder = services.recorder_of(profile_name)
         self.log = logging.getLogger(f"moorage.profile.{profile_name}")
 
     @property
@@ -97,10 +104,6 @@ class Handle:
         if self.services.client is None:
             raise RuntimeError("there is no cluster to talk to: this run has no client")
         return self.services.client
-
-    @property
-    def recorder(self) -> Recorder:
-        return self.services.recorder
 
     @property
     def waiting_pods(self) -> WaitingPods:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 
 class PodsInPreBind:
     def __init__(self) -> None:
-        self._tasks: dict[str, asyncio.Future[object]] = {}
+        self._tasks: dict[str, asyncio.Future[Any]] = {}
         self._causes: dict[str, str] = {}
 
-    def start(self, uid: str, task: asyncio.Future[object]) -> None:
+    def start(self, uid: str, task: asyncio.Future[Any]) -> None:
         self._tasks[uid] = task
+
+    def was_cancelled(self, uid: str) -> bool:
+        return uid in self._causes
 
     def end(self, uid: str) -> str:
         """The pod is through PreBind; returns why it was stopped, or "" if it was not."""

@@ -67,6 +67,8 @@ class Profile:
     ) -> None:
         self.name = name
         self.services = services
+        self.observer = services.observer
+        self.recorder = services.recorder_of(name)
         self.plugins = dict(plugins)
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import failure
+from moorage.framework.calls import failure, timed
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import ScorePlugin, WrongAnswer, checked_status
 from moorage.framework.status import Code, Status
@@ -41,13 +41,15 @@ def pre_score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> St
     """Asks every PreScore plugin once; the Error status of the first that fails."""
     for plugin in profile.pre_score:
         try:
-            status = checked_status(plugin.pre_score(cycle, pod, nodes), "pre_score")
+            answer = timed(profile, cycle, plugin, "PreScore", plugin.pre_score, cycle, pod, nodes)
+            status = checked_status(answer, "pre_score")
         except Exception as error:
             status = failure(error)
-        if status is None or status.code is Code.SUCCESS:
-            continue
-        if status.code is Code.SKIP:
+        if status is not None and status.code is Code.SKIP:
             cycle.skip_score.add(plugin.name)
+            continue
+        profile.observer.plugin_evaluated(plugin.name, "PreScore", profile.name)
+        if status is None or status.code is Code.SUCCESS:
             continue
         text = f'running PreScore plugin "{plugin.name}": {status.message}'
         return Status(Code.ERROR, text, plugin=plugin.name)
@@ -61,9 +63,11 @@ def score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores
     # One row per plugin: the range is checked and the weights are applied for all of them at once.
     table = np.empty((len(asked), size), dtype=np.int64)
     for row, (plugin, _, normalizes) in enumerate(asked):
-        failed = _ask(plugin, cycle, pod, nodes, normalizes, table[row])
+        arguments = (plugin, cycle, pod, nodes, normalizes, table[row])
+        failed = timed(profile, cycle, plugin, "Score", _ask, *arguments)
         if failed is not None:
             return Scores.failed(failed)
+    profile.observer.plugins_evaluated([entry.plugin.name for entry in asked], "Score", profile.name, size)
     # As unsigned numbers negative ones are huge, so that one comparison finds both ends of the range.
     if table.size and table.view(np.uint64).max() > MAX_SCORE:
         return Scores.failed(_out_of_range(asked, table))

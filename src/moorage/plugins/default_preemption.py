@@ -17,6 +17,7 @@ from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.status import Code, Nomination, Status
 from moorage.plugins.preemption_candidates import Candidate, best_candidates
 from moorage.plugins.preemption_dry_run import DryRun
+from moorage.plugins.preemption_eviction import Eviction
 
 _PREFIX = "preemption: "
 _NOT_HELPFUL = Status.unresolvable("Preemption is not helpful for scheduling")
@@ -37,11 +38,18 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
 
     def __init__(self, args: DefaultPreemptionArgs | None, handle: Handle) -> None:
         super().__init__(args or DefaultPreemptionArgs(), handle)
+        budgets = PodDisruptionBudget
+        handle.lister(budgets.group, budgets.version, budgets.resource, budgets)
+        self._eviction = Eviction(handle)
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
+        if self._eviction.is_under_way(pod):
+            return Status.unresolvable("waiting for the preemption for this pod to be finished")
         return None
 
     def post_filter(self, cycle: CycleState, pod: Pod, statuses: NodeStatuses) -> Nomination | Status:
+        observer = self.handle.services.observer
+        observer.preemption_attempt()
         newest = self.handle.services.find_pod(pod)
         if newest is None:
             return Status.error(f'{_PREFIX}pod "{pod.name}" not found')
@@ -54,7 +62,10 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if not outcome.candidates:
             text = nodes_available(len(self.handle.nodes), outcome.statuses.reasons())
             return Nomination("", Status.unschedulable(_PREFIX + text))
-        return Nomination(random.choice(best_candidates(outcome.candidates)).node_name)
+        chosen = random.choice(best_candidates(outcome.candidates))
+        observer.preemption(len(chosen.victims))
+        self._eviction.start(newest, chosen)
+        return Nomination(chosen.node_name)
 
     def not_eligible(self, pod: Pod, statuses: NodeStatuses) -> str:
         """Why the pod may not preempt others; empty if it may."""

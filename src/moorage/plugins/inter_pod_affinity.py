@@ -107,6 +107,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def __init__(self, args: InterPodAffinityArgs | None, handle: Handle) -> None:
         super().__init__(args or InterPodAffinityArgs(), handle)
         self._state = handle.state
+        handle.lister("", "v1", "namespaces", Namespace)
         self._namespaces = handle.state.objects.of(Namespace)
         self._expanded = Lru[tuple[Term, int], Term](1024)
 

@@ -12,6 +12,7 @@ from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.api.selectors import Selector, SelectorError
 from moorage.api.taints import Toleration, untolerated
+from moorage.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from moorage.config.args import PodTopologySpreadArgs
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import NODE, POD, Action, ClusterEvent, Hint
@@ -110,6 +111,8 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     def __init__(self, args: PodTopologySpreadArgs | None, handle: Handle) -> None:
         super().__init__(args or PodTopologySpreadArgs(), handle)
         self._state = handle.state
+        for kind in (Service, ReplicationController, ReplicaSet, StatefulSet):
+            handle.lister(kind.group, kind.version, kind.resource, kind)
         self._system_defaults = self.args.defaulting_type != "List"
         self._defaults = SYSTEM_DEFAULTS if self._system_defaults else tuple(self.args.default_constraints)
         self._domains = Fresh[DomainsKey, Domains](_CACHED_DOMAINS, self._find_domains)

@@ -10,6 +10,7 @@ import numpy as np
 from moorage.api.pods import Pod
 from moorage.config.args import VolumeBindingArgs
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.events import ClusterEvent
 from moorage.framework.extension_points import (
     FilterPlugin,
     PreBindPlugin,
@@ -39,6 +40,9 @@ class _WithoutClaims(PreFilterPlugin, FilterPlugin):
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         return Verdicts.passed()
+
+    def events(self) -> list[ClusterEvent]:
+        return []
 
 
 class VolumeRestrictions(_WithoutClaims):

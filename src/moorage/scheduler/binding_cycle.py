@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import time
 from collections import Counter
 from dataclasses import dataclass
 
@@ -19,10 +19,11 @@ from moorage.framework.status import Code, Status
 from moorage.framework.waiting_pods import WaitingPod
 from moorage.queue.pod_events import ASSIGNED_POD_DELETE
 from moorage.queue.scheduling_queue import SchedulingQueue
-from moorage.scheduler.cycle import Decision, Failure
+from moorage.scheduler.cycle import Decision, Failure, observe
 from moorage.scheduler.failures import FailureHandler
+from moorage.scheduler.logs import Logger
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 @dataclass
@@ -50,6 +51,14 @@ class BindingCycle:
         return asyncio.get_running_loop().create_task(self.run(binding))
 
     async def run(self, binding: Binding) -> None:
+        observer = self._services.observer
+        observer.binding_started()
+        try:
+            await self._run(binding)
+        finally:
+            observer.binding_ended()
+
+    async def _run(self, binding: Binding) -> None:
         try:
             status, done = await self._bind(binding)
             if status is not None:
@@ -59,7 +68,7 @@ class BindingCycle:
             self._give_back(binding)
             raise
         except Exception as error:
-            log.exception("binding pod %s failed", binding.assumed.key)
+            log.error(error, "Binding the pod failed", pod=binding.assumed)
             self._fail(binding, Status.error(f"{type(error).__name__}: {error}"), done=True)
             return
         await self._succeed(binding)
@@ -67,23 +76,52 @@ class BindingCycle:
     async def _bind(self, binding: Binding) -> tuple[Status | None, bool]:
         """What went wrong, if anything, and whether the pod had left in-flight tracking by then."""
         profile, cycle, pod, node_name = binding.profile, binding.cycle, binding.assumed, binding.node_name
-        flight = (
-            await pre_bind_pre_flight(profile, cycle, pod, node_name) if profile.pre_bind else Status.skip()
-        )
+        started = time.perf_counter()
+        flight = await pre_bind_pre_flight(profile, cycle, pod, node_name)
+        observe(profile, "PreBindPreFlight", flight, started)
         if flight is not None and flight.code is not Code.SKIP:
             return flight, False
         if flight is None or binding.waiting is not None:
             await self._write_nomination(binding)
         if binding.waiting is not None:
+            started = time.perf_counter()
             status = await wait_on_permit(profile, binding.waiting)
+            label = "Success" if status is None else status.code.label
+            self._services.observer.permit_waited(label, time.perf_counter() - started)
             if status is not None:
                 return status, False
         self._queue.done(pod.uid)
         if flight is None:
-            status = await pre_bind(profile, cycle, pod, node_name)
+            started = time.perf_counter()
+            status = await self._pre_bind(binding)
+            observe(profile, "PreBind", status, started)
             if status is not None:
                 return status, True
-        return await bind(profile, cycle, pod, node_name), True
+        if not self._services.may_bind():
+            return Status.error("this scheduler is not the leader any more"), True
+        log.info(3, "Attempting to bind pod to node", pod=pod, node=node_name)
+        started = time.perf_counter()
+        status = await bind(profile, cycle, pod, node_name)
+        observe(profile, "Bind", status, started)
+        return status, True
+
+    async def _pre_bind(self, binding: Binding) -> Status | None:
+        """Runs PreBind so that preemption can stop it in favour of a more important pod."""
+        uid, stoppable = binding.assumed.uid, self._services.pods_in_pre_bind
+        work = asyncio.ensure_future(
+            pre_bind(binding.profile, binding.cycle, binding.assumed, binding.node_name)
+        )
+        stoppable.start(uid, work)
+        status: Status | None = None
+        try:
+            status = await work
+        except asyncio.CancelledError:
+            if not stoppable.was_cancelled(uid):
+                work.cancel()
+                raise
+        finally:
+            cause = stoppable.end(uid)
+        return Status.error(cause) if cause else status
 
     async def _write_nomination(self, binding: Binding) -> None:
         """Tells others where the pod will go when binding may take a while."""
@@ -93,14 +131,33 @@ class BindingCycle:
         try:
             await settled(client.write_pod_status(pod, nominated_node=binding.node_name))
         except Exception as error:
-            log.warning("pod %s: the nomination could not be written: %s", pod.key, error)
+            log.error(error, "Error updating the nomination", pod=pod)
 
     async def _succeed(self, binding: Binding) -> None:
-        pod, node_name = binding.assumed, binding.node_name
+        pod, node_name, profile, decision = (
+            binding.assumed,
+            binding.node_name,
+            binding.profile,
+            binding.decision,
+        )
+        log.info(
+            2,
+            "Successfully bound pod to node",
+            pod=pod,
+            node=node_name,
+            evaluatedNodes=decision.looked_at,
+            feasibleNodes=len(decision.feasible or ()),
+        )
         note = f"Successfully assigned {pod.key} to {node_name}"
-        self._services.recorder.event(pod, None, "Normal", "Scheduled", "Binding", note)
-        if binding.profile.post_bind:
-            await post_bind(binding.profile, binding.cycle, pod, node_name)
+        profile.recorder.event(pod, None, "Normal", "Scheduled", "Binding", note)
+        first = binding.queued.first_attempt_time
+        since_first = None if first is None else self._services.clock() - first
+        seconds = time.perf_counter() - binding.started
+        self._services.observer.bound(binding.queued, profile.name, seconds, since_first)
+        if profile.post_bind:
+            started = time.perf_counter()
+            await post_bind(profile, binding.cycle, pod, node_name)
+            observe(profile, "PostBind", None, started)
         activate_pods(self._queue, binding.cycle)
 
     def _give_back(self, binding: Binding) -> None:
@@ -117,13 +174,13 @@ class BindingCycle:
         assumed = binding.assumed
         failure = _failure(status, event_based=not done)
         if status.rejected:
-            self._failures.handle(binding.profile, binding.queued, failure)
+            self._failures.handle(binding.profile, binding.queued, failure, binding.started)
             self._queue.move_all(
                 ASSIGNED_POD_DELETE, assumed, None, pre_check=lambda other: other.uid != assumed.uid
             )
         else:
             self._queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
-            self._failures.handle(binding.profile, binding.queued, failure)
+            self._failures.handle(binding.profile, binding.queued, failure, binding.started)
 
 
 def activate_pods(queue: SchedulingQueue, cycle: CycleState) -> None:
@@ -133,8 +190,8 @@ def activate_pods(queue: SchedulingQueue, cycle: CycleState) -> None:
         try:
             queue.activate(list(pods.values()))
             pods.clear()
-        except Exception:
-            log.exception("%s: cannot be activated", PODS_TO_ACTIVATE)
+        except Exception as error:
+            log.error(error, "Pods cannot be activated", key=PODS_TO_ACTIVATE)
 
 
 def _failure(status: Status, *, event_based: bool) -> Failure:

@@ -5,6 +5,7 @@ Nothing in here awaits, so nothing changes while a cycle runs: the live state is
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from moorage.api.pods import Pod
@@ -68,12 +69,15 @@ class Scheduling:
         table = profile.state.table
         table.refresh()
         cycle = CycleState()
+        cycle.is_timed = profile.observer.samples_plugins()
         decision = Decision(cycle, NodeStatuses(table))
         if not len(table):
             status = Status.unschedulable(NO_NODES)
             decision.failure = Failure(status, NO_NODES)
             return decision
+        started = time.perf_counter()
         pre = decision.pre_filtered = pre_filter(profile, cycle, pod)
+        observe(profile, "PreFilter", pre.status, started)
         if pre.status is not None and not pre.status.rejected:
             decision.failure = Failure(pre.status, pre.status.message, "PreFilter")
             return decision
@@ -96,6 +100,7 @@ class Scheduling:
             decision.feasible, decision.nominated_first, decision.looked_at = early, True, 1
             return
         total = len(table) if names is None else sum(name in table.by_name for name in names)
+        started = time.perf_counter()
         found = search(
             profile,
             decision.cycle,
@@ -105,6 +110,7 @@ class Scheduling:
             start=self.start,
             limit=self._limit(profile, total),
         )
+        observe(profile, "Filter", found.error, started)
         self.start = (self.start + found.looked_at) % len(table)
         decision.feasible, decision.looked_at = found.nodes, found.looked_at
         if found.error is not None:
@@ -168,7 +174,9 @@ class Scheduling:
             unschedulable |= set(pre.narrowed_by)
         post: PostFiltered | None = None
         if profile.post_filter:
+            started = time.perf_counter()
             post = decision.post_filtered = post_filter(profile, decision.cycle, pod, statuses)
+            observe(profile, "PostFilter", post.status, started)
         message = nodes_available(
             len(profile.state.table),
             statuses.reasons(),
@@ -188,7 +196,18 @@ class Scheduling:
 
 def rank(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
     """PreScore and Score over the nodes that fit."""
+    started = time.perf_counter()
     status = pre_score(profile, cycle, pod, nodes)
+    observe(profile, "PreScore", status, started)
     if status is not None:
         return Scores.failed(status)
-    return score(profile, cycle, pod, nodes)
+    started = time.perf_counter()
+    scores = score(profile, cycle, pod, nodes)
+    observe(profile, "Score", scores.status, started)
+    return scores
+
+
+def observe(profile: Profile, point: str, status: Status | None, started: float) -> None:
+    """Tells how long an extension point took that began at `started`, by the performance counter."""
+    label = "Success" if status is None else status.code.label
+    profile.observer.extension_point(profile.name, point, label, time.perf_counter() - started)

@@ -9,7 +9,7 @@ from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.api.quantities import QuantityError
-from moorage.framework.events import ASSIGNED_POD, Action, ClusterEvent
+from moorage.framework.events import ASSIGNED_POD, Action, ClusterEvent, event_resource
 from moorage.framework.handle import Services
 from moorage.framework.profile import Profile
 from moorage.queue.pod_events import (
@@ -163,17 +163,21 @@ class EventHandlers:
     def object_added(self, item: Object) -> None:
         if not self._list(item):
             self._state.objects.of(type(item)).put(item)
-        self._queue.move_all(ClusterEvent(_event_resource(item), Action.ADD), None, item)
+        self.changed(event_resource(type(item)), Action.ADD, None, item)
 
     def object_updated(self, old: Object, new: Object) -> None:
         if not self._list(new):
             self._state.objects.of(type(new)).put(new)
-        self._queue.move_all(ClusterEvent(_event_resource(new), Action.UPDATE), old, new)
+        self.changed(event_resource(type(new)), Action.UPDATE, old, new)
 
     def object_deleted(self, item: Object) -> None:
         if not self._unlist(item):
             self._state.objects.of(type(item)).remove(item)
-        self._queue.move_all(ClusterEvent(_event_resource(item), Action.DELETE), item, None)
+        self.changed(event_resource(type(item)), Action.DELETE, item, None)
+
+    def changed(self, resource: str, action: Action, old: Object | None, new: Object | None) -> None:
+        """An object that only plugins look at appeared, changed or went: pods that wait for it may try."""
+        self._queue.move_all(ClusterEvent(resource, action), old, new)
 
     def _list(self, item: Object) -> bool:
         """Puts an object where plugins asked for it; False if none did."""
@@ -189,12 +193,3 @@ class EventHandlers:
             return False
         lister.remove(item)
         return True
-
-
-def _event_resource(item: Object) -> str:
-    """How events name a resource: built-in kinds by kind, custom ones by `plural.version.group`."""
-    if not item.group:
-        return item.kind
-    if item.group.endswith(".k8s.io") and item.kind and item.group.count(".") == 2:
-        return f"{item.group}/{item.kind}"
-    return f"{item.resource}.{item.version}.{item.group}"

@@ -142,6 +142,8 @@ class EventBroadcaster:
         """Delivers what is queued, for `timeout` seconds at most, and ends `run`."""
         self._closing = True
         self._wake.set()
+        if self._task is None:
+            await asyncio.sleep(0)  # a task made for `run` a moment ago begins now
         if self._task is None or self._task.done():
             return
         await asyncio.wait({self._task}, timeout=timeout)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import time
 from collections.abc import Awaitable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -14,11 +14,12 @@ from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.cycle import Failure
+from moorage.scheduler.logs import Logger
 
 if TYPE_CHECKING:
     from moorage.scheduler.event_handlers import EventHandlers
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 LONGEST_NOTE = 1024
 _CUT = " ..."
@@ -31,14 +32,20 @@ class FailureHandler:
         self._handlers = handlers
         self._writes: set[asyncio.Task[None]] = set()
 
-    def handle(self, profile: Profile, queued: QueuedPod, failure: Failure) -> None:
+    def handle(
+        self, profile: Profile, queued: QueuedPod, failure: Failure, started: float | None = None
+    ) -> None:
+        """Puts the pod back and tells about it; `started` is when the attempt began, by `perf_counter`."""
         pod = queued.pod
+        seconds = 0.0 if started is None else time.perf_counter() - started
+        result = "unschedulable" if failure.is_rejection else "error"
+        profile.observer.attempt(profile.name, result, seconds)
         queued.unschedulable_plugins = set(failure.unschedulable_plugins)
         queued.pending_plugins = set(failure.pending_plugins)
         queued.gating_plugin, queued.gating_events = "", ()
         newest = self._handlers.find(pod)
         if newest is None or newest.spec.node_name:
-            log.info("pod %s is gone or has a node; it is not tried again", pod.key)
+            log.info(2, "Pod doesn't exist in informer cache or has a node; it is not tried again", pod=pod)
             self._queue.done(pod.uid)
         elif newest.uid != pod.uid:
             self._queue.done(pod.uid)
@@ -50,7 +57,11 @@ class FailureHandler:
         if failure.silent:
             return
         note = shortened(failure.message)
-        self._services.recorder.event(pod, None, "Warning", "FailedScheduling", "Scheduling", note)
+        if failure.is_rejection:
+            log.info(2, "Unable to schedule pod; no fit; waiting", pod=pod, err=failure.message)
+        else:
+            log.error(failure.message, "Error scheduling pod; retrying", pod=pod)
+        profile.recorder.event(pod, None, "Warning", "FailedScheduling", "Scheduling", note)
         self._write_condition(pod, failure)
 
     def _write_condition(self, pod: Pod, failure: Failure) -> None:
@@ -80,7 +91,7 @@ class FailureHandler:
         try:
             answer = client.write_pod_status(pod, condition=condition, nominated_node=nominated)
         except Exception as error:
-            log.error("pod %s: the condition could not be written: %s", pod.key, error)
+            log.error(error, "Error updating pod", pod=pod)
             return
         if answer is not None:
             self._later(pod, answer)
@@ -92,7 +103,7 @@ class FailureHandler:
             try:
                 await answer
             except Exception as error:
-                log.error("pod %s: the condition could not be written: %s", pod.key, error)
+                log.error(error, "Error updating pod", pod=pod)
 
         task = asyncio.get_running_loop().create_task(write())
         self._writes.add(task)

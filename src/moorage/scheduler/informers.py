@@ -10,6 +10,7 @@ from moorage.api.kinds import KINDS
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
+from moorage.client.errors import NotFound
 from moorage.client.http import HttpClient
 from moorage.client.informer import Informer
 from moorage.client.resources import Resource
@@ -18,6 +19,7 @@ from moorage.framework.listers import Lister, Listers
 from moorage.framework.profile import Profile
 from moorage.scheduler.event_handlers import EventHandlers
 
+_POLL = 0.1
 UNFINISHED_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 
 _OF_EVENTS: dict[str, tuple[str, str, str]] = {
@@ -26,6 +28,8 @@ _OF_EVENTS: dict[str, tuple[str, str, str]] = {
     events.DEVICE_CLASS: ("resource.k8s.io", "v1", "deviceclasses"),
 }
 """Resources without a Struct of their own that events may name."""
+
+_EVENT_OF = {address: name for name, address in _OF_EVENTS.items()}
 
 _BUILT_IN = {
     events.PERSISTENT_VOLUME: "PersistentVolume",
@@ -66,14 +70,30 @@ class Informers:
                 field_selector=UNFINISHED_PODS,
             ),
         ]
-        add_waited_for(listers, profiles.values())
-        self.all += [self._of_lister(client, handlers, lister) for lister in listers]
+        self._add_waited_for(listers, profiles.values())
+        self.all += [
+            self._of_lister(client, handlers, lister) for lister in listers if lister.type not in (Node, Pod)
+        ]
 
-    def _of_lister(
-        self, client: HttpClient, handlers: EventHandlers, lister: Lister[Any]
-    ) -> Informer[Any]:
-        resource = resource_of(lister)
-        event = events.resource_of_event(lister.type, lister.name.event_resource)
+    def _add_waited_for(self, listers: Listers, profiles: Iterable[Profile]) -> None:
+        """Has those resources watched, too, whose changes some plugin registered for."""
+        for registration in (found for profile in profiles for found in profile.registrations):
+            name = registration.event.resource
+            kind = KINDS.get(_BUILT_IN.get(name, ""))
+            if kind is not None:
+                listers.get(kind.group, kind.version, kind.resource, kind)
+            elif name in _OF_EVENTS:
+                listers.get(*_OF_EVENTS[name], Object)
+            elif name.count(".") >= 2 and "/" not in name:
+                plural, version, group = name.split(".", 2)
+                listers.get(group, version, plural, Object)
+
+    def _of_lister(self, client: HttpClient, handlers: EventHandlers, lister: Lister[Any]) -> Informer[Any]:
+        group, version, plural = lister.name
+        resource: Resource[Any] = Resource(group, version, plural, lister.type.kind, True, lister.type)
+        event = _EVENT_OF.get((group, version, plural), lister.name.event_resource)
+        if lister.type is not Object:
+            event = events.event_resource(lister.type)
 
         def added(item: Object) -> None:
             lister.put(item)
@@ -93,15 +113,21 @@ class Informers:
         self._tasks = [asyncio.create_task(informer.run()) for informer in self.all]
 
     def not_synced(self) -> list[str]:
-        """The resources whose first list has not arrived, each with the last error if there is one."""
+        """The resources whose first list has not arrived, each with the last error if there is one.
+
+        What the API server does not serve is not waited for; it is watched as soon as it does.
+        """
         return [
-            f"{informer.resource.plural}: {informer.last_error}" if informer.last_error else informer.resource.plural
+            f"{informer.resource.plural} ({informer.last_error})"
+            if informer.last_error
+            else informer.resource.plural
             for informer in self.all
-            if not informer.synced
+            if not informer.synced and not isinstance(informer.last_error, NotFound)
         ]
 
     async def wait_synced(self) -> None:
-        await asyncio.gather(*(informer.wait_synced() for informer in self.all))
+        while self.not_synced():
+            await asyncio.sleep(_POLL)
 
     async def stop(self) -> None:
         for task in self._tasks:

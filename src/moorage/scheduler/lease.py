@@ -209,7 +209,9 @@ class LeaseLock:
 
 def micro_time(seconds: float) -> str:
     """Seconds since the epoch as the API writes times with microseconds."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return (
+        datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+    )
 
 
 def status_of(error: Exception) -> int | None:

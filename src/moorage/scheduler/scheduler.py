@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from moorage.api.pods import Pod
 from moorage.client import Client
 from moorage.config import KubeSchedulerConfiguration
-from moorage.framework.cycle_state import CycleState
-from moorage.framework.handle import NoRecorder, Recorder, Services
+from moorage.framework.handle import Recorder, Services
 from moorage.framework.messages import nodes_available
+from moorage.framework.observer import Observer
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.registry import Registry
 from moorage.framework.reserving import permit, reserve, unreserve
 from moorage.framework.status import Code, Status
 from moorage.framework.waiting_pods import WaitingPod
+from moorage.queue.observer import QueueObserver
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.binding_cycle import Binding, BindingCycle, activate_pods
-from moorage.scheduler.cycle import Failure, Scheduling
+from moorage.scheduler.cycle import Decision, Failure, Scheduling, observe
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
+from moorage.scheduler.logs import Logger
 from moorage.scheduler.profiles import make_profiles
 from moorage.state.cluster import AssumeError, ClusterState
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 DEFAULT_MAX_IN_UNSCHEDULABLE = 300.0
 _TASKS_AT_ONCE = 16
@@ -46,11 +48,16 @@ class Scheduler:
         config: KubeSchedulerConfiguration,
         registry: Registry,
         *,
-        recorder: Recorder | None = None,
+        recorder_of: Callable[[str], Recorder] | None = None,
+        observer: SchedulerObserver | None = None,
         clock: Callable[[], float] = time.time,
         max_in_unschedulable: float = DEFAULT_MAX_IN_UNSCHEDULABLE,
     ) -> None:
-        self.services = Services(recorder=recorder or NoRecorder(), clock=clock)
+        self.services = Services(clock=clock)
+        if recorder_of is not None:
+            self.services.recorder_of = recorder_of
+        if observer is not None:
+            self.services.observer = observer
         self.profiles: Mapping[str, Profile] = make_profiles(config, registry, self.services)
         self.queue = SchedulingQueue(
             self.profiles,
@@ -59,6 +66,7 @@ class Scheduler:
             initial_backoff=float(config.pod_initial_backoff_seconds),
             max_backoff=float(config.pod_max_backoff_seconds),
             max_in_unschedulable=max_in_unschedulable,
+            observer=observer,
         )
         self.handlers = EventHandlers(self.services, self.profiles, self.queue)
         self.services.activate = self.queue.activate
@@ -128,46 +136,58 @@ class Scheduler:
         """Decides for a pod that was taken from the queue and acts on the decision."""
         pod = queued.pod
         profile = self.profiles.get(pod.spec.scheduler_name)
-        if profile is None or self._skip(pod):
+        log.info(4, "About to try and schedule pod", pod=pod)
+        if profile is None or self._skip(profile, pod):
             self.queue.done(pod.uid)
             return
+        log.info(3, "Attempting to schedule pod", pod=pod)
         try:
             self._schedule(profile, queued, pod)
         except Exception as error:
             # Nothing a single pod brings along may stop the others.
-            log.exception("scheduling pod %s failed", pod.key)
+            log.error(error, "Scheduling the pod failed", pod=pod)
             status = Status.error(f"{type(error).__name__}: {error}")
             placement = self.state.placement(pod.uid)
             if placement is not None and placement.assumed:
                 self.state.forget(placement.info.pod)
             self._failures.handle(profile, queued, Failure(status, status.message))
 
-    def _skip(self, pod: Pod) -> bool:
+    def _skip(self, profile: Profile, pod: Pod) -> bool:
         if pod.deleting:
             note = f"skip schedule deleting pod: {pod.key}"
-            self.services.recorder.event(pod, None, "Warning", "FailedScheduling", "Scheduling", note)
+            profile.recorder.event(pod, None, "Warning", "FailedScheduling", "Scheduling", note)
             return True
         return self.state.is_assumed(pod.uid)
 
     def _schedule(self, profile: Profile, queued: QueuedPod, pod: Pod) -> None:
-        started = self.services.clock()
+        started = time.perf_counter()
         decision = self.scheduling.decide(profile, pod)
+        self.services.observer.algorithm(time.perf_counter() - started)
         if decision.failure is not None:
-            self._failures.handle(profile, queued, decision.failure)
+            self._failures.handle(profile, queued, decision.failure, started)
             return
+        if log.enabled(10):
+            log_scores(profile, pod, decision)
         cycle, node_name = decision.cycle, decision.node_name
         try:
             assumed = self.state.assume(pod, node_name)
         except AssumeError as error:
-            self._failures.handle(profile, queued, Failure(Status.error(str(error)), str(error)))
+            failure = Failure(Status.error(str(error)), str(error))
+            self._failures.handle(profile, queued, failure, started)
             return
         self.services.nominations.remove(pod.uid)
+        began = time.perf_counter()
         status = reserve(profile, cycle, assumed, node_name)
+        observe(profile, "Reserve", status, began)
         waiting: WaitingPod | None = None
         if status is None:
+            began = time.perf_counter()
             status, waiting = permit(profile, cycle, assumed, node_name)
+            observe(profile, "Permit", status, began)
         if status is not None:
-            self._take_back(profile, queued, cycle, assumed, status)
+            unreserve(profile, cycle, assumed, node_name)
+            self.state.forget(assumed)
+            self._failures.handle(profile, queued, one_node_failure(status), started)
             return
         activate_pods(self.queue, cycle)
         binding = Binding(profile, queued, cycle, assumed, node_name, waiting, decision, started)
@@ -176,13 +196,23 @@ class Scheduler:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _take_back(
-        self, profile: Profile, queued: QueuedPod, cycle: CycleState, assumed: Pod, status: Status
-    ) -> None:
-        """Reserve or Permit said no: everything as before, and the pod back to the queue."""
-        unreserve(profile, cycle, assumed, assumed.spec.node_name)
-        self.state.forget(assumed)
-        self._failures.handle(profile, queued, one_node_failure(status))
+
+class SchedulerObserver(Observer, QueueObserver, Protocol):
+    """Told of everything that is counted: by the queue and by the cycles."""
+
+
+def log_scores(profile: Profile, pod: Pod, decision: Decision) -> None:
+    """What every plugin gave every node, weighted, and the sums."""
+    scores, nodes = decision.scores, decision.feasible
+    if scores is None or nodes is None:
+        return
+    weights = {plugin.name: weight for plugin, weight, _ in profile.score}
+    for place, name in enumerate(nodes.names):
+        for plugin, values in scores.by_plugin.items():
+            weighted = int(values[place]) * weights[plugin]
+            log.info(10, "Plugin scored node for pod", pod=pod, plugin=plugin, node=name, score=weighted)
+        total = int(scores.totals[place])
+        log.info(10, "Calculated node's final score for pod", pod=pod, node=name, score=total)
 
 
 def one_node_failure(status: Status) -> Failure:

@@ -36,7 +36,7 @@ class Simulation:
     def __init__(self, config: KubeSchedulerConfiguration, registry: Registry) -> None:
         self._now = time.time()
         self.scheduler = Scheduler(config, registry, clock=lambda: self._now)
-        self.client = MemoryClient(self.scheduler.handlers.pod_updated)
+        self.client = MemoryClient(self.scheduler.handlers.pod_updated, self.scheduler.handlers.pod_deleted)
         self.scheduler.connect(self.client)
         for lister in self.scheduler.services.listers:
             lister.has_synced = True

@@ -44,8 +44,8 @@ class Server:
         """Listens from here on; raises OSError if that is not possible."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._answer)
-        # Requests under way get most of the time to end, what then remains is cut off.
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=self._seconds_to_stop * 0.8)
+        # aiohttp waits this long for requests under way, and once more after it has cancelled them.
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=self._seconds_to_stop * 0.4)
         await runner.setup()
         try:
             await web.TCPSite(runner, self._host, self._port, ssl_context=self._ssl).start()

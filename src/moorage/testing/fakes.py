@@ -47,7 +47,7 @@ class FakeHandle(Handle):
         self.events: list[RecordedEvent] = []
         self.activated: list[Pod] = []
         services = Services(
-            recorder=_KeepsEvents(self.events),
+            recorder_of=lambda profile_name: _KeepsEvents(self.events),
             activate=lambda pods: self.activated.extend(pods),
             clock=lambda: self.now,
         )

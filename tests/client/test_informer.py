@@ -1,0 +1,241 @@
+"""What an informer tells, whatever happens to its watches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from typing import Any, TypeAlias
+
+import pytest
+
+from moorage.api.decoding import from_document
+from moorage.api.pods import Pod
+from moorage.client.errors import ApiError, Gone, InternalError, Unreachable
+from moorage.client.http import Listing
+from moorage.client.informer import Informer
+from moorage.client.resources import Resource
+from moorage.client.watching import Change
+
+PODS = Resource.of(Pod)
+
+WatchSteps: TypeAlias = list[Change[Pod] | Exception]
+
+
+def pod(name: str, version: int, uid: str = "") -> Pod:
+    meta = {"namespace": "ns", "name": name, "resourceVersion": str(version), "uid": uid or f"uid-{name}"}
+    return from_document(Pod, {"metadata": meta})
+
+
+def listing(version: int, *pods: Pod) -> Listing[Pod]:
+    return Listing(list(pods), str(version))
+
+
+def change(type: Any, item: Pod) -> Change[Pod]:
+    return Change(type, item, item.metadata.resource_version, item.key)
+
+
+def bookmark(version: int) -> Change[Pod]:
+    return Change("BOOKMARK", None, str(version))
+
+
+class Script:
+    """A client that answers lists and watches in the order given. A watch is a list of changes and errors."""
+
+    def __init__(self, *steps: Listing[Pod] | WatchSteps | Exception) -> None:
+        self.steps = list(steps)
+        self.asked: list[str] = []
+        self.seconds: list[int] = []
+        self.over = asyncio.Event()
+
+    async def list(self, resource: Resource[Any], *, field_selector: str = "") -> Listing[Any]:
+        self.asked.append(f"list {field_selector}".strip())
+        step = await self._next()
+        assert isinstance(step, Listing)
+        return step
+
+    async def watch(
+        self,
+        resource: Resource[Any],
+        *,
+        resource_version: str,
+        field_selector: str = "",
+        timeout_seconds: int = 0,
+    ) -> AsyncGenerator[Change[Any], None]:
+        self.asked.append(f"watch {resource_version} {field_selector}".strip())
+        self.seconds.append(timeout_seconds)
+        step = await self._next()
+        assert isinstance(step, list)
+        for each in step:
+            if isinstance(each, Exception):
+                raise each
+            yield each
+
+    async def _next(self) -> Listing[Pod] | WatchSteps:
+        if not self.steps:
+            self.asked.pop()
+            self.over.set()
+            await asyncio.sleep(3600)
+        step = self.steps.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+
+class Watched:
+    """An informer that has run to the end of a script, and what it told."""
+
+    def __init__(
+        self, script: Script, *, random: float = 0.0, field_selector: str = "", fail: bool = False
+    ) -> None:
+        self.script = script
+        self.told: list[str] = []
+        self.sleeps: list[float] = []
+        self.fail = fail
+        self.informer = Informer(
+            script,
+            PODS,
+            added=lambda new: self.tell(f"+{new.name}@{new.metadata.resource_version}"),
+            updated=lambda old, new: self.tell(
+                f"{old.name}@{old.metadata.resource_version}>{new.metadata.resource_version}"
+            ),
+            deleted=lambda old: self.tell(f"-{old.name}@{old.metadata.resource_version}"),
+            field_selector=field_selector,
+            sleep=self.sleep,
+            random=lambda: random,
+        )
+        asyncio.run(self.run())
+
+    async def sleep(self, seconds: float) -> None:
+        self.sleeps.append(round(seconds, 3))
+
+    def tell(self, text: str) -> None:
+        self.told.append(text)
+        if self.fail:
+            raise ValueError("callback")
+
+    async def run(self) -> None:
+        running = asyncio.create_task(self.informer.run())
+        await asyncio.wait_for(self.script.over.wait(), 10)
+        if self.informer.synced:
+            await self.informer.wait_synced()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+
+def test_list_then_watch() -> None:
+    changes: WatchSteps = [
+        change("ADDED", pod("b", 6)),
+        change("MODIFIED", pod("a", 7)),
+        change("DELETED", pod("b", 8)),
+        bookmark(20),
+    ]
+    watched = Watched(Script(listing(5, pod("a", 1)), changes, []), field_selector="x=y")
+    assert watched.told == ["+a@1", "+b@6", "a@1>7", "-b@8"]
+    assert watched.script.asked == ["list x=y", "watch 5 x=y", "watch 20 x=y"]
+    informer = watched.informer
+    assert informer.synced and informer.last_error is None
+    assert [item.name for item in informer.store.list()] == ["a"] and len(informer.store) == 1
+    found = informer.store.get("a", "ns")
+    assert found is not None and found.metadata.resource_version == "7"
+    assert informer.store.get("b", "ns") is None
+
+
+def test_normal_end_is_resumed_at_once() -> None:
+    watched = Watched(Script(listing(5), [bookmark(6)], [bookmark(7)], [bookmark(8)]), random=0.5)
+    assert watched.script.asked == ["list", "watch 5", "watch 6", "watch 7"]
+    assert watched.sleeps == []
+    assert watched.script.seconds[:3] == [450, 450, 450]
+
+
+@pytest.mark.parametrize(("random", "seconds"), [(0.0, 300), (0.999, 599)])
+def test_length_of_watches(random: float, seconds: int) -> None:
+    watched = Watched(Script(listing(5), [bookmark(6)]), random=random)
+    assert watched.script.seconds[0] == seconds
+
+
+def test_new_list_after_gone_finds_what_was_missed() -> None:
+    before = listing(5, pod("same", 1), pod("changed", 2), pod("removed", 3), pod("replaced", 4))
+    after = listing(50, pod("same", 1), pod("changed", 40), pod("replaced", 41, uid="other"), pod("new", 42))
+    watched = Watched(Script(before, [bookmark(6), Gone(410, "Expired", "too old")], after, [bookmark(51)]))
+    assert watched.told[4:] == ["-removed@3", "changed@2>40", "-replaced@4", "+replaced@41", "+new@42"]
+    assert watched.script.asked == ["list", "watch 5", "list", "watch 50"]
+    assert watched.sleeps == []
+    assert watched.informer.last_error is None
+    assert len(watched.informer.store) == 4
+
+
+def test_gone_without_having_heard_anything_is_not_hurried() -> None:
+    gone = Gone(410, "Expired", "too old")
+    watched = Watched(Script(listing(5), [gone], listing(6), [gone], listing(7), [bookmark(8)]))
+    assert watched.script.asked == ["list", "watch 5", "list", "watch 6", "list", "watch 7"]
+    assert watched.sleeps == [0.8, 1.6]
+
+
+def test_replaced_object_in_a_watch() -> None:
+    watched = Watched(Script(listing(5, pod("a", 1)), [change("MODIFIED", pod("a", 6, uid="other"))]))
+    assert watched.told == ["+a@1", "-a@1", "+a@6"]
+
+
+def test_known_and_unknown_objects_in_a_watch() -> None:
+    changes: WatchSteps = [
+        change("ADDED", pod("a", 6)),
+        change("MODIFIED", pod("b", 7)),
+        change("DELETED", pod("c", 8)),
+    ]
+    watched = Watched(Script(listing(5, pod("a", 1)), changes))
+    assert watched.told == ["+a@1", "a@1>6", "+b@7"]
+
+
+def test_object_that_cannot_be_decoded_is_still_deleted() -> None:
+    changes: WatchSteps = [
+        Change("MODIFIED", None, "6", "ns/a"),
+        Change("DELETED", None, "7", "ns/a"),
+    ]
+    watched = Watched(Script(listing(5, pod("a", 1)), changes, []))
+    assert watched.told == ["+a@1", "-a@1"]
+    assert watched.script.asked[-1] == "watch 7"
+
+
+def test_backoff_doubles_up_to_a_limit_and_starts_anew_after_a_healthy_watch() -> None:
+    refused = Unreachable(0, "", "refused")
+    watched = Watched(
+        Script(*[refused] * 7, listing(5), [refused], [bookmark(6), refused], [refused]), random=0.5
+    )
+    delays = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0]
+    assert watched.sleeps == [round(1.5 * each, 3) for each in (*delays, 30.0, 0.8, 1.6)]
+    assert watched.script.asked == ["list"] * 8 + ["watch 5", "watch 5", "watch 6"]
+    assert watched.informer.last_error is refused
+
+
+def test_watch_that_ends_at_once_is_not_hurried() -> None:
+    watched = Watched(Script(listing(5), [], [], [bookmark(6)], []))
+    assert watched.sleeps == [0.8, 1.6, 0.8]
+    assert watched.script.asked == ["list", "watch 5", "watch 5", "watch 5", "watch 6"]
+
+
+def test_errors_of_all_kinds_are_survived(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        watched = Watched(
+            Script(
+                ApiError(403, "Forbidden", "no"),
+                ValueError("bug"),
+                listing(5),
+                [InternalError(500, "", "oops")],
+            )
+        )
+    assert watched.informer.synced
+    assert "pods: no" in caplog.text and "pods: unexpected error" in caplog.text and "oops" in caplog.text
+
+
+def test_callback_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    changes: WatchSteps = [change("MODIFIED", pod("a", 6)), change("DELETED", pod("a", 7))]
+    watched = Watched(Script(listing(5, pod("a", 1)), changes), fail=True)
+    assert watched.told == ["+a@1", "a@1>6", "-a@7"]
+    assert caplog.text.count("a callback failed for ns/a") == 3
+
+
+def test_not_synced_before_the_first_list() -> None:
+    watched = Watched(Script(Unreachable(0, "", "refused")))
+    assert not watched.informer.synced

@@ -1,0 +1,81 @@
+"""Records of a watch, however they are cut."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from moorage.api.nodes import Node
+from moorage.api.pods import Pod
+from moorage.client.errors import ApiError, Gone
+from moorage.client.resources import Resource
+from moorage.client.watching import Change, Lines, change_of
+
+PODS = Resource.of(Pod)
+
+
+def test_lines_cut_at_every_place() -> None:
+    lines = [b'{"a": "1"}', "zwölf".encode(), b"x"]
+    stream = b"\n".join(lines) + b"\n"
+    for first in range(len(stream) + 1):
+        for second in range(first, len(stream) + 1):
+            splitter = Lines()
+            chunks = (stream[:first], stream[first:second], stream[second:])
+            assert [line for chunk in chunks for line in splitter.feed(chunk)] == lines
+
+
+def test_empty_lines_and_an_unfinished_one_are_left_out() -> None:
+    splitter = Lines()
+    assert list(splitter.feed(b"\n\na\n\nb\nunfinished")) == [b"a", b"b"]
+
+
+def test_long_line_in_many_chunks() -> None:
+    splitter = Lines()
+    for _ in range(1000):
+        assert list(splitter.feed(b"x" * 1000)) == []
+    assert list(splitter.feed(b"\n")) == [b"x" * 1_000_000]
+
+
+def event(type: str, **object: object) -> bytes:
+    return json.dumps({"type": type, "object": object}).encode()
+
+
+def test_object() -> None:
+    meta = {"namespace": "a", "name": "b", "resourceVersion": "7", "uid": "u"}
+    change = change_of(PODS, event("ADDED", metadata=meta, spec={"nodeName": "n"}, other=[1]))
+    assert isinstance(change.object, Pod)
+    assert (change.type, change.resource_version, change.key) == ("ADDED", "7", "a/b")
+    assert change.object.spec.node_name == "n" and change.object.raw["other"] == [1]
+
+
+def test_bookmark_is_a_version_only() -> None:
+    line = event(
+        "BOOKMARK", kind="Pod", metadata={"resourceVersion": "9", "creationTimestamp": None}, spec={}
+    )
+    assert change_of(PODS, line) == Change("BOOKMARK", None, "9")
+
+
+def test_object_that_cannot_be_decoded_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    meta = {"namespace": "a", "name": "b", "resourceVersion": "7"}
+    with caplog.at_level(logging.WARNING):
+        change = change_of(PODS, event("DELETED", metadata=meta, spec={"nodeName": [1]}))
+    assert change == Change("DELETED", None, "7", "a/b")
+    assert "left out of pods" in caplog.text and "Pod a/b" in caplog.text
+
+
+def test_errors_are_raised() -> None:
+    with pytest.raises(Gone, match="too old"):
+        change_of(PODS, event("ERROR", kind="Status", code=410, reason="Expired", message="too old"))
+    with pytest.raises(ApiError, match="no such luck") as caught:
+        change_of(PODS, event("ERROR", kind="Status", code=500, message="no such luck"))
+    assert caught.value.code == 500
+
+
+@pytest.mark.parametrize(
+    "line", [b"{", b"[]", b'{"type": "ADDED"}', b'{"type": "BOOKMARK", "object": 1}', b"\xff"]
+)
+def test_nonsense_is_an_error_that_names_the_watch(line: bytes) -> None:
+    with pytest.raises(ApiError, match="watch of nodes: a record cannot be read"):
+        change_of(Resource.of(Node), line)
