@@ -70,7 +70,9 @@ class World:
         )
         self.now = START
         self.recorder = Recorder()
-        self.scheduler = Scheduler(config, registry, recorder_of=lambda profile: self.recorder, clock=lambda: self.now)
+        self.scheduler = Scheduler(
+            config, registry, recorder_of=lambda profile: self.recorder, clock=lambda: self.now
+        )
         self.handlers = self.scheduler.handlers
         self.queue = self.scheduler.queue
         self.state = self.scheduler.state

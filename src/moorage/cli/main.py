@@ -14,6 +14,7 @@ COMMANDS = {
     "config": "Check, show and convert scheduler configuration files.",
     "evaluate": "Tell what a pod's placement would be, and why.",
     "plugins": "List the plugins there are.",
+    "run": "Schedule the pods of a cluster.",
     "simulate": "Schedule many pods in memory at full speed.",
 }
 

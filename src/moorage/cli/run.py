@@ -125,6 +125,7 @@ def run(**flags: Any) -> None:
       moorage run --kubeconfig ~/.kube/config --leader-elect=false
     """
     with errors_in_lines(verbose=flags["verbosity"] >= 5):
-        from moorage.cli.process import Options, run_process
+        from moorage.cli.process import run_process
+        from moorage.cli.run_options import RunOptions
 
-        raise click.exceptions.Exit(run_process(Options.from_flags(flags)))
+        raise click.exceptions.Exit(run_process(RunOptions.from_flags(flags)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 
 from moorage.api.meta import Object
@@ -22,19 +21,32 @@ from moorage.queue.pod_events import (
     pod_events,
 )
 from moorage.queue.scheduling_queue import SchedulingQueue
+from moorage.scheduler.legacy_annotation import LegacyAnnotation
+from moorage.scheduler.logs import Logger
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 
 class EventHandlers:
     """Told of every object that appears, changes or goes; keeps state and queue in step with the cluster."""
 
-    def __init__(self, services: Services, profiles: Mapping[str, Profile], queue: SchedulingQueue) -> None:
+    def __init__(
+        self,
+        services: Services,
+        profiles: Mapping[str, Profile],
+        queue: SchedulingQueue,
+        legacy_annotation: str = "ignore",
+    ) -> None:
         self._services = services
         self._state = services.state
         self._profiles = profiles
         self._queue = queue
         self._pods: dict[str, Pod] = {}
+        self._legacy = LegacyAnnotation(legacy_annotation, profiles)
+
+    def pods(self) -> list[Pod]:
+        """All pods that are watched."""
+        return list(self._pods.values())
 
     def find(self, pod: Pod) -> Pod | None:
         """The newest version of a pod, by namespace and name."""
@@ -58,7 +70,7 @@ class EventHandlers:
         try:
             events = node_events(old, new)
         except QuantityError as error:
-            log.warning("node %s: %s", new.name, error)
+            log.error(error, "Node has an invalid amount", node=new)
             events = [ClusterEvent(NODE_ADD.resource, Action.UPDATE)]
         for event in events:
             self._queue.move_all(event, old, new)
@@ -73,14 +85,19 @@ class EventHandlers:
     def pod_added(self, pod: Pod) -> None:
         if pod.finished:
             return
+        pod = self._legacy.apply(pod)
         self._pods[pod.key] = pod
         self._list(pod)
         if pod.spec.node_name:
             self._assigned(pod)
-        elif pod.spec.scheduler_name in self._profiles:
+            return
+        self._legacy.appeared(pod)
+        if pod.spec.scheduler_name in self._profiles:
+            log.info(3, "Add event for unscheduled pod", pod=pod)
             self._queue.add(pod)
 
     def pod_updated(self, old: Pod, new: Pod) -> None:
+        old, new = self._legacy.apply(old), self._legacy.apply(new)
         if new.finished:
             self.pod_deleted(new)
             return
@@ -94,23 +111,28 @@ class EventHandlers:
             if old.spec.node_name:
                 self._assigned_updated(old, new)
             else:
+                if old.spec.scheduler_name in self._profiles:
+                    log.info(3, "Delete event for unscheduled pod", pod=new)
                 self._queue.delete(old)
                 self._assigned(new)
         elif new.spec.scheduler_name in self._profiles:
             self._waiting_updated(old, new)
 
     def pod_deleted(self, pod: Pod) -> None:
+        pod = self._legacy.apply(pod)
         known = self._pods.get(pod.key)
         if known is not None and known.uid == pod.uid:
             del self._pods[pod.key]
             self._unlist(pod)
         if pod.spec.node_name or (known is not None and known.uid == pod.uid and known.spec.node_name):
+            log.info(3, "Delete event for scheduled pod", pod=pod)
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
             self._state.remove_pod(pod.uid)
         elif pod.spec.scheduler_name in self._profiles:
             self._waiting_deleted(pod)
 
     def _assigned(self, pod: Pod) -> None:
+        log.info(3, "Add event for scheduled pod", pod=pod)
         self._state.add_pod(pod)
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
 
@@ -119,7 +141,7 @@ class EventHandlers:
         try:
             events = pod_events(old, new, ASSIGNED_POD)
         except QuantityError as error:
-            log.warning("pod %s: %s", new.key, error)
+            log.error(error, "Pod has an invalid amount", pod=new)
             events = [ASSIGNED_POD_UPDATE]
         for event in events:
             self._queue.move_all(event, old, new)
@@ -132,12 +154,13 @@ class EventHandlers:
         try:
             self._queue.update(old, new, assumed=assumed)
         except QuantityError as error:
-            log.warning("pod %s: %s", new.key, error)
+            log.error(error, "Pod has an invalid amount", pod=new)
         nominated = old.status.nominated_node_name
         if nominated and nominated != new.status.nominated_node_name and not assumed:
             self._room_for_lesser(old)
 
     def _waiting_deleted(self, pod: Pod) -> None:
+        log.info(3, "Delete event for unscheduled pod", pod=pod)
         self._queue.delete(pod)
         if self._state.is_assumed(pod.uid):
             self._assumed_deleted(pod)

@@ -52,6 +52,7 @@ class Scheduler:
         observer: SchedulerObserver | None = None,
         clock: Callable[[], float] = time.time,
         max_in_unschedulable: float = DEFAULT_MAX_IN_UNSCHEDULABLE,
+        legacy_annotation: str = "ignore",
     ) -> None:
         self.services = Services(clock=clock)
         if recorder_of is not None:
@@ -68,7 +69,7 @@ class Scheduler:
             max_in_unschedulable=max_in_unschedulable,
             observer=observer,
         )
-        self.handlers = EventHandlers(self.services, self.profiles, self.queue)
+        self.handlers = EventHandlers(self.services, self.profiles, self.queue, legacy_annotation)
         self.services.activate = self.queue.activate
         self.services.find_pod = self.handlers.find
         self.services.nominations.set_pending(self.handlers.is_pending)
@@ -76,6 +77,7 @@ class Scheduler:
         self._failures = FailureHandler(self.services, self.queue, self.handlers)
         self._binding = BindingCycle(self.services, self.queue, self._failures)
         self._tasks: set[asyncio.Task[None]] = set()
+        self.is_running = False
 
     @property
     def state(self) -> ClusterState:
@@ -87,6 +89,7 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedules until `stop` is called; running binds are finished unless they take too long."""
+        self.is_running = True
         timers = asyncio.create_task(self.queue.run_timers())
         try:
             while not self.queue.closed:
