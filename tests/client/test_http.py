@@ -331,7 +331,7 @@ def test_refused_connections() -> None:
 
     async def main() -> None:
         async with HttpClient(refused(), sleep=sleeps) as client:
-            with pytest.raises(Unreachable, match=r"^GET /version: no connection to .*: connection refused$"):
+            with pytest.raises(Unreachable, match=r"^GET /version: connection refused$"):
                 await client.request_json("GET", "/version")
             with pytest.raises(Unreachable):
                 await client.write_pod_status(POD, nominated_node="n")

@@ -89,19 +89,9 @@ class Process:
         self._watch_signals()
         self._log_start()
         async with AsyncExitStack() as stack:
-            connection = self._config.client_connection
-            client = await stack.enter_async_context(
-                HttpClient(
-                    self._connection, qps=connection.qps, burst=connection.burst, user_agent=USER_AGENT
-                )
-            )
-            # Events may be late: they do not compete with binds for the client's rate.
-            late_client = await stack.enter_async_context(
-                HttpClient(
-                    self._connection, qps=connection.qps, burst=connection.burst, user_agent=USER_AGENT
-                )
-            )
-            events = EventBroadcaster(late_client)
+            client = await stack.enter_async_context(self._client())
+            # Events may be late: with a client of their own they do not compete with binds for its rate.
+            events = EventBroadcaster(await stack.enter_async_context(self._client()))
             metrics = SchedulerMetrics()
             scheduler = Scheduler(
                 self._config,
@@ -122,6 +112,10 @@ class Process:
                 delivering.cancel()
                 await asyncio.gather(delivering, return_exceptions=True)
                 scheduler.close()
+
+    def _client(self) -> HttpClient:
+        limits = self._config.client_connection
+        return HttpClient(self._connection, qps=limits.qps, burst=limits.burst, user_agent=USER_AGENT)
 
     async def _serve(
         self, stack: AsyncExitStack, client: HttpClient, scheduler: Scheduler, metrics: SchedulerMetrics
@@ -229,9 +223,9 @@ class Process:
         try:
             await server.start()
         except OSError as error:
+            place = f"{options.bind_address}:{options.secure_port}"
             raise BadInput(
-                f"--secure-port: cannot listen on {options.bind_address}:{options.secure_port}: {error.strerror}; "
-                "choose another port, or 0 for no server"
+                f"--secure-port: cannot listen on {place}: {error.strerror}; choose another, or 0 for no server"
             ) from None
         log.info(1, "Serving securely", address=f"{options.bind_address}:{server.port}")
         return server
@@ -301,7 +295,7 @@ class Process:
             log.info(2, "Using component config", config=to_yaml(show(self._config)))
 
     async def _report_missing_permissions(self, client: HttpClient, informers: Informers) -> None:
-        """Names what the API server would refuse, before anybody has to guess it from what does not happen."""
+        """Names what the API server would refuse, before anybody has to guess it."""
         resources = [informer.resource for informer in informers.all]
         for permission in await missing_permissions(client, resources, self._config):
             log.error(None, "Missing permission", permission=permission)

@@ -18,6 +18,7 @@ from moorage.client.errors import ApiError, ConfigurationError, TimedOut, Unreac
 from moorage.client.proxies import proxy_from_environment
 from moorage.client.rate_limit import RateLimiter
 from moorage.client.tls import tls_context
+from moorage.client.wire import Answer, Wire
 
 JSON = "application/json"
 CONNECTIONS = 500
@@ -58,21 +59,32 @@ class Session:
             self._headers.update(self._options.get("proxy_headers", {}))
         self._short = aiohttp.ClientTimeout(total=request_seconds, sock_connect=CONNECT_SECONDS)
         self._long = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
+        self._request_seconds = request_seconds
         self._http: aiohttp.ClientSession | None = None
+        self._wires: list[Wire] = []  # the last one is in use, the others finish what they have begun
+        self._heads: dict[str, str] = {}  # what is the same in all requests, by content type
+        self._base_path = urlsplit(config.server).path
 
     async def open(self) -> None:
-        self._use(await self._credentials.identity())
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=CONNECTIONS, keepalive_timeout=KEEP_ALIVE_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("Accept-Encoding",),
             read_bufsize=BUFFER,
         )
+        try:
+            self._use(await self._credentials.identity())
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
         http, self._http = self._http, None
         if http is not None:
             await http.close()
+        wires, self._wires = self._wires, []
+        for wire in wires:
+            await wire.close()
 
     async def send(
         self,
@@ -84,89 +96,135 @@ class Session:
         params: Mapping[str, str] | None = None,
         tries: int = RETRY_AFTER_TRIES,
     ) -> bytes:
-        response = await self._answer(
-            method, path, body, content_type=content_type, params=params, tries=tries, limiter=self._limiter
-        )
-        try:
-            return await response.read()
-        except _NETWORK_ERRORS as error:
-            raise _failure(method, path, error) from None
+        target = f"{path}?{urlencode(params)}" if params else path
+        renewed = False
+        while True:
+            await self._limiter.acquire()
+            identity = await self._current()
+            try:
+                if body is not None and self._wires:
+                    answer = await self._wires[-1].exchange(self._request(method, target, content_type, body))
+                else:
+                    response = await self._ask(method, target, self._short, body, content_type)
+                    answer = Answer(response.status, _retry_after(response), await response.read())
+            except _NETWORK_ERRORS as error:
+                raise _failure(method, path, error) from None
+            if answer.status < 300:
+                return answer.body
+            if answer.status == 401 and not renewed and self._credentials.rejected(identity):
+                renewed = True
+                continue
+            tries -= 1
+            await self._wait_or_raise(answer, tries, f"{method} {path}")
 
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         """The answer to a GET in pieces as they come. Ends without an error when the server ends it."""
-        response = await self._answer("GET", path, params=params, timeout=self._long)
-        try:
-            while chunk := await response.content.readany():
-                yield chunk
-        except _NETWORK_ERRORS as error:
-            raise _failure("GET", path, error) from None
-        finally:
-            response.close()
-
-    async def _answer(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        *,
-        content_type: str = JSON,
-        params: Mapping[str, str] | None = None,
-        tries: int = RETRY_AFTER_TRIES,
-        limiter: RateLimiter | None = None,
-        timeout: aiohttp.ClientTimeout | None = None,
-    ) -> aiohttp.ClientResponse:
-        """The head of the first answer that is not an error."""
-        query = f"?{urlencode(params)}" if params else ""
-        url = URL(f"{self._config.server}{path}{query}", encoded=True)
+        target = f"{path}?{urlencode(params)}"
         renewed = False
-        while True:
-            if limiter is not None:
-                await limiter.acquire()
-            identity = await self._credentials.identity()
-            if identity is not self._identity:
-                self._use(identity)
-            if self._http is None:
-                raise RuntimeError("the client is not open; use it as `async with HttpClient(...) as client`")
-            headers = self._headers
-            if body is not None:
-                headers = headers.copy()
-                headers["Content-Type"] = content_type
+        for tries in reversed(range(RETRY_AFTER_TRIES)):
+            identity = await self._current()
             try:
-                response = await self._http.request(
-                    method,
-                    url,
-                    data=body,
-                    headers=headers,
-                    allow_redirects=False,
-                    timeout=timeout or self._short,
-                    **self._options,
-                )
-                if response.status < 300:
-                    return response
-                content = await response.read()
+                response = await self._ask("GET", target, self._long)
+                try:
+                    if response.status < 300:
+                        while chunk := await response.content.readany():
+                            yield chunk
+                        return
+                    answer = Answer(response.status, _retry_after(response), await response.read())
+                finally:
+                    response.close()
             except _NETWORK_ERRORS as error:
-                raise _failure(method, path, error) from None
-            if response.status == 401 and not renewed and self._credentials.rejected(identity):
+                raise _failure("GET", path, error) from None
+            if answer.status == 401 and not renewed and self._credentials.rejected(identity):
                 renewed = True
                 continue
-            wait = _seconds(response.headers.get("Retry-After"))
-            problem = error_of(content, code=response.status, retry_after=wait, doing=f"{method} {path}")
-            tries -= 1
-            if wait is None or not tries or not (response.status == 429 or response.status >= 500):
-                raise problem
-            await self._sleep(min(wait, RETRY_AFTER_LIMIT))
+            await self._wait_or_raise(answer, tries, f"GET {path}")
+
+    async def _wait_or_raise(self, answer: Answer, tries: int, doing: str) -> None:
+        """Waits as the server asks if it asks for that and there are tries left."""
+        busy = answer.status == 429 or answer.status >= 500
+        if not busy or answer.retry_after is None or not tries:
+            raise error_of(answer.body, code=answer.status, retry_after=answer.retry_after, doing=doing)
+        await self._sleep(min(answer.retry_after, RETRY_AFTER_LIMIT))
+
+    async def _current(self) -> Identity:
+        identity = await self._credentials.identity()
+        if self._http is None:
+            raise RuntimeError("the client is not open; use it as `async with HttpClient(...) as client`")
+        if identity is not self._identity:
+            self._use(identity)
+        return identity
+
+    async def _ask(
+        self,
+        method: str,
+        target: str,
+        timeout: aiohttp.ClientTimeout,
+        body: bytes | None = None,
+        content_type: str = JSON,
+    ) -> aiohttp.ClientResponse:
+        assert self._http is not None
+        headers = self._headers
+        if body is not None:
+            headers = headers.copy()
+            headers["Content-Type"] = content_type
+        return await self._http.request(
+            method,
+            URL(f"{self._config.server}{target}", encoded=True),
+            data=body,
+            headers=headers,
+            allow_redirects=False,
+            timeout=timeout,
+            **self._options,
+        )
+
+    def _request(self, method: str, target: str, content_type: str, body: bytes) -> bytes:
+        """A whole request as it goes over the wire."""
+        head = self._heads.get(content_type)
+        if head is None:
+            fields = {"Host": self._wires[-1].host_header, "Content-Type": content_type}
+            lines = [f"{name}: {value}\r\n" for name, value in (*fields.items(), *self._headers.items())]
+            if any("\n" in line[:-2] or "\r" in line[:-2] for line in lines):
+                raise ConfigurationError("a token or a user name to send has a line break in it; remove it")
+            head = self._heads[content_type] = "".join(lines)
+        target = self._base_path + target
+        if not target.isascii() or not target.isprintable() or " " in target:
+            raise ValueError(f"not a path: {target!r}")
+        return (
+            f"{method} {target} HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode("latin-1")
+            + body
+        )
 
     def _use(self, identity: Identity) -> None:
         old, self._identity = self._identity, identity
+        self._heads.clear()
         if identity.authorization:
             self._headers["Authorization"] = identity.authorization
         else:
             self._headers.pop("Authorization", None)
-        # Another certificate needs another context, and with it come other connections.
-        if self._config.server.startswith("https:") and (
-            old is None or old.certificate != identity.certificate
-        ):
-            self._options["ssl"] = tls_context(self._config, identity.certificate)
+        if old is None or old.certificate != identity.certificate:
+            self._connect_as(identity)
+
+    def _connect_as(self, identity: Identity) -> None:
+        """Another certificate needs another TLS context, and with it come other connections."""
+        config = self._config
+        tls = tls_context(config, identity.certificate) if config.server.startswith("https:") else None
+        if tls is not None:
+            self._options["ssl"] = tls
+        if "proxy" in self._options:
+            return
+        for wire in self._wires:
+            wire.retire()
+        self._wires.append(
+            Wire(
+                config.server,
+                tls=tls,
+                tls_server_name=config.tls_server_name,
+                limit=CONNECTIONS,
+                seconds=self._request_seconds,
+                keep_alive=KEEP_ALIVE_SECONDS,
+            )
+        )
 
 
 def _headers(config: ConnectionConfig, user_agent: str) -> CIMultiDict[str]:
@@ -199,16 +257,17 @@ def _options(config: ConnectionConfig) -> dict[str, Any]:
     return options
 
 
-def _seconds(retry_after: str | None) -> float | None:
-    return float(retry_after) if retry_after is not None and retry_after.isdigit() else None
+def _retry_after(response: aiohttp.ClientResponse) -> float | None:
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isdigit() else None
 
 
 def _failure(method: str, path: str, error: Exception) -> ApiError:
+    doing = f"{method} {path}"
     if isinstance(error, TimeoutError):
-        return TimedOut(0, "", f"{method} {path}: {str(error) or 'no answer in time'}")
+        return TimedOut(0, "", f"{doing}: {str(error) or 'no answer in time'}")
     cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     if isinstance(cause, ConnectionRefusedError):
         text = "connection refused"
-    server = f" to {error.host}:{error.port}" if isinstance(error, aiohttp.ClientConnectorError) else ""
-    return Unreachable(0, "", f"{method} {path}: {f'no connection{server}: ' if server else ''}{text}")
+    return Unreachable(0, "", f"{doing}: {text}")

@@ -31,7 +31,7 @@ def dump(scheduler: Scheduler) -> None:
 
 
 def differences(scheduler: Scheduler) -> tuple[list[str], list[str]]:
-    """Assigned pods that are watched and not cached, and pods that are cached, not assumed and not watched."""
+    """Watched pods with a node that are not cached, and cached ones that are neither watched nor assumed."""
     watched = {pod.uid: pod for pod in scheduler.handlers.pods() if pod.spec.node_name}
     cached = {pod.uid: pod for pod in scheduler.state.pods}
     missed = sorted(pod.key for uid, pod in watched.items() if uid not in cached)
