@@ -46,7 +46,7 @@ class _Connection(asyncio.Protocol):
         self.lost: asyncio.Future[None] = loop.create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        assert hasattr(transport, "write")
         self._transport = transport
 
     def connection_lost(self, error: Exception | None) -> None:
