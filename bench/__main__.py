@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import decisions, startup
+from bench import cluster, decisions, startup
 from bench.bounds import Check
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Check]]] = {
     "startup": startup.measure,
     "decisions": decisions.measure,
+    "cluster": cluster.measure,
 }
 
 

@@ -26,10 +26,10 @@ def test_help_names_every_command(option: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_with_an_example(name: str) -> None:
+def test_every_command_has_help(name: str) -> None:
     result = run(name, "--help")
     assert result.exit_code == 0
-    assert "Example" in result.stdout or name == "config"
+    assert "Usage: " in result.stdout
 
 
 def test_version() -> None:

@@ -10,7 +10,18 @@ import pytest
 
 from moorage.cli.simulate import WORKLOADS
 from moorage.scheduler import workloads
-from tests.cli.running import MOORAGE, listed, node, on_terminal, pod, refused, run, write, write_plugin
+from tests.cli.running import (
+    MOORAGE,
+    listed,
+    node,
+    on_terminal,
+    pod,
+    refused,
+    run,
+    run_alone,
+    write,
+    write_plugin,
+)
 
 
 def test_the_workloads_offered_are_those_there_are() -> None:
@@ -68,6 +79,14 @@ def test_why_pods_stay_pending(tmp_path: Path) -> None:
         "  default/deleting: it is being deleted",
     ]
     assert "'lots' is not a quantity" in lines[4]
+
+
+def test_failures_are_told_once_and_logged_only_on_demand(tmp_path: Path) -> None:
+    file = write(tmp_path / "all.yaml", node("a"), pod("bad", "lots"), pod("worse", "more"))
+    done = run_alone("simulate", file)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "2 pods stay pending" in done.stdout
+    assert run_alone("simulate", file, "-v").stderr
 
 
 def test_many_reasons_are_cut_short(tmp_path: Path) -> None:

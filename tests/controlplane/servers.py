@@ -11,9 +11,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 HOST = "127.0.0.1"
 START_SECONDS = 120.0
@@ -21,6 +22,16 @@ STOP_SECONDS = 3.0  # an API server with open watches takes far longer, and its 
 COMMAND_SECONDS = 60.0
 POLL_SECONDS = 0.05
 LOG_LINES = 20
+
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Metadata", "resources": [{"group": "", "resources": ["pods/binding"]}]},
+        {"level": "None"},
+    ],
+}
 
 T = TypeVar("T")
 
@@ -75,6 +86,21 @@ class Program:
     def log_end(self) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_LINES:])
 
+    def log_text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def send(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def exit_code(self, seconds: float) -> int:
+        """The code it ends with by itself, within the given time."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise ControlPlaneError(
+                f"{self.name} did not end within {seconds:.0f} s:\n{self.log_end()}"
+            ) from None
+
     def stop(self) -> None:
         self._process.terminate()
         try:
@@ -84,19 +110,28 @@ class Program:
             self._process.wait()
 
 
+class Bound(NamedTuple):
+    """A request to bind a pod."""
+
+    pod: str
+    code: int
+    time: float
+
+
 class ControlPlane:
     """etcd and kube-apiserver between `start` and `stop`, or for the length of a `with` block.
 
     `programs` is the folder with the binaries; `apiserver_flags` come last, so they win over the flags given
-    here.
+    here. With `audit`, every request to bind a pod is recorded.
     """
 
-    def __init__(self, programs: Path, *, apiserver_flags: Sequence[str] = ()) -> None:
+    def __init__(self, programs: Path, *, apiserver_flags: Sequence[str] = (), audit: bool = False) -> None:
         self._programs = programs
         self._apiserver_flags = apiserver_flags
+        self._audit = audit
         self._stack = contextlib.ExitStack()
         self._folder = Path()
-        self._port = 0
+        self._port = self._etcd_port = 0
         self.admin_token = secrets.token_hex(16)
 
     @property
@@ -125,6 +160,7 @@ class ControlPlane:
         with contextlib.ExitStack() as stack:
             self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="controlplane-")))
             etcd_port, peer_port, self._port = free_ports(3)
+            self._etcd_port = etcd_port
             self._etcd = self._start(stack, "etcd", self._etcd_flags(etcd_port, peer_port))
             self._running_flags = self._prepare_apiserver(etcd_port)
             self._write_kubeconfig()
@@ -136,8 +172,43 @@ class ControlPlane:
 
     def restart_apiserver(self) -> None:
         """Stops the API server, which breaks all its connections, and starts it with the same data."""
+        self.stop_apiserver()
+        self.start_apiserver()
+
+    def stop_apiserver(self) -> None:
         self._apiserver.stop()
+
+    def start_apiserver(self) -> None:
+        """Starts it again, at the same address with the same data."""
         self._start_apiserver(self._stack)
+
+    def compact(self) -> None:
+        """Makes etcd forget all but the present state."""
+        status = self._ask_etcd("/v3/maintenance/status", {})
+        revision = status["header"]["revision"]
+        self._ask_etcd("/v3/kv/compaction", {"revision": revision, "physical": True})
+
+    def bindings(self) -> list[Bound]:
+        """Every request to bind a pod so far, in the order of the answers; needs `audit`."""
+        return [
+            Bound(
+                f"{entry['objectRef']['namespace']}/{entry['objectRef']['name']}",
+                entry["responseStatus"]["code"],
+                datetime.fromisoformat(entry["requestReceivedTimestamp"]).timestamp(),
+            )
+            for entry in map(json.loads, (self._folder / "audit.log").read_text().splitlines())
+        ]
+
+    def token(self, service_account: str, namespace: str = "kube-system") -> str:
+        """A token that a pod of the service account would get."""
+        return self.kubectl("create", "token", service_account, "-n", namespace).strip()
+
+    def kubeconfig_of(self, token: str, file: Path) -> Path:
+        """A kubeconfig for the bearer of a token, without any right beyond the token's."""
+        content = json.loads(self.kubeconfig.read_text())
+        content["users"] = [{"name": "admin", "user": {"token": token}}]
+        file.write_text(json.dumps(content, indent=2))
+        return file
 
     def kubectl(self, *arguments: str, input: str | None = None, check: bool = True) -> str:
         """What kubectl writes to its standard output."""
@@ -220,8 +291,14 @@ class ControlPlane:
             f"--service-account-signing-key-file={key}",
             "--service-cluster-ip-range=10.0.0.0/24",
             "--allow-privileged=true",
+            *(self._audit_flags() if self._audit else ()),
             *self._apiserver_flags,
         ]
+
+    def _audit_flags(self) -> tuple[str, str]:
+        policy = self._folder / "audit-policy.json"
+        policy.write_text(json.dumps(AUDIT_POLICY))
+        return f"--audit-policy-file={policy}", f"--audit-log-path={self._folder / 'audit.log'}"
 
     def _write_kubeconfig(self) -> None:
         cluster = {"server": self.url, "certificate-authority": str(self.ca_file)}
@@ -245,6 +322,17 @@ class ControlPlane:
             wait_for(f"a good answer to {path}", served, seconds=START_SECONDS)
         except ControlPlaneError as error:
             raise ControlPlaneError(f"{error}\n{programs[-1].log_end()}") from None
+
+    def _ask_etcd(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+        connection = http.client.HTTPConnection(HOST, self._etcd_port, timeout=COMMAND_SECONDS)
+        with contextlib.closing(connection):
+            connection.request("POST", path, json.dumps(question))
+            answer = connection.getresponse()
+            text = answer.read().decode(errors="replace")
+        if answer.status != http.HTTPStatus.OK:
+            raise ControlPlaneError(f"etcd refused {path}: {text}")
+        found: dict[str, Any] = json.loads(text)
+        return found
 
     def _status(self, path: str) -> int | None:
         """The status the API server answers with; None while it does not answer."""

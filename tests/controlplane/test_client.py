@@ -250,7 +250,9 @@ def test_rights(control_plane: ControlPlane) -> None:
     talk(control_plane, account)
     text = "system:serviceaccount:default:nobody.*cannot list resource"
     talk(control_plane, refused(Forbidden, text), lambda config: replace(config, token=tokens[0]))
-    talk(control_plane, refused(Unauthorized, "^Unauthorized$"), lambda config: replace(config, token="wrong"))
+    talk(
+        control_plane, refused(Unauthorized, "^Unauthorized$"), lambda config: replace(config, token="wrong")
+    )
     text = 'User "jane" cannot list resource'
     as_jane = Impersonation("jane", groups=("system:authenticated",))
     talk(control_plane, refused(Forbidden, text), lambda config: replace(config, impersonate=as_jane))

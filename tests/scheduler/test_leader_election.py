@@ -17,6 +17,7 @@ from moorage.api.durations import Duration
 from moorage.config.types import LeaderElection
 from moorage.scheduler.leader_election import ElectionEnded, LeaderElector
 from moorage.scheduler.lease import LeaseLock, Outcome
+from moorage.scheduler.logs import TextFormatter
 from tests import fake_time
 
 COLLECTION = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -108,6 +109,12 @@ class Clock:
         self.slept.append(seconds)
         self.now += seconds
         await asyncio.sleep(0)
+
+
+def shown(caplog: pytest.LogCaptureFixture) -> str:
+    """The log as it is written to stderr."""
+    formatter = TextFormatter()
+    return "\n".join(formatter.format(record) for record in caplog.records)
 
 
 def lock(server: Any, clock: Callable[[], float], identity: str = "me", duration: float = 15.0) -> LeaseLock:
@@ -290,14 +297,14 @@ def test_a_request_without_an_answer_is_given_up(caplog: pytest.LogCaptureFixtur
         assert fake_time.now() == 5.0
 
     fake_time.run(main())
-    assert "TimeoutError" in caplog.text
+    assert "TimeoutError" in shown(caplog)
 
 
 def test_the_log_says_that_the_lease_is_forbidden(caplog: pytest.LogCaptureFixture) -> None:
     server = Server()
     server.failing = Refusal(403, 'leases "moorage" is forbidden')
     assert asyncio.run(lock(server, Clock()).take_or_keep()) is Outcome.FAILED
-    assert 'leases "moorage" is forbidden' in caplog.text
+    assert 'leases \\"moorage\\" is forbidden' in shown(caplog)
 
 
 @pytest.mark.parametrize("holder", ["me", "other"])
@@ -350,7 +357,7 @@ def test_leads_says_so_and_releases(caplog: pytest.LogCaptureFixture) -> None:
         await ours.stop()
 
     asyncio.run(main())
-    assert 'Attempting to acquire leader lease... lock="kube-system/moorage"' in caplog.text
+    assert '"Attempting to acquire leader lease..." lock="kube-system/moorage"' in shown(caplog)
     assert "Successfully acquired lease" in caplog.text
     assert "Leaderelection lost" not in caplog.text
 

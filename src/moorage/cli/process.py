@@ -225,7 +225,7 @@ class Process:
         except OSError as error:
             place = f"{options.bind_address}:{options.secure_port}"
             raise BadInput(
-                f"--secure-port: cannot listen on {place}: {error.strerror}; choose another, or 0 for no server"
+                f"--secure-port: cannot listen on {place}: {error.strerror}; choose another or 0 for none"
             ) from None
         log.info(1, "Serving securely", address=f"{options.bind_address}:{server.port}")
         return server

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -84,8 +87,21 @@ def simulate(
                 simulation.add(item)
         if not waiting:
             raise BadInput("there is no pod to schedule; give some in the manifests or with --pods")
-        result = asyncio.run(_run(simulation, waiting))
+        with _quiet(verbose):
+            result = asyncio.run(_run(simulation, waiting))
     _report(simulation, result, show_placements)
+
+
+@contextmanager
+def _quiet(verbose: bool) -> Iterator[None]:
+    """Keeps the scheduler from logging what becomes of each pod: the report tells."""
+    logger = logging.getLogger("moorage.scheduler")
+    before = logger.level
+    logger.setLevel(before if verbose else logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _check_unique(given: list[tuple[str, Object]]) -> None:

@@ -69,7 +69,7 @@ class Services:
     find_pod: Callable[[Pod], Pod | None] = lambda pod: pod
     """The newest version of a pod that waits to be scheduled, or None if it is gone."""
     may_bind: Callable[[], bool] = lambda: True
-    """Whether this scheduler still is the one to bind pods; asked before each bind."""
+    """Whether this scheduler still is the one to act on pods; asked before each write."""
 
 
 class Handle:

@@ -186,6 +186,7 @@ def _import_file(path: Path) -> ModuleType:
         raise PluginLoadError(f"{path}: is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    _find_modules_in(path.parent)
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -195,9 +196,7 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def _import_module(name: str) -> ModuleType:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    _find_modules_in(Path.cwd())
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -208,6 +207,13 @@ def _import_module(name: str) -> ModuleType:
         raise PluginLoadError(f"{name}: cannot be imported: {described(error)}") from error
     except (Exception, SystemExit) as error:
         raise PluginLoadError(f"{name}: cannot be imported: {described(error)}") from error
+
+
+def _find_modules_in(folder: Path) -> None:
+    """Lets a plugin import what lies beside it, as a script may."""
+    here = str(folder.resolve())
+    if here not in sys.path:
+        sys.path.append(here)
 
 
 def described(error: BaseException) -> str:

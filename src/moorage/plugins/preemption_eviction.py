@@ -98,6 +98,8 @@ class Eviction:
             observed_generation=victim.metadata.generation,
         )
         client = self._handle.client
+        if not self._handle.services.may_bind():
+            raise RuntimeError("this scheduler is not the leader any more")
         try:
             await settled(client.write_pod_status(victim, condition=condition))
             await settled(client.delete_pod(victim))

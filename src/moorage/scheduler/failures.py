@@ -66,7 +66,7 @@ class FailureHandler:
 
     def _write_condition(self, pod: Pod, failure: Failure) -> None:
         client = self._services.client
-        if client is None:
+        if client is None or not self._services.may_bind():
             return
         reason = "Unschedulable" if failure.is_rejection else "SchedulerError"
         known = pod.condition("PodScheduled")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import math
 import random
 import socket
@@ -18,8 +17,9 @@ from typing import TypeAlias
 
 from moorage.config.types import LeaderElection
 from moorage.scheduler.lease import LeaseLock, Outcome, RequestsJson, micro_time
+from moorage.scheduler.logs import Logger
 
-log = logging.getLogger(__name__)
+log = Logger(__name__)
 
 JITTER = 1.2
 HEALTHY_AFTER_EXPIRY = 20.0
@@ -98,7 +98,7 @@ class LeaderElector:
                 with asyncio.Runner(loop_factory=lambda: elector_loop) as runner:
                     runner.run(self._run())
             except Exception as error:
-                log.exception('Leader election failed lock="%s/%s"', self._namespace, self._name)
+                log.error(error, "Leader election failed", lock=f"{self._namespace}/{self._name}")
                 self._end(scheduler_loop, error)
             else:
                 self._end(scheduler_loop, ElectionEnded("the election was stopped"))
@@ -178,10 +178,10 @@ class LeaderElector:
                     await asyncio.wait({announcing})
 
     async def _acquire(self, lock: LeaseLock) -> None:
-        log.info('Attempting to acquire leader lease... lock="%s"', lock.key)
+        log.info(0, "Attempting to acquire leader lease...", lock=lock.key)
         while await lock.take_or_keep() is not Outcome.HELD:
             await self._sleep(self._retry_period * (1 + JITTER * self._rand()))
-        log.info('Successfully acquired lease lock="%s"', lock.key)
+        log.info(0, "Successfully acquired lease", lock=lock.key)
         self._renewed_at = lock.renewed_at
         self._leading = True
         self._led = True
@@ -191,7 +191,7 @@ class LeaderElector:
         while True:
             await self._sleep(self._retry_period)
             if not await self._renew(lock):
-                log.error('Failed to renew lease lock="%s"', lock.key)
+                log.error(None, "Failed to renew lease", lock=lock.key)
                 return
             self._renewed_at = lock.renewed_at
 
@@ -228,20 +228,20 @@ class LeaderElector:
         try:
             await client.request_json("POST", f"/api/v1/namespaces/{self._namespace}/events", event)
         except Exception as error:
-            log.warning("The event of the election could not be written: %s", error)
+            log.warning("The event of the election could not be written", err=error)
 
     async def _release(self, lock: LeaseLock) -> None:
         try:
             await lock.release()
         except Exception as error:
-            log.error('Failed to release lease lock="%s": %s', lock.key, str(error) or repr(error))
+            log.error(error, "Failed to release lease", lock=lock.key)
 
     def _end(self, scheduler_loop: asyncio.AbstractEventLoop, reason: Exception) -> None:
         if not self._led:
             self._failure = reason
             self._decided.set_result(None)
         elif not self._stopping:
-            log.error("Leaderelection lost")
+            log.error(None, "Leaderelection lost")
             if self._on_lost is not None:
                 # The scheduler's loop may have ended meanwhile; nobody is left to be told then.
                 with contextlib.suppress(RuntimeError):

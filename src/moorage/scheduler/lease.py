@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Protocol
 
-log = logging.getLogger(__name__)
+from moorage.scheduler.logs import Logger
+
+log = Logger(__name__)
 
 API_VERSION = "coordination.k8s.io/v1"
 RELEASED_DURATION = 1  # seconds; the API refuses 0
@@ -93,13 +94,9 @@ class LeaseLock:
             return await self._read_and_write()
         except Exception as error:
             if status_of(error) == 409:
-                log.info('Another candidate was faster lock="%s": %s', self.key, error)
+                log.info(2, "Another candidate was faster", lock=self.key, err=error)
             else:
-                log.error(
-                    'Error retrieving or updating lease lock lock="%s": %s',
-                    self.key,
-                    str(error) or repr(error),
-                )
+                log.error(error, "Error retrieving or updating lease lock", lock=self.key)
             return Outcome.FAILED
 
     async def release(self) -> None:
@@ -154,7 +151,7 @@ class LeaseLock:
             await self._renew(lease)
             return Outcome.HELD
         if holder and not self._expired:
-            log.debug('Lease is held by another lock="%s" holder=%s', self.key, holder)
+            log.info(4, "Lease is held by another", lock=self.key, holder=holder)
             return Outcome.HELD_BY_OTHER
         now = self._now()
         transitions = (self._spec.get("leaseTransitions") or 0) + 1
