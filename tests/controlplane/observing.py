@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from moorage.api.pods import Pod
-from moorage.api.quantity import Quantity
+from moorage.api.quantities import milli, parse
 from moorage.client.connection import find
 from moorage.client.http import HttpClient
 from moorage.client.informer import Informer
@@ -82,7 +82,7 @@ def bound_more_than_once(plane: ControlPlane) -> dict[str, int]:
 def overcommitted(api: Api) -> dict[str, int]:
     """The nodes whose pods ask for more CPU than there is, with the excess."""
     room = {
-        each["metadata"]["name"]: Quantity.parse(each["status"]["allocatable"]["cpu"]).milli_value()
+        each["metadata"]["name"]: milli(parse(each["status"]["allocatable"]["cpu"]))
         for each in api.items("nodes")
     }
     for pod in api.items("pods"):
@@ -94,4 +94,4 @@ def overcommitted(api: Api) -> dict[str, int]:
 def _cpu(pod: Document) -> int:
     containers: Iterable[Document] = pod["spec"]["containers"]
     asked = (each["resources"].get("requests", {}).get("cpu", "0") for each in containers)
-    return sum(Quantity.parse(amount).milli_value() for amount in asked)
+    return sum(milli(parse(amount)) for amount in asked)
