@@ -608,3 +608,40 @@ def test_tls(tmp_path: Path) -> None:
                 await ask(replace(named, ca_data=certificates.make("other").certificate_pem))
 
     asyncio.run(main())
+
+
+def test_replaced_client_certificate_is_shown_on_new_connections(tmp_path: Path) -> None:
+    authority = certificates.make("authority")
+    server_pair = certificates.make("api.internal", signer=authority, addresses=("127.0.0.1",))
+    (tmp_path / "server.pem").write_bytes(server_pair.certificate_pem + server_pair.key_pem)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=authority.certificate_pem.decode())
+    tls.load_cert_chain(tmp_path / "server.pem")
+    tls.verify_mode = ssl.CERT_REQUIRED
+    files = (str(tmp_path / "user.crt"), str(tmp_path / "user.key"))
+
+    def put(name: str) -> None:
+        pair = certificates.make(name, signer=authority)
+        Path(files[0]).write_bytes(pair.certificate_pem)
+        Path(files[1]).write_bytes(pair.key_pem)
+
+    async def who(request: web.BaseRequest) -> web.StreamResponse:
+        assert request.transport is not None
+        shown = request.transport.get_extra_info("peercert")
+        name = dict(part[0] for part in shown["subject"])["commonName"]
+        return status(401, "Unauthorized") if name == "old" else ok(name=name)
+
+    async def main() -> None:
+        put("first")
+        async with serving(who, tls) as url:
+            config = ConnectionConfig(url, authority.certificate_pem, certificate_files=files)
+            async with HttpClient(config) as client:
+                assert await client.request_json("POST", "/", {}) == {"name": "first"}
+            put("old")
+            async with HttpClient(config) as client:
+                with pytest.raises(Unauthorized):
+                    await client.request_json("POST", "/", {})
+                put("new")  # and the server's 401 makes the client look
+                assert await client.request_json("POST", "/", {}) == {"name": "new"}
+                assert await client.request_json("GET", "/") == {"name": "new"}
+
+    asyncio.run(main())

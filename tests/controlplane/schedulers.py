@@ -9,8 +9,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from moorage.client.connection import find
 from moorage.client.http import HttpClient
@@ -62,7 +62,7 @@ class Moorage(Program):
         except (OSError, http.client.HTTPException):
             return None
 
-    def wait_until(self, what: str, condition: Callable[[], Any], *, seconds: float = 60.0) -> Any:
+    def wait_until(self, what: str, condition: Callable[[], Any], *, seconds: float = 40.0) -> Any:
         """Waits as `wait_for` does, but not for a process that has ended."""
 
         def check() -> Any:
@@ -128,18 +128,7 @@ class Api:
     """The cluster as its administrator sees it, in plain documents."""
 
     def __init__(self, plane: ControlPlane) -> None:
-        self._runner = asyncio.Runner()
-        self._client = HttpClient(find(str(plane.kubeconfig)), qps=-1)
-
-    def __enter__(self) -> Self:
-        self._runner.run(self._client.__aenter__())
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._runner.run(self._client.close())
-        self._runner.close()
+        self._config = find(str(plane.kubeconfig))
 
     def create(self, documents: Iterable[Document]) -> list[Document]:
         """Makes objects, many at once."""
@@ -165,9 +154,8 @@ class Api:
         return self._together([(method, path, body)])[0]
 
     def items(self, plural: str, **params: str) -> list[Document]:
-        path = _path(plural, "", "")
-        found = self._runner.run(self._client.request_json("GET", path, params=params))
-        items: list[Document] = found["items"]
+        query = f"?{urlencode(params)}" if params else ""
+        items: list[Document] = self.request("GET", _path(plural, "", "") + query)["items"]
         return items
 
     def pod(self, name: str, namespace: str = "default") -> Document:
@@ -193,15 +181,16 @@ class Api:
     def _together(self, requests: Iterable[tuple[str, str, Any]]) -> list[Document]:
         slots = asyncio.Semaphore(32)
 
-        async def one(method: str, path: str, body: Any) -> Document:
+        async def one(client: HttpClient, method: str, path: str, body: Any) -> Document:
             async with slots:
-                answer: Document = await self._client.request_json(method, path, body)
+                answer: Document = await client.request_json(method, path, body)
                 return answer
 
         async def everything() -> list[Document]:
-            return await asyncio.gather(*(one(*request) for request in requests))
+            async with HttpClient(self._config, qps=-1) as client:
+                return await asyncio.gather(*(one(client, *request) for request in requests))
 
-        return self._runner.run(everything())
+        return asyncio.run(everything())
 
 
 ROOTS = {

@@ -116,9 +116,8 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def api(control_plane: ControlPlane) -> Iterator[Api]:
-    with Api(control_plane) as opened:
-        yield opened
+def api(control_plane: ControlPlane) -> Api:
+    return Api(control_plane)
 
 
 @pytest.fixture(scope="module")

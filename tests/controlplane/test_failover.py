@@ -40,10 +40,10 @@ class SlowBind(PreBindPlugin):
 
 
 @pytest.fixture(scope="module")
-def api(control_plane: ControlPlane) -> Iterator[Api]:
-    with Api(control_plane) as opened:
-        opened.create(node(f"node-{number}", cpu="51") for number in range(NODES))
-        yield opened
+def api(control_plane: ControlPlane) -> Api:
+    opened = Api(control_plane)
+    opened.create(node(f"node-{number}", cpu="51") for number in range(NODES))
+    return opened
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def elected(plane: ControlPlane, lease: str, *plugins: str) -> Document:
 
 @contextlib.contextmanager
 def waiting_instance(plane: ControlPlane, lease: str) -> Iterator[Moorage]:
-    """An instance that is not its turn yet."""
+    """An instance whose turn has not come yet."""
     with moorage(plane, config=elected(plane, lease), ready=False) as process:
         trying = "Attempting to acquire leader lease"
         process.wait_until(trying, lambda: trying in process.log_text())
@@ -93,17 +93,15 @@ def test_a_killed_leader_is_followed_in_the_middle_of_its_work(control_plane: Co
         with waiting_instance(control_plane, "killed") as second:
             before = holder(api, "killed")
             api.create(pod(f"pod-{number}", requests={"cpu": "1"}) for number in range(PODS))
-            first.wait_until("some binds", lambda: len(api.bound()) > 50)
+            first.wait_until("some binds", lambda: assignments.seen() > 50)
             first.send(signal.SIGKILL)
             first.exit_code(10)
             done = len(api.bound())
             assert 50 < done < PODS
-            second.wait_until("all pods are bound", lambda: len(api.bound()) == PODS)
+            second.wait_until("all pods are bound", lambda: assignments.seen() == PODS)
             assert holder(api, "killed") not in ("", before)
-            second.wait_until("the watch has seen them", lambda: assignments.seen() == PODS)
         assert assignments.moved() == {}
     assert bound_more_than_once(control_plane) == {}
-    assert sum(request.code == 201 for request in control_plane.bindings()) == PODS
     assert overcommitted(api) == {}
 
 

@@ -149,6 +149,8 @@ def test_a_write_may_take_its_time(fails: bool, caplog: pytest.LogCaptureFixture
     class Slow:
         def bind(self, pod: Pod, node_name: str) -> None: ...
 
+        def delete_pod(self, pod: Pod) -> None: ...
+
         def write_pod_status(self, pod: Pod, **fields: Any) -> Awaitable[None]:
             async def write() -> None:
                 await asyncio.sleep(10)

@@ -298,4 +298,4 @@ class Process:
         """Names what the API server would refuse, before anybody has to guess it."""
         resources = [informer.resource for informer in informers.all]
         for permission in await missing_permissions(client, resources, self._config):
-            log.error(None, "Missing permission", permission=permission)
+            log.error(None, "Missing permission", permission=str(permission))

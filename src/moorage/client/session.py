@@ -215,6 +215,7 @@ class Session:
             return
         for wire in self._wires:
             wire.retire()
+        self._wires = [wire for wire in self._wires if wire.connections]
         self._wires.append(
             Wire(
                 config.server,

@@ -182,6 +182,10 @@ class Wire:
         self._closing = False
         self._loop = asyncio.get_running_loop()
 
+    @property
+    def connections(self) -> int:
+        return len(self._all)
+
     async def exchange(self, request: bytes) -> Answer:
         """Sends a whole request; raises OSError or TimeoutError if no whole answer comes."""
         async with asyncio.timeout(self._seconds), self._slots:

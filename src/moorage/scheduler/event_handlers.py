@@ -117,6 +117,9 @@ class EventHandlers:
                 self._assigned(new)
         elif new.spec.scheduler_name in self._profiles:
             self._waiting_updated(old, new)
+        elif old.spec.scheduler_name in self._profiles:
+            # It was handed to another scheduler.
+            self._waiting_deleted(old)
 
     def pod_deleted(self, pod: Pod) -> None:
         pod = self._legacy.apply(pod)

@@ -47,7 +47,7 @@ class FailureHandler:
         if newest is None or newest.spec.node_name:
             log.info(2, "Pod doesn't exist in informer cache or has a node; it is not tried again", pod=pod)
             self._queue.done(pod.uid)
-        elif newest.uid != pod.uid:
+        elif newest.uid != pod.uid or newest.spec.scheduler_name != pod.spec.scheduler_name:
             self._queue.done(pod.uid)
             return
         else:

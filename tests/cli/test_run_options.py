@@ -1,0 +1,139 @@
+"""The flags of `moorage run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from moorage.cli.run import run
+from moorage.cli.run_options import RunOptions, check_feature_gates
+from moorage.cli.setup import BadInput
+from moorage.config import ConfigError
+
+FILE = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: true, resourceName: mine}
+clientConnection: {kubeconfig: from-file, qps: 7}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "scheduler.yaml"
+    path.write_text(FILE)
+    return str(path)
+
+
+def test_with_a_file_the_deprecated_flags_have_no_effect_but_those_of_the_election_do(file: str) -> None:
+    options = RunOptions(
+        config=file,
+        kubeconfig="/does/not/exist",
+        kube_api_qps=1.0,
+        leader_elect=False,
+        leader_elect_lease_duration="30s",
+        leader_elect_resource_namespace="elsewhere",
+    )
+    config = options.set_up().config
+    assert config.client_connection.kubeconfig == "from-file"
+    assert config.client_connection.qps == 7
+    election = config.leader_election
+    assert (election.leader_elect, election.lease_duration.seconds) == (False, 30)
+    assert (election.resource_name, election.resource_namespace) == ("mine", "elsewhere")
+
+
+def test_without_a_file_the_flags_count() -> None:
+    config = RunOptions(kubeconfig="kc", kube_api_qps=9.0, kube_api_burst=11, profiling=False).set_up().config
+    assert (config.client_connection.kubeconfig, config.client_connection.qps) == ("kc", 9.0)
+    assert (config.client_connection.burst, config.enable_profiling) == (11, False)
+
+
+def test_flags_are_validated_like_the_file() -> None:
+    with pytest.raises(ConfigError, match='resourceLock value must be "leases"'):
+        RunOptions(leader_elect_resource_lock="endpoints").set_up()
+    with pytest.raises(BadInput, match="--leader-elect-retry-period: .*write it like 30s"):
+        RunOptions(leader_elect_retry_period="soon").set_up()
+
+
+@pytest.mark.parametrize(("text", "seconds"), [(None, 300.0), ("1m30s", 90.0), ("10s", 10.0)])
+def test_the_longest_wait_for_an_event(text: str | None, seconds: float) -> None:
+    assert RunOptions(pod_max_in_unschedulable_pods_duration=text).max_in_unschedulable() == seconds
+
+
+@pytest.mark.parametrize(
+    "gates",
+    ["", "PodLevelResources=true", "GangScheduling=false", "PodLevelResources=true, GenericWorkload=False"],
+)
+def test_gates_that_change_nothing_are_fine(gates: str) -> None:
+    check_feature_gates(gates)
+
+
+@pytest.mark.parametrize(
+    ("gates", "problem"),
+    [
+        ("NoSuchGate=true", "there is no gate called NoSuchGate"),
+        ("PodLevelResources=false", "PodLevelResources cannot be switched off"),
+        ("GangScheduling=true", "GangScheduling is not implemented"),
+        ("PodLevelResources", "is not of the form Name=true or Name=false"),
+        ("PodLevelResources=maybe", "is not of the form Name=true or Name=false"),
+    ],
+)
+def test_gates_that_would_change_something_are_refused(gates: str, problem: str) -> None:
+    with pytest.raises(BadInput, match=problem):
+        check_feature_gates(gates)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-v=5", "--leader-elect=false"],
+        ["--v=5", "--leader-elect", "false"],
+        ["-v", "5", "-leader-elect=false"],
+        ["-v5", "--leader-elect=False"],
+    ],
+)
+def test_flags_may_be_written_as_for_go_programs(arguments: list[str], file: str, tmp_path: Path) -> None:
+    target = tmp_path / "written.yaml"
+    result = CliRunner().invoke(run, ["--config", file, *arguments, f"--write-config-to={target}"])
+    assert result.exit_code == 0, result.output
+    assert "leaderElect: false" in target.read_text()
+
+
+def test_a_bare_boolean_flag_means_true(file: str, tmp_path: Path) -> None:
+    target = tmp_path / "written.yaml"
+    result = CliRunner().invoke(run, ["--config", file, "--leader-elect", "--write-config-to", str(target)])
+    assert result.exit_code == 0, result.output
+    assert "leaderElect: true" in target.read_text()
+
+
+def test_positional_arguments_are_refused(file: str) -> None:
+    result = CliRunner().invoke(run, ["--config", file, "positional"])
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--config", "missing.yaml"], "missing.yaml: cannot read the file"),
+        (["--kubeconfig", "missing.kubeconfig"], "missing.kubeconfig"),
+        (["--feature-gates", "Nope=true"], "--feature-gates: there is no gate called Nope"),
+        (["--plugin", "missing_plugin.py"], "missing_plugin.py: no such file"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(run, arguments)
+    assert result.exit_code == 1
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert line in result.stderr
+
+
+def test_outside_a_cluster_something_must_say_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    result = CliRunner().invoke(run, [])
+    assert result.exit_code == 1
+    assert "no configuration has been provided" in result.stderr
