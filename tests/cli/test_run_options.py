@@ -53,7 +53,7 @@ def test_without_a_file_the_flags_count() -> None:
 def test_flags_are_validated_like_the_file() -> None:
     with pytest.raises(ConfigError, match='resourceLock value must be "leases"'):
         RunOptions(leader_elect_resource_lock="endpoints").set_up()
-    with pytest.raises(BadInput, match="--leader-elect-retry-period: .*write it like 30s"):
+    with pytest.raises(BadInput, match=r"--leader-elect-retry-period: .*write it like 30s"):
         RunOptions(leader_elect_retry_period="soon").set_up()
 
 

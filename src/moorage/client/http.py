@@ -16,7 +16,7 @@ from moorage.api.decoding import DecodeError, decode
 from moorage.api.meta import Object
 from moorage.api.pods import Condition, Pod
 from moorage.client.connection import ConnectionConfig
-from moorage.client.errors import ApiError, Conflict, Gone, is_retriable
+from moorage.client.errors import ApiError, Conflict, Gone, NotFound, Unreachable, is_retriable
 from moorage.client.rate_limit import DEFAULT_BURST, DEFAULT_QPS, RateLimiter
 from moorage.client.resources import Resource
 from moorage.client.session import JSON, Session
@@ -30,6 +30,7 @@ REQUEST_SECONDS = 60.0
 SILENCE_SECONDS = 150.0  # an API server sends a bookmark every minute
 STATUS_TRIES = 4
 STATUS_DELAY, STATUS_FACTOR, STATUS_JITTER = 0.01, 5.0, 0.1
+BIND_CHECK_DELAY, BIND_CHECK_LONGEST_DELAY = 0.1, 5.0
 
 _PODS = Resource.of(Pod)
 _PATCH_TYPES: dict[PatchKind, str] = {
@@ -256,7 +257,27 @@ class HttpClient:
                 "target": {"kind": "Node", "name": node_name},
             }
         )
-        await self._session.send("POST", _PODS.path(meta.namespace, meta.name, "binding"), body)
+        try:
+            await self._session.send("POST", _PODS.path(meta.namespace, meta.name, "binding"), body)
+        except Unreachable:
+            # Without an answer the pod may be bound or not. It keeps its place until that is known.
+            if not await self._is_bound(pod, node_name):
+                raise
+
+    async def _is_bound(self, pod: Pod, node_name: str) -> bool:
+        """Whether a pod has this node, asked until the API server answers."""
+        delay = BIND_CHECK_DELAY
+        while True:
+            try:
+                found = await self.get(_PODS, pod.name, namespace=pod.namespace)
+                return found.uid == pod.uid and found.spec.node_name == node_name
+            except NotFound:
+                return False
+            except ApiError as error:
+                if not is_retriable(error):
+                    raise
+            await self._sleep(delay * (1 + STATUS_JITTER * self._random()))
+            delay = min(2 * delay, BIND_CHECK_LONGEST_DELAY)
 
     async def delete_pod(self, pod: Pod) -> None:
         """Deletes a pod, with the time it has to end."""

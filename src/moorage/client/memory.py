@@ -6,6 +6,7 @@ from collections.abc import Callable
 from copy import copy
 
 from moorage.api.pods import Condition, Pod
+from moorage.client.errors import NotFound
 
 
 class MemoryClient:
@@ -49,7 +50,7 @@ class MemoryClient:
     def _known(self, pod: Pod) -> Pod:
         found = self.pods.get(pod.key)
         if found is None:
-            raise LookupError(f'pods "{pod.name}" not found')
+            raise NotFound(404, "NotFound", f'pods "{pod.name}" not found')
         return found
 
     def _change(self, old: Pod, new: Pod) -> None:
