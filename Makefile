@@ -21,7 +21,7 @@ up: $(READY)  ## Start an embedded cluster with the scheduler in it
 	@exit 1
 
 test: $(READY)  ## Run every test, with small numbers where `make soak` uses large ones
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY)  ## Check formatting, lint, types and the import table
 	@$(BIN)/ruff format --check .
@@ -37,7 +37,7 @@ bench: $(READY)  ## Measure speed and memory; exit 1 when a stated bound is miss
 	@$(BIN)/python -m bench
 
 soak: $(READY)  ## Run the long checks
-	@$(BIN)/python -m pytest -m soak --soak
+	@$(BIN)/python -m pytest -m soak --soak -n 2 --dist loadfile
 
 controlplane: $(READY)  ## Build etcd, kube-apiserver, kube-scheduler and kubectl; print their folder
 	@$(BIN)/python -m tests.controlplane.build
