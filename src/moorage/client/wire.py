@@ -188,7 +188,8 @@ class Wire:
 
     async def exchange(self, request: bytes) -> Answer:
         """Sends a whole request; raises OSError or TimeoutError if no whole answer comes."""
-        async with asyncio.timeout(self._seconds), self._slots:
+        # The time to wait for a connection does not count: a long queue is no reason to give up.
+        async with self._slots, asyncio.timeout(self._seconds):
             connection = self._reused() or await self._new()
             try:
                 answer = await connection.ask(request)

@@ -25,6 +25,9 @@ from moorage.scheduler.logs import Logger
 
 log = Logger(__name__)
 
+BINDS_AT_ONCE = 128
+"""Fewer than an API server takes on at a time; more would only wait there."""
+
 
 @dataclass
 class Binding:
@@ -45,6 +48,7 @@ class BindingCycle:
         self._services = services
         self._queue = queue
         self._failures = failures
+        self._binds = asyncio.Semaphore(BINDS_AT_ONCE)
 
     def start(self, binding: Binding) -> asyncio.Task[None] | None:
         """Runs the binding cycle; what it cannot finish at once becomes a task, which is returned."""
@@ -97,11 +101,13 @@ class BindingCycle:
             observe(profile, "PreBind", status, started)
             if status is not None:
                 return status, True
-        if not self._services.may_bind():
-            return Status.error("this scheduler is not the leader any more"), True
-        log.info(3, "Attempting to bind pod to node", pod=pod, node=node_name)
-        started = time.perf_counter()
-        status = await bind(profile, cycle, pod, node_name)
+        async with self._binds:
+            # Asked at the last moment: what waits for its turn must not be bound after the lease was lost.
+            if not self._services.may_bind():
+                return Status.error("this scheduler is not the leader any more"), True
+            log.info(3, "Attempting to bind pod to node", pod=pod, node=node_name)
+            started = time.perf_counter()
+            status = await bind(profile, cycle, pod, node_name)
         observe(profile, "Bind", status, started)
         return status, True
 
