@@ -15,6 +15,7 @@ from typing import Any
 from moorage.api.pods import Pod
 from moorage.cli.run_options import RunOptions
 from moorage.cli.setup import BadInput, Setup
+from moorage.client.binding_first import BindingFirst
 from moorage.client.connection import ConnectionConfig, find
 from moorage.client.errors import ConfigurationError
 from moorage.client.http import HttpClient
@@ -89,9 +90,14 @@ class Process:
         self._watch_signals()
         self._log_start()
         async with AsyncExitStack() as stack:
-            client = await stack.enter_async_context(self._client())
-            # Events may be late: with a client of their own they do not compete with binds for its rate.
-            events = EventBroadcaster(await stack.enter_async_context(self._client()))
+            limits: dict[str, Any] = {
+                "qps": self._config.client_connection.qps,
+                "burst": self._config.client_connection.burst,
+                "user_agent": USER_AGENT,
+            }
+            late = await stack.enter_async_context(HttpClient(self._connection, **limits))
+            client = await stack.enter_async_context(BindingFirst(self._connection, late=late, **limits))
+            events = EventBroadcaster(late)
             metrics = SchedulerMetrics()
             scheduler = Scheduler(
                 self._config,
@@ -112,10 +118,6 @@ class Process:
                 delivering.cancel()
                 await asyncio.gather(delivering, return_exceptions=True)
                 scheduler.close()
-
-    def _client(self) -> HttpClient:
-        limits = self._config.client_connection
-        return HttpClient(self._connection, qps=limits.qps, burst=limits.burst, user_agent=USER_AGENT)
 
     async def _serve(
         self, stack: AsyncExitStack, client: HttpClient, scheduler: Scheduler, metrics: SchedulerMetrics
