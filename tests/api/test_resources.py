@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.api.resources import is_extended, is_label_value, is_native, is_qualified_name, is_scalar
+from moorage.api.names import is_label_value, is_qualified_name
+from moorage.api.resources import is_extended, is_native, is_scalar
 
 LONG_NAME = "n" * 63
 LONG_PREFIX = "p" * 253

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from moorage.api.names import (
     dns_label_problems,
     dns_subdomain_problems,
+    is_label_value,
+    is_qualified_name,
     label_value_problems,
     qualified_name_problems,
 )
-from moorage.api.resources import is_label_value, is_qualified_name
 
 NAME_RULE = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "

@@ -108,7 +108,7 @@ def test_a_victim_is_marked_deleted_and_told_about() -> None:
         "Preempting",
     )
     assert event.note == f"Preempted by pod {PREEMPTOR.uid} on node n"
-    assert event.related is PREEMPTOR
+    assert event.related is None
 
 
 def test_the_last_victim_goes_when_the_others_are_gone_and_the_preemptor_waits_until_then() -> None:

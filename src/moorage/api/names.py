@@ -1,12 +1,13 @@
 """Whether a name is one Kubernetes accepts, and if not, why, in Kubernetes' own words.
 
-Each function returns the complaints; an empty list means the name is fine. Where only yes or no matters,
-:mod:`moorage.api.resources` is faster.
+Functions called `…_problems` return the complaints; an empty list means the name is fine. Where only yes or
+no matters, those called `is_…` remember the answer.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_NAME})?"
@@ -52,11 +53,16 @@ def qualified_name_problems(name: str) -> list[str]:
     last = parts[-1]
     if not last:
         problems.append("name part must be non-empty")
-    elif len(last.encode()) > 63:
-        problems.append("name part must be no more than 63 bytes")
+    else:
+        problems += [f"name part {problem}" for problem in _too_long(last, 63)]
     if not _NAME_FORM.fullmatch(last):
         problems.append(f"name part {_ruled(_NAME_RULE, _NAME, 'MyName', 'my.name', '123-abc')}")
     return problems
+
+
+@lru_cache(maxsize=4096)
+def is_qualified_name(name: str) -> bool:
+    return not qualified_name_problems(name)
 
 
 def label_value_problems(value: str) -> list[str]:
@@ -64,6 +70,11 @@ def label_value_problems(value: str) -> list[str]:
     if not _LABEL_VALUE_FORM.fullmatch(value):
         problems.append(_ruled(_LABEL_VALUE_RULE, _LABEL_VALUE, "MyValue", "my_value", "12345"))
     return problems
+
+
+@lru_cache(maxsize=4096)
+def is_label_value(value: str) -> bool:
+    return not label_value_problems(value)
 
 
 def dns_label_problems(value: str) -> list[str]:
@@ -84,7 +95,8 @@ def dns_subdomain_problems(value: str) -> list[str]:
 
 
 def _too_long(value: str, limit: int) -> list[str]:
-    return [f"must be no more than {limit} bytes"] if len(value.encode()) > limit else []
+    size = len(value.encode(errors="surrogatepass"))  # text from a document need not be valid Unicode
+    return [f"must be no more than {limit} bytes"] if size > limit else []
 
 
 def _ruled(rule: str, form: str, *examples: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from moorage.api.meta import Part
-from moorage.api.resources import is_label_value, is_qualified_name
+from moorage.api.names import is_label_value, is_qualified_name
 
 IN = "In"
 NOT_IN = "NotIn"

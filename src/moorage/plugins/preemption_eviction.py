@@ -76,10 +76,10 @@ class Eviction:
     async def _evict(self, preemptor: Pod, victim: Pod, node_name: str) -> None:
         note = f"Preempted by pod {preemptor.uid} on node {node_name}"
         if self._stop_binding(victim):
-            self._record(victim, preemptor, f"{note} (in kube-scheduler memory).")
+            self._record(victim, f"{note} (in kube-scheduler memory).")
             return
         if await self._delete(preemptor, victim):
-            self._record(victim, preemptor, note)
+            self._record(victim, note)
 
     def _stop_binding(self, victim: Pod) -> bool:
         """A victim that is not bound yet goes back to the queue; nothing has to be deleted."""
@@ -109,5 +109,6 @@ class Eviction:
             raise
         return True
 
-    def _record(self, victim: Pod, preemptor: Pod, note: str) -> None:
-        self._handle.recorder.event(victim, preemptor, "Normal", "Preempted", "Preempting", note)
+    def _record(self, victim: Pod, note: str) -> None:
+        # As with kube-scheduler, the preemptor is named in the note alone.
+        self._handle.recorder.event(victim, None, "Normal", "Preempted", "Preempting", note)
