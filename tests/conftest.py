@@ -9,6 +9,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--soak", action="store_true", help="run the long checks with large numbers")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Prints what tests say they left out."""
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            if name == "left out":
+                terminalreporter.line(f"left out: {value}")
+
+
 @pytest.fixture
 def soak(request: pytest.FixtureRequest) -> bool:
     """Whether the long checks are wanted; a soak test chooses its numbers by it."""

@@ -39,7 +39,8 @@ class Licensed(PreFilterPlugin):
             return None
         found = self.licenses.get(wanted, pod.namespace)
         if found is None:
-            return Status.unschedulable(f"there is no license {wanted}")
+            known = "there is no" if self.licenses.has_synced else "nobody knows of a"
+            return Status.unschedulable(f"{known} license {wanted}")
         if not found.spec.seats:
             return Status.unschedulable(f"no seat is left in license {wanted}")
         return None
@@ -115,7 +116,9 @@ def test_a_resource_that_the_server_learns_of_later(
     with moorage(control_plane, f"--plugin={plugin_file}", config=config(control_plane)) as process:
         api.create([pod("other"), wanting("late")])
         process.wait_until("the bind of the other", lambda: "other" in api.bound())
-        process.wait_until("the refusal", lambda: "no license late" in message(api, "wants-late"))
+        process.wait_until(
+            "the refusal", lambda: "nobody knows of a license late" in message(api, "wants-late")
+        )
         api.request("POST", DEFINITIONS, definition())
         control_plane.kubectl("wait", "--for=condition=Established", f"crd/licenses.{GROUP}", "--timeout=20s")
         api.request("POST", LICENSES, a_license("late", 1))

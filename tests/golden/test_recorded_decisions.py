@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ def supported(subject: str) -> list[tuple[Document, Document]]:
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_every_recorded_decision_is_reproduced(
-    subject: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+    subject: str, record_property: Callable[[str, object], None]
 ) -> None:
     cases = supported(subject)
     registry = in_tree_registry()
@@ -68,12 +68,8 @@ def test_every_recorded_decision_is_reproduced(
         for scenario, expected in cases
         if (found := differences(expected, evaluate(scenario, registry)))
     }
-    with capsys.disabled():
-        left_out = LEFT_OUT.get(subject, 0)
-        if left_out:
-            request.config.get_terminal_writer().line(
-                f"\n{subject}: {len(cases)} compared, {left_out} left out (pods with volume claims)"
-            )
+    if subject in LEFT_OUT:
+        record_property("left out", f"{LEFT_OUT[subject]} lines of {subject}, whose pods have volume claims")
     report = [f"{identity}:\n  " + "\n  ".join(lines[:10]) for identity, lines in failed.items()]
     assert not failed, f"{len(failed)} of {len(cases)} differ\n" + "\n".join(report[:5])
 

@@ -15,6 +15,7 @@ from moorage.client.http import HttpClient
 from moorage.client.informer import Informer
 from moorage.client.resources import Resource
 from moorage.framework import events
+from moorage.framework.handle import known_kind
 from moorage.framework.listers import Lister, Listers
 from moorage.framework.profile import Profile
 from moorage.scheduler.event_handlers import EventHandlers
@@ -71,9 +72,12 @@ class Informers:
             ),
         ]
         self._add_waited_for(listers, profiles.values())
-        self.all += [
-            self._of_lister(client, handlers, lister) for lister in listers if lister.type not in (Node, Pod)
+        self._of_listers = [
+            (lister, self._of_lister(client, handlers, lister))
+            for lister in listers
+            if lister.type not in (Node, Pod)
         ]
+        self.all += [informer for _, informer in self._of_listers]
 
     def _add_waited_for(self, listers: Listers, profiles: Iterable[Profile]) -> None:
         """Has those resources watched, too, whose changes some plugin registered for."""
@@ -91,9 +95,11 @@ class Informers:
     def _of_lister(self, client: HttpClient, handlers: EventHandlers, lister: Lister[Any]) -> Informer[Any]:
         group, version, plural = lister.name
         resource: Resource[Any] = Resource(group, version, plural, lister.type.kind, True, lister.type)
-        event = _EVENT_OF.get((group, version, plural), lister.name.event_resource)
-        if lister.type is not Object:
-            event = events.event_resource(lister.type)
+        # By the address: a plugin's own Struct need not say where its objects live.
+        event = _EVENT_OF.get(lister.name, lister.name.event_resource)
+        kind = known_kind(group, version, plural)
+        if kind is not None:
+            event = events.event_resource(kind)
 
         def added(item: Object) -> None:
             lister.put(item)
@@ -111,6 +117,7 @@ class Informers:
 
     def start(self) -> None:
         self._tasks = [asyncio.create_task(informer.run()) for informer in self.all]
+        self._tasks += [asyncio.create_task(_mark_synced(*pair)) for pair in self._of_listers]
 
     def not_synced(self) -> list[str]:
         """The resources whose first list has not arrived, each with the last error if there is one.
@@ -128,8 +135,15 @@ class Informers:
     async def wait_synced(self) -> None:
         while self.not_synced():
             await asyncio.sleep(_POLL)
+        for lister, informer in self._of_listers:
+            lister.has_synced = informer.synced
 
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _mark_synced(lister: Lister[Any], informer: Informer[Any]) -> None:
+    await informer.wait_synced()
+    lister.has_synced = True
