@@ -72,12 +72,13 @@ class Informers:
             ),
         ]
         self._add_waited_for(listers, profiles.values())
+        nodes, pods = self.all
+        shared: dict[type[Object], Informer[Any]] = {Node: nodes, Pod: pods}
         self._of_listers = [
-            (lister, self._of_lister(client, handlers, lister))
+            (lister, shared.get(lister.type) or self._of_lister(client, handlers, lister))
             for lister in listers
-            if lister.type not in (Node, Pod)
         ]
-        self.all += [informer for _, informer in self._of_listers]
+        self.all += [informer for lister, informer in self._of_listers if lister.type not in shared]
 
     def _add_waited_for(self, listers: Listers, profiles: Iterable[Profile]) -> None:
         """Has those resources watched, too, whose changes some plugin registered for."""
