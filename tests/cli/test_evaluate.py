@@ -113,8 +113,12 @@ def test_a_plugin_takes_part_in_scenarios_without_a_configuration(tmp_path: Path
         ("empty.jsonl", b"", "holds no scenario; give one JSON object per line"),
         ("blank.jsonl", b"\n \n", "holds no scenario; give one JSON object per line"),
         ("text.jsonl.gz", b"text", "cannot read the file: Not a gzipped file"),
-        ("cut.jsonl.gz", gzip.compress(b"x" * 99)[:20], "cannot read the file: Compressed file ended"),
-        ("broken.jsonl.gz", gzip.compress(b"xyz")[:10] + b"\xff" * 20, "cannot read the file: "),
+        (
+            "cut.jsonl.gz",
+            gzip.compress(b"x" * 99, mtime=0)[:20],
+            "cannot read the file: Compressed file ended",
+        ),
+        ("broken.jsonl.gz", gzip.compress(b"xyz", mtime=0)[:10] + b"\xff" * 20, "cannot read the file: "),
     ],
 )
 def test_a_file_of_scenarios_that_cannot_be_read(
