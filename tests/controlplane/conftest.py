@@ -20,5 +20,5 @@ def control_plane(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
     with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
         programs = build.assets()
     assert programs is not None
-    with ControlPlane(programs, audit=True) as running:
+    with ControlPlane(programs) as running:
         yield running

@@ -3,9 +3,12 @@
 import asyncio
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Self
+
+import pytest
+import uvloop
 
 from moorage.api.pods import Pod
 from moorage.api.quantities import milli, parse
@@ -13,8 +16,19 @@ from moorage.client.connection import find
 from moorage.client.http import HttpClient
 from moorage.client.informer import Informer
 from moorage.client.resources import Resource
+from tests.controlplane import build
 from tests.controlplane.schedulers import Api, Document
 from tests.controlplane.servers import ControlPlane
+
+
+def audited() -> Iterator[ControlPlane]:
+    """For a fixture: a control plane that records every request to bind a pod."""
+    if reason := build.available():
+        pytest.skip(f"no control plane: {reason}")
+    programs = build.assets()
+    assert programs is not None
+    with ControlPlane(programs, audit=True) as running:
+        yield running
 
 
 class Assignments:
@@ -23,7 +37,7 @@ class Assignments:
     def __init__(self, plane: ControlPlane) -> None:
         self._config = find(str(plane.kubeconfig))
         self._nodes: dict[str, list[str]] = defaultdict(list)
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._watch()), daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._watching = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
@@ -47,6 +61,10 @@ class Assignments:
     def seen(self) -> int:
         """How many pods were seen with a node."""
         return sum(1 for nodes in dict(self._nodes).values() if nodes != [""])
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(self._watch())
 
     async def _watch(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.observing import Assignments, bound_more_than_once, overcommitted
+from tests.controlplane.observing import Assignments, audited, bound_more_than_once, overcommitted
 from tests.controlplane.schedulers import Api, Document, Moorage, configuration, moorage, node, pod
 from tests.controlplane.servers import ControlPlane
 
@@ -37,6 +37,11 @@ class SlowBind(PreBindPlugin):
     async def pre_bind(self, cycle, pod, node_name):
         await asyncio.sleep(float(pod.labels.get("slow", "0")))
 '''
+
+
+@pytest.fixture(scope="module")
+def control_plane() -> Iterator[ControlPlane]:
+    yield from audited()
 
 
 @pytest.fixture(scope="module")

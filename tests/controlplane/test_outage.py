@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane.observing import Assignments, bound_more_than_once, overcommitted
+from tests.controlplane.observing import Assignments, audited, bound_more_than_once, overcommitted
 from tests.controlplane.schedulers import Api, moorage, node, pod
 from tests.controlplane.servers import ControlPlane
 
 NODES, PODS = 20, 1000
+
+
+@pytest.fixture(scope="module")
+def control_plane() -> Iterator[ControlPlane]:
+    yield from audited()
 
 
 @pytest.fixture(scope="module")

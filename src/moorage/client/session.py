@@ -132,6 +132,10 @@ class Session:
                         return
                     answer = Answer(response.status, _retry_after(response), await response.read())
                 finally:
+                    connection = response.connection
+                    if connection is not None and connection.transport is not None:
+                        # A farewell over TLS could outlive the client, and the loop with it.
+                        connection.transport.abort()
                     response.close()
             except _NETWORK_ERRORS as error:
                 raise _failure("GET", path, error) from None
