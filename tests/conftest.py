@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+
 import pytest
 
 
@@ -15,6 +18,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for name, value in report.user_properties:
             if name == "left out":
                 terminalreporter.line(f"left out: {value}")
+
+
+@pytest.fixture(autouse=True)
+def import_path() -> Iterator[None]:
+    """What a plugin file adds to the import path goes with its test."""
+    before = sys.path[:]
+    yield
+    sys.path[:] = before
 
 
 @pytest.fixture

@@ -38,6 +38,8 @@ class SlowBind(PreBindPlugin):
         await asyncio.sleep(float(pod.labels.get("slow", "0")))
 '''
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture(scope="module")
 def control_plane() -> Iterator[ControlPlane]:
@@ -110,10 +112,8 @@ def test_a_killed_leader_is_followed_in_the_middle_of_its_work(control_plane: Co
     assert overcommitted(api) == {}
 
 
-def test_a_loop_that_hangs_keeps_the_lease(
-    control_plane: ControlPlane, api: Api, plugin_file: Path, soak: bool
-) -> None:
-    seconds = 12 if soak else LEASE_SECONDS + 2
+def test_a_loop_that_hangs_keeps_the_lease(control_plane: ControlPlane, api: Api, plugin_file: Path) -> None:
+    seconds = 12
     config = elected(control_plane, "hanging", "Blocker")
     with moorage(control_plane, f"--plugin={plugin_file}", config=config) as first:
         before = holder(api, "hanging")
@@ -128,9 +128,9 @@ def test_a_loop_that_hangs_keeps_the_lease(
 
 
 def test_a_deposed_leader_does_nothing_any_more(
-    control_plane: ControlPlane, api: Api, plugin_file: Path, soak: bool
+    control_plane: ControlPlane, api: Api, plugin_file: Path
 ) -> None:
-    seconds = 12 if soak else 3
+    seconds = 12
     config = elected(control_plane, "deposed", "Blocker")
     high = {
         "apiVersion": "scheduling.k8s.io/v1",
