@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from moorage.api.pods import Pod
 from moorage.framework.calls import failure, named, timed
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import FilterPlugin, WrongAnswer, checked_status
+from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin, WrongAnswer, checked_status
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
@@ -228,27 +228,34 @@ def filter_among(
 
 def add_pod(profile: Profile, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
     """Carries "as if `other` were on the node" to the plugins that keep state of their own."""
-    for plugin in profile.with_add_pod:
-        if plugin.name not in cycle.skip_filter:
-            try:
-                status = checked_status(plugin.add_pod(cycle, pod, other, node), "add_pod")
-            except Exception as error:
-                status = failure(error)
-            if status is not None and status.code is not Code.SUCCESS:
-                text = f'running AddPod on PreFilter plugin "{plugin.name}": {status.message}'
-                return Status(Code.ERROR, text, plugin=plugin.name)
-    return None
+    calls = ((plugin, plugin.add_pod) for plugin in profile.with_add_pod)
+    return _carry("AddPod", "add_pod", calls, cycle, pod, other, node)
 
 
 def remove_pod(profile: Profile, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
     """Carries "as if `other` were gone from the node" to the plugins that keep state of their own."""
-    for plugin in profile.with_remove_pod:
-        if plugin.name not in cycle.skip_filter:
-            try:
-                status = checked_status(plugin.remove_pod(cycle, pod, other, node), "remove_pod")
-            except Exception as error:
-                status = failure(error)
-            if status is not None and status.code is not Code.SUCCESS:
-                text = f'running RemovePod on PreFilter plugin "{plugin.name}": {status.message}'
-                return Status(Code.ERROR, text, plugin=plugin.name)
+    calls = ((plugin, plugin.remove_pod) for plugin in profile.with_remove_pod)
+    return _carry("RemovePod", "remove_pod", calls, cycle, pod, other, node)
+
+
+def _carry(
+    title: str,
+    method: str,
+    calls: Iterable[tuple[PreFilterPlugin, Callable[[CycleState, Pod, Pod, NodeInfo], Status | None]]],
+    cycle: CycleState,
+    pod: Pod,
+    other: Pod,
+    node: NodeInfo,
+) -> Status | None:
+    """Calls all but the skipped plugins; the Error status of the first that fails."""
+    for plugin, call in calls:
+        if plugin.name in cycle.skip_filter:
+            continue
+        try:
+            status = checked_status(call(cycle, pod, other, node), method)
+        except Exception as error:
+            status = failure(error)
+        if status is not None and status.code is not Code.SUCCESS:
+            text = f'running {title} on PreFilter plugin "{plugin.name}": {status.message}'
+            return Status(Code.ERROR, text, plugin=plugin.name)
     return None
