@@ -108,6 +108,18 @@ def test_a_bare_boolean_flag_means_true(file: str, tmp_path: Path) -> None:
     assert "leaderElect: true" in target.read_text()
 
 
+def test_flags_of_kube_scheduler_without_effect_are_taken_and_warned_about(file: str, tmp_path: Path) -> None:
+    target = tmp_path / "written.yaml"
+    flags = ["--tls-cipher-suites=TLS_AES_128_GCM_SHA256", "--permit-port-sharing", "--vmodule=a=1"]
+    result = CliRunner().invoke(run, ["--config", file, *flags, f"--write-config-to={target}"])
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines() == [
+        "Warning: --permit-port-sharing has no effect",
+        "Warning: --tls-cipher-suites has no effect",
+        "Warning: --vmodule has no effect",
+    ]
+
+
 def test_positional_arguments_are_refused(file: str) -> None:
     result = CliRunner().invoke(run, ["--config", file, "positional"])
     assert result.exit_code == 2

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from moorage.cli.setup import errors_in_lines
+from moorage.cli.setup import errors_in_lines, warn
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -104,7 +104,38 @@ _OPTIONS = (
 )
 
 
+_WITHOUT_EFFECT = (
+    "allow-metric-labels",
+    "allow-metric-labels-manifest",
+    "authentication-token-webhook-cache-ttl",
+    "authorization-webhook-cache-authorized-ttl",
+    "authorization-webhook-cache-unauthorized-ttl",
+    "disable-http2-serving",
+    "disabled-metrics",
+    "emulated-version",
+    "http2-max-streams-per-connection",
+    "log-flush-frequency",
+    "min-compatibility-version",
+    "permit-address-sharing",
+    "permit-port-sharing",
+    "requestheader-allowed-names",
+    "requestheader-client-ca-file",
+    "requestheader-extra-headers-prefix",
+    "requestheader-group-headers",
+    "requestheader-uid-headers",
+    "requestheader-username-headers",
+    "show-hidden-metrics-for-version",
+    "tls-cipher-suites",
+    "tls-curve-preferences",
+    "tls-sni-cert-key",
+    "vmodule",
+)
+"""Flags of kube-scheduler that are taken, so that its command line still works, and warned about."""
+
+
 def _with_options(command: F) -> F:
+    for name in _WITHOUT_EFFECT:
+        command = click.option(f"--{name}", is_flag=False, flag_value="true", hidden=True)(command)
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -124,6 +155,8 @@ def run(**flags: Any) -> None:
       moorage run --config scheduler.yaml --plugin my_plugin.py -v=3
       moorage run --kubeconfig ~/.kube/config --leader-elect=false
     """
+    given = [name for name in _WITHOUT_EFFECT if flags[name.replace("-", "_")] is not None]
+    warn(f"--{name} has no effect" for name in given)
     with errors_in_lines(verbose=flags["verbosity"] >= 5):
         from moorage.cli.process import run_process
         from moorage.cli.run_options import RunOptions
