@@ -120,6 +120,15 @@ def test_flags_of_kube_scheduler_without_effect_are_taken_and_warned_about(file:
     ]
 
 
+def test_extenders_are_refused_rather_than_left_out(file: str, tmp_path: Path) -> None:
+    Path(file).write_text(FILE + "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: f}]\n")
+    result = CliRunner().invoke(run, ["--config", file])
+    assert result.exit_code == 1
+    assert "extenders: HTTP extenders are not supported yet; remove them" in result.stderr
+    written = CliRunner().invoke(run, ["--config", file, f"--write-config-to={tmp_path / 'written.yaml'}"])
+    assert written.exit_code == 0
+
+
 def test_positional_arguments_are_refused(file: str) -> None:
     result = CliRunner().invoke(run, ["--config", file, "positional"])
     assert result.exit_code == 2

@@ -49,6 +49,10 @@ def run_process(options: RunOptions) -> int:
     expand_all(setup.config, setup.registry.points_of())
     if options.write_config_to is not None:
         return _write_config(options.write_config_to, setup)
+    if setup.config.extenders:
+        raise BadInput(
+            "extenders: HTTP extenders are not supported yet; remove them or write them as plugins"
+        )
     logs.configure(verbosity=options.verbosity, format=options.logging_format)
     try:
         connection = find(setup.config.client_connection.kubeconfig, options.master or "")

@@ -66,6 +66,8 @@ def set_up(config_file: str | None, plugins: Iterable[str], *, strict_version: b
     loaded = load(text, source=name, strict_version=strict_version)
     warn(loaded.warnings)
     warn_of_unused(loaded.config, added)
+    if loaded.config.extenders:
+        warn(["extenders: HTTP extenders are not supported yet and are not asked"])
     return Setup(registry, loaded.config)
 
 
