@@ -64,9 +64,11 @@ def talk(
     plane: ControlPlane,
     conversation: Callable[[HttpClient], Coroutine[Any, Any, None]],
     change: Callable[[ConnectionConfig], ConnectionConfig] = lambda config: config,
+    *,
+    seconds: float = SECONDS,
 ) -> None:
     async def main() -> None:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(seconds):
             async with HttpClient(change(find(str(plane.kubeconfig))), qps=-1) as client:
                 await conversation(client)
 
@@ -167,6 +169,21 @@ def test_watch(control_plane: ControlPlane) -> None:
         assert versions == sorted(versions)
 
     talk(control_plane, conversation)
+
+
+def test_a_quiet_watch_gets_a_bookmark_within_a_minute_or_so(control_plane: ControlPlane) -> None:
+    async def conversation(client: HttpClient) -> None:
+        start = (await client.list(CONFIG_MAPS)).resource_version
+        watch = client.watch(
+            CONFIG_MAPS, resource_version=start, field_selector="metadata.name=none", timeout_seconds=120
+        )
+        async with aclosing(watch) as changes:
+            bookmark = await anext(changes)
+        assert bookmark.type == "BOOKMARK"
+        assert bookmark.object is None
+        assert int(bookmark.resource_version) >= int(start)
+
+    talk(control_plane, conversation, seconds=130)
 
 
 def test_ancient_resource_version_is_gone(control_plane: ControlPlane) -> None:
