@@ -1,0 +1,207 @@
+"""All objects of the cluster, their revisions, and what has happened to them lately."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple, Protocol
+
+import msgspec
+
+Document = dict[str, Any]
+"""An object as JSON has it. Once stored it is never changed in place: who changes one makes a copy."""
+
+ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+HISTORY = 20_000  # changes of one resource that a watch can go back
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Stored:
+    """An object at one revision, with its JSON text made on first use."""
+
+    __slots__ = ("_body", "document", "name", "namespace", "revision")
+
+    def __init__(self, namespace: str, name: str, document: Document, revision: int) -> None:
+        self.namespace = namespace
+        self.name = name
+        self.document = document
+        self.revision = revision
+        self._body: bytes | None = None
+
+    @property
+    def body(self) -> bytes:
+        if self._body is None:
+            self._body = _encode(self.document)
+        return self._body
+
+
+class Change(NamedTuple):
+    """Something that happened to an object. What was deleted is `new` as it was last, at a new revision."""
+
+    type: ChangeType
+    resource: str
+    new: Stored
+    old: Stored | None
+
+
+class Journal(Protocol):
+    """Where changes are written down before anyone hears of them."""
+
+    def write(self, changes: list[Change]) -> None: ...
+
+
+class Exists(Exception):
+    """There is an object of this name."""
+
+
+class Stale(Exception):
+    """The object is not, or no longer, the one that was to be changed."""
+
+
+class Forgotten(Exception):
+    """The changes after this revision are no longer known."""
+
+    def __init__(self, oldest: int) -> None:
+        super().__init__(oldest)
+        self.oldest = oldest
+
+
+class _Collection:
+    """The objects of one resource."""
+
+    def __init__(self, since: int) -> None:
+        self.by_namespace: dict[str, dict[str, Stored]] = {}
+        self.history: deque[Change] = deque(maxlen=HISTORY)
+        self.oldest = since
+        """Changes after this revision are all in the history."""
+        self.listeners: list[Callable[[Change], object]] = []
+
+
+class Store:
+    """Objects by resource (`pods`, `deployments.apps`), namespace ("" where there is none) and name.
+
+    Every write gets the next revision, is put down in the journal, and then told to all who listen to its
+    resource, before the call returns. `metadata.resourceVersion` of a stored document is its revision.
+    """
+
+    def __init__(self, journal: Journal | None = None, revision: int = 1) -> None:
+        self._journal = journal
+        self._revision = self._first = revision
+        self._collections: dict[str, _Collection] = {}
+
+    @property
+    def revision(self) -> int:
+        """That of the last write of all."""
+        return self._revision
+
+    def restore(self, resource: str, namespace: str, name: str, document: Document) -> None:
+        """Puts back an object from a journal, without a new revision."""
+        revision = int(document["metadata"]["resourceVersion"])
+        self._revision = self._first = max(self._revision, revision)
+        collection = self._collection(resource)
+        collection.by_namespace.setdefault(namespace, {})[name] = Stored(namespace, name, document, revision)
+
+    def get(self, resource: str, namespace: str, name: str) -> Stored | None:
+        return self._collection(resource).by_namespace.get(namespace, {}).get(name)
+
+    def objects(self, resource: str, namespace: str = "") -> list[Stored]:
+        """The objects of a namespace, or of all, in the order of namespace and name."""
+        by_namespace = self._collection(resource).by_namespace
+        if namespace:
+            return [found for _, found in sorted(by_namespace.get(namespace, {}).items())]
+        return [found for _, named in sorted(by_namespace.items()) for _, found in sorted(named.items())]
+
+    def iterate(self, resource: str, namespace: str = "") -> Iterator[Stored]:
+        """As `objects`, in no order and without making a list; nothing may be written meanwhile."""
+        by_namespace = self._collection(resource).by_namespace
+        for objects in (by_namespace.get(namespace, {}),) if namespace else by_namespace.values():
+            yield from objects.values()
+
+    def count(self, resource: str) -> int:
+        return sum(len(objects) for objects in self._collection(resource).by_namespace.values())
+
+    def resources(self) -> list[str]:
+        """Those that have had objects."""
+        return sorted(self._collections)
+
+    def create(self, resource: str, namespace: str, name: str, document: Document) -> Stored:
+        """Raises Exists if the name is taken."""
+        collection = self._collection(resource)
+        objects = collection.by_namespace.setdefault(namespace, {})
+        if name in objects:
+            raise Exists
+        stored = self._next(namespace, name, document)
+        self._commit(collection, Change("ADDED", resource, stored, None))
+        return stored
+
+    def update(self, resource: str, old: Stored, document: Document) -> Stored:
+        """Raises Stale unless `old` is what is stored now."""
+        collection = self._collection(resource)
+        self._check(collection, old)
+        stored = self._next(old.namespace, old.name, document)
+        self._commit(collection, Change("MODIFIED", resource, stored, old))
+        return stored
+
+    def delete(self, resource: str, old: Stored) -> Stored:
+        """Raises Stale unless `old` is what is stored now. Returns the object as it was last."""
+        collection = self._collection(resource)
+        self._check(collection, old)
+        stored = self._next(old.namespace, old.name, old.document)
+        self._commit(collection, Change("DELETED", resource, stored, old))
+        return stored
+
+    def listen(self, resource: str, listener: Callable[[Change], object]) -> Callable[[], None]:
+        """Has every later change told at once; the listener must not write. Returns how to stop that."""
+        listeners = self._collection(resource).listeners
+        listeners.append(listener)
+        return lambda: listeners.remove(listener)
+
+    def since(self, resource: str, revision: int) -> list[Change]:
+        """The changes after a revision, oldest first. Raises Forgotten if some are no longer known."""
+        collection = self._collection(resource)
+        if revision < collection.oldest:
+            raise Forgotten(collection.oldest)
+        history = collection.history
+        return list(history)[bisect_right(history, revision, key=lambda change: change.new.revision) :]
+
+    def forget(self) -> None:
+        """Drops all history: watches from earlier revisions have to list again."""
+        for collection in self._collections.values():
+            collection.history.clear()
+            collection.oldest = self._revision
+        self._first = self._revision
+
+    def _collection(self, resource: str) -> _Collection:
+        found = self._collections.get(resource)
+        if found is None:
+            found = self._collections[resource] = _Collection(self._first)
+        return found
+
+    @staticmethod
+    def _check(collection: _Collection, old: Stored) -> None:
+        if collection.by_namespace.get(old.namespace, {}).get(old.name) is not old:
+            raise Stale
+
+    def _next(self, namespace: str, name: str, document: Document) -> Stored:
+        revision = self._revision + 1
+        metadata = {**document["metadata"], "resourceVersion": str(revision)}
+        return Stored(namespace, name, {**document, "metadata": metadata}, revision)
+
+    def _commit(self, collection: _Collection, change: Change) -> None:
+        new = change.new
+        if self._journal is not None:
+            self._journal.write([change])
+        self._revision = new.revision
+        if change.type == "DELETED":
+            del collection.by_namespace[new.namespace][new.name]
+        else:
+            collection.by_namespace[new.namespace][new.name] = new
+        history = collection.history
+        if len(history) == HISTORY:
+            collection.oldest = history[0].new.revision
+        history.append(change)
+        for listener in tuple(collection.listeners):
+            listener(change)
