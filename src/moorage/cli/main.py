@@ -16,6 +16,7 @@ COMMANDS = {
     "plugins": "List the plugins there are.",
     "run": "Schedule the pods of a cluster.",
     "simulate": "Schedule many pods in memory at full speed.",
+    "up": "Start a cluster on this machine, for kubectl and for plugins.",
 }
 
 
@@ -50,6 +51,7 @@ def moorage() -> None:
 
     \b
     Examples:
+      moorage up --plugin my_plugin.py --reload
       moorage simulate --nodes 1000 --pods 5000
       moorage evaluate --cluster manifests/ --pod pod.yaml
       moorage config view scheduler.yaml --expanded

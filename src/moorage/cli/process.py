@@ -56,7 +56,7 @@ def run_process(options: RunOptions) -> int:
     logs.configure(verbosity=options.verbosity, format=options.logging_format)
     try:
         connection = find(setup.config.client_connection.kubeconfig, options.master or "")
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(Process(options, setup, connection).run())
     except (ConfigurationError, TlsError) as error:
         raise BadInput(str(error)) from None
@@ -70,7 +70,7 @@ def _write_config(file: str, setup: Setup) -> int:
     return 0
 
 
-def _loop_factory() -> Any:
+def loop_factory() -> Any:
     try:
         import uvloop
     except ImportError:

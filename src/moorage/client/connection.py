@@ -22,8 +22,10 @@ from moorage.client.credentials import (
 )
 from moorage.client.errors import ConfigurationError
 from moorage.client.exec_plugin import VERSIONS, ExecCredentials, ExecPlugin
+from moorage.client.local import LocalServer
 
 SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
+FOLDER_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_FOLDER"
 _EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 
 
@@ -56,6 +58,8 @@ class ConnectionConfig:
     certificate_files: tuple[str, str] | None = None
     exec: ExecPlugin | None = None
     impersonate: Impersonation | None = None
+    local: LocalServer | None = None
+    """A server in this process, which is asked directly; then nothing of the above counts."""
 
     def credentials(self) -> Credentials:
         """New credentials; each client has its own."""
@@ -90,10 +94,12 @@ def find(kubeconfig: str = "", master: str = "") -> ConnectionConfig:
         ) from None
 
 
-def in_cluster(
-    folder: str = SERVICE_ACCOUNT_FOLDER, environ: Mapping[str, str] = os.environ
-) -> ConnectionConfig:
-    """The connection of a pod, with the token of its service account."""
+def in_cluster(folder: str = "", environ: Mapping[str, str] = os.environ) -> ConnectionConfig:
+    """The connection of a pod, with the token of its service account.
+
+    The embedded cluster runs pods without file systems of their own: it names the folder in a variable.
+    """
+    folder = folder or environ.get(FOLDER_VARIABLE) or SERVICE_ACCOUNT_FOLDER
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise ConfigurationError(

@@ -17,6 +17,7 @@ from moorage.api.meta import Object
 from moorage.api.pods import Condition, Pod
 from moorage.client.connection import ConnectionConfig
 from moorage.client.errors import ApiError, Conflict, Gone, NotFound, Unreachable, is_retriable
+from moorage.client.local import LocalSession
 from moorage.client.rate_limit import DEFAULT_BURST, DEFAULT_QPS, RateLimiter
 from moorage.client.resources import Resource
 from moorage.client.session import JSON, Session
@@ -85,14 +86,18 @@ class HttpClient:
         self.config = config
         self._sleep = sleep
         self._random = random
-        self._session = Session(
-            config,
-            RateLimiter(qps, burst, sleep=sleep),
-            user_agent=user_agent,
-            request_seconds=request_seconds,
-            silence_seconds=silence_seconds,
-            sleep=sleep,
-        )
+        self._session: Session | LocalSession
+        if config.local is not None:
+            self._session = LocalSession(config.local, user_agent)
+        else:
+            self._session = Session(
+                config,
+                RateLimiter(qps, burst, sleep=sleep),
+                user_agent=user_agent,
+                request_seconds=request_seconds,
+                silence_seconds=silence_seconds,
+                sleep=sleep,
+            )
 
     async def __aenter__(self) -> Self:
         await self._session.open()

@@ -98,11 +98,16 @@ class Store:
         return self._revision
 
     def restore(self, resource: str, namespace: str, name: str, document: Document) -> None:
-        """Puts back an object from a journal, without a new revision."""
+        """Puts back an object from a journal, without a new revision; after the last, `continue_from`."""
         revision = int(document["metadata"]["resourceVersion"])
-        self._revision = self._first = max(self._revision, revision)
         collection = self._collection(resource)
         collection.by_namespace.setdefault(namespace, {})[name] = Stored(namespace, name, document, revision)
+        self._revision = max(self._revision, revision)
+
+    def continue_from(self, revision: int) -> None:
+        """Uses no revision up to this one again; what happened until then is not known."""
+        self._revision = max(self._revision, revision)
+        self.forget()
 
     def get(self, resource: str, namespace: str, name: str) -> Stored | None:
         return self._collection(resource).by_namespace.get(namespace, {}).get(name)

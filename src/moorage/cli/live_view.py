@@ -1,0 +1,171 @@
+"""What `moorage up` shows while it runs: a live picture in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+import click
+
+from moorage.cluster.store import Change, Document, Store
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.live import Live
+
+DECISIONS = 12
+REFRESH_SECONDS = 0.25
+_REASONS = ("Scheduled", "FailedScheduling", "Preempted")
+
+
+class View(Protocol):
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def say(self, line: str) -> None:
+        """Tells the user something that stays on the screen."""
+
+
+class Decision:
+    """A scheduler's event, as a line."""
+
+    def __init__(self, event: Document) -> None:
+        regarding = event.get("involvedObject") or {}
+        self.pod = f"{regarding.get('namespace', '')}/{regarding.get('name', '')}"
+        self.reason = str(event.get("reason", ""))
+        self.message = str(event.get("message", ""))
+        self.by = str(event.get("reportingComponent") or (event.get("source") or {}).get("component", ""))
+        self.time = time.strftime("%H:%M:%S")
+
+    def __str__(self) -> str:
+        return f"{self.time} {self.by}: {self.pod}: {self.reason}: {self.message}"
+
+
+class _Listening:
+    """Hears of the decisions of all schedulers, whoever runs them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._unlisten: Callable[[], None] = lambda: None
+
+    def listen(self) -> None:
+        self._unlisten = self._store.listen("events", self._hear)
+
+    def unlisten(self) -> None:
+        self._unlisten()
+
+    def _hear(self, change: Change) -> None:
+        event = change.new.document
+        if change.type != "DELETED" and event.get("reason") in _REASONS:
+            self.decided(Decision(event))
+
+    def decided(self, decision: Decision) -> None:
+        raise NotImplementedError
+
+
+class PlainView(_Listening):
+    """A line per decision."""
+
+    def __enter__(self) -> Self:
+        self.listen()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.unlisten()
+
+    def say(self, line: str) -> None:
+        click.echo(line)
+
+    def decided(self, decision: Decision) -> None:
+        click.echo(str(decision))
+
+
+class LiveView(_Listening):
+    """Nodes, pods and the last decisions, kept current below what was said."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._decisions: deque[Decision] = deque(maxlen=DECISIONS)
+        self._live: Live | None = None
+        self._refreshing: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> Self:
+        from rich.live import Live
+
+        self.listen()
+        self._live = Live(self.picture(), auto_refresh=False, transient=True)
+        self._live.__enter__()
+        self._refreshing = asyncio.create_task(self._refresh())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.unlisten()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+
+    def say(self, line: str) -> None:
+        if self._live is not None:
+            self._live.console.print(line, markup=False, highlight=False)
+
+    def decided(self, decision: Decision) -> None:
+        self._decisions.append(decision)
+
+    async def _refresh(self) -> None:
+        seen: tuple[int, int] | None = None
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            now = self._store.revision, int(time.monotonic() / 5)
+            if now != seen and self._live is not None:
+                seen = now
+                self._live.update(self.picture(), refresh=True)
+
+    def picture(self) -> Group:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        counts = Table.grid(padding=(0, 3))
+        counts.add_row(Text("Nodes", style="bold"), nodes_line(self._store))
+        counts.add_row(Text("Pods", style="bold"), pods_line(self._store))
+        decisions = Table(box=None, padding=(0, 2, 0, 0), title_justify="left", show_header=False)
+        for decision in self._decisions:
+            style = "green" if decision.reason == "Scheduled" else "yellow"
+            decisions.add_row(
+                decision.time, decision.pod, Text(decision.reason, style=style), Text(decision.message)
+            )
+        return Group(Text(), counts, Text(), decisions)
+
+
+def nodes_line(store: Store) -> str:
+    total = ready = closed = 0
+    for stored in store.iterate("nodes"):
+        total += 1
+        conditions = stored.document.get("status", {}).get("conditions", [])
+        ready += any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+        closed += bool(stored.document.get("spec", {}).get("unschedulable"))
+    return f"{total} ({ready} ready{f', {closed} cordoned' if closed else ''})"
+
+
+def pods_line(store: Store) -> str:
+    phases: Counter[str] = Counter()
+    for stored in store.iterate("pods"):
+        document = stored.document
+        phase = str(document.get("status", {}).get("phase", "Pending"))
+        if phase == "Pending":
+            phase = "Starting" if document.get("spec", {}).get("nodeName") else "Waiting"
+        phases[phase] += 1
+    shown = ", ".join(f"{count} {phase.lower()}" for phase, count in sorted(phases.items()))
+    return f"{phases.total()}{f' ({shown})' if shown else ''}"

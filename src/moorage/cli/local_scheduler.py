@@ -1,0 +1,90 @@
+"""The scheduler of an embedded cluster, in the same process."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+from moorage.cli.setup import Setup
+from moorage.client.connection import ConnectionConfig
+from moorage.client.http import HttpClient
+from moorage.scheduler.event_recorder import EventBroadcaster
+from moorage.scheduler.informers import Informers
+from moorage.scheduler.logs import Logger
+from moorage.scheduler.scheduler import Scheduler
+
+log = Logger(__name__)
+
+USER_AGENT = "moorage/scheduler"
+_LATE_EVENTS = 1.0
+
+
+class LocalScheduler:
+    """Schedules from `start` to `stop`; `replace` goes on with other plugins and tries all pods again."""
+
+    def __init__(self, connection: ConnectionConfig) -> None:
+        self._connection = connection
+        self._running: _Running | None = None
+
+    async def start(self, setup: Setup) -> None:
+        """Returns once it schedules. Raises what is wrong with the configuration or a plugin."""
+        running = _Running(self._connection, setup)
+        await running.start()
+        self._running = running
+
+    async def replace(self, setup: Setup) -> None:
+        """If the new one cannot be made, the old one has not noticed."""
+        new = _Running(self._connection, setup)
+        await self.stop()
+        await new.start()
+        self._running = new
+
+    async def stop(self) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            await running.stop()
+
+
+class _Running:
+    """One scheduler with its informers and its events."""
+
+    def __init__(self, connection: ConnectionConfig, setup: Setup) -> None:
+        self._client = HttpClient(connection, user_agent=USER_AGENT)
+        self._events = EventBroadcaster(self._client)
+        self._scheduler = Scheduler(
+            setup.config, setup.registry, recorder_of=self._events.recorder, legacy_annotation="warn"
+        )
+        self._scheduler.connect(self._client)
+        self._informers = Informers(
+            self._client,
+            self._scheduler.handlers,
+            self._scheduler.services.listers,
+            self._scheduler.profiles,
+        )
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        await self._client.__aenter__()
+        self._tasks.append(asyncio.create_task(self._events.run()))
+        self._informers.start()
+        await self._informers.wait_synced()
+        gc.collect()
+        gc.freeze()
+        self._tasks.append(asyncio.create_task(self._run()))
+
+    async def stop(self) -> None:
+        self._scheduler.stop()
+        await self._informers.stop()
+        events, *scheduling = self._tasks
+        await asyncio.gather(*scheduling)
+        await self._events.stop(_LATE_EVENTS)
+        events.cancel()
+        await asyncio.gather(events, return_exceptions=True)
+        self._scheduler.close()
+        await self._client.close()
+
+    async def _run(self) -> None:
+        try:
+            await self._scheduler.run()
+        except Exception as error:
+            log.error(error, "The scheduler failed")

@@ -1,0 +1,103 @@
+"""`moorage up`: a cluster on this machine, with one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from moorage.cli.setup import config_option, errors_in_lines, plugin_option, strict_version_option
+
+DEFAULT_NODES = "3"
+
+
+@click.command()
+@config_option
+@plugin_option
+@strict_version_option
+@click.option(
+    "--nodes",
+    default=DEFAULT_NODES,
+    show_default=True,
+    metavar="N|FILE",
+    help="How many nodes, or a YAML file of Node objects.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The API server's port; 0 picks one.")
+@click.option(
+    "--address",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="IP",
+    help="Where the API server listens. Anything but loopback lets other machines in, with the token.",
+)
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Written when the cluster is ready, removed when it ends.  [~/.moorage/kubeconfig]",
+)
+@click.option("--no-scheduler", is_flag=True, help="Bring your own scheduler.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Keep the cluster's state in FILE and go on with it; without it, in memory.",
+)
+@click.option("--reload", is_flag=True, help="Load a changed plugin file again and try its pods again.")
+@click.option(
+    "--run-image",
+    "run_images",
+    multiple=True,
+    metavar="IMAGE",
+    help="Really run containers of this image, as local processes. Repeatable.",
+)
+@click.option("-v", "--v", "verbosity", type=int, default=0, help="How much the scheduler logs.")
+def up(
+    config_file: str | None,
+    plugins: tuple[str, ...],
+    strict_config_version: bool,
+    nodes: str,
+    port: int,
+    address: str,
+    kubeconfig: Path | None,
+    no_scheduler: bool,
+    data: Path | None,
+    reload: bool,
+    run_images: tuple[str, ...],
+    verbosity: int,
+) -> None:
+    """Start a cluster on this machine: API server, nodes and scheduler, in this process.
+
+    kubectl and everything else that speaks to Kubernetes can use it. Pods get nodes and become Running, but
+    nothing runs in them, except containers of Moorage's own image, which are local processes.
+
+    \b
+    Examples:
+      moorage up
+      moorage up --plugin my_plugin.py --reload
+      moorage up --nodes 100 --config scheduler.yaml
+      moorage up --nodes nodes.yaml --data cluster.db --port 6443
+      moorage up --no-scheduler --kubeconfig ./kubeconfig
+    """
+    if reload and not plugins:
+        raise click.UsageError("--reload needs a --plugin to watch")
+    if no_scheduler and (plugins or config_file):
+        raise click.UsageError("--no-scheduler leaves nothing for --plugin and --config to do")
+    with errors_in_lines(verbose=verbosity >= 5):
+        from moorage.cli.up_process import UpOptions, run_up
+
+        options = UpOptions(
+            config_file=config_file,
+            plugins=plugins,
+            strict_config_version=strict_config_version,
+            nodes=nodes,
+            port=port,
+            address=address,
+            kubeconfig=kubeconfig or Path.home() / ".moorage" / "kubeconfig",
+            scheduler=not no_scheduler,
+            data=data,
+            reload=reload,
+            run_images=run_images,
+            verbosity=verbosity,
+        )
+        raise click.exceptions.Exit(run_up(options))

@@ -1,0 +1,213 @@
+"""The process behind `moorage up`: the embedded cluster and its scheduler, started and stopped in order."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import ssl
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import click
+
+from moorage.cli.live_view import LiveView, PlainView, View
+from moorage.cli.local_scheduler import LocalScheduler
+from moorage.cli.manifests import read_manifests
+from moorage.cli.process import loop_factory
+from moorage.cli.reloading import FileWatch, files_of, forget_modules
+from moorage.cli.setup import BadInput, Setup, set_up
+from moorage.cluster.data_file import DataFile, DataFileError
+from moorage.cluster.embedded import EmbeddedCluster, identity
+from moorage.cluster.errors import Refusal
+from moorage.cluster.kubeconfig import KubeconfigError, remove, remove_old, write_kubeconfig
+from moorage.cluster.nodes import default_nodes
+from moorage.config import expand_all
+from moorage.config.problems import ConfigError
+from moorage.framework.registry import PluginLoadError
+from moorage.scheduler import logs
+from moorage.server.tls import LOCAL_NAMES, self_signed
+
+MOST_NODES = 20_000
+
+
+@dataclass(frozen=True)
+class UpOptions:
+    config_file: str | None
+    plugins: tuple[str, ...]
+    strict_config_version: bool
+    nodes: str
+    port: int
+    address: str
+    kubeconfig: Path
+    scheduler: bool
+    data: Path | None
+    reload: bool
+    run_images: tuple[str, ...]
+    verbosity: int
+
+    def set_up(self) -> Setup:
+        """The plugins and the configuration, checked as far as that is possible without a cluster."""
+        setup = set_up(self.config_file, self.plugins, strict_version=self.strict_config_version)
+        if setup.config.extenders:
+            raise BadInput(
+                "extenders: HTTP extenders are not supported yet; remove them or write them as plugins"
+            )
+        expand_all(setup.config, setup.registry.points_of())
+        return setup
+
+
+def run_up(options: UpOptions) -> int:
+    """Runs the cluster until a signal; returns the exit code."""
+    started = time.monotonic()
+    nodes = read_nodes(options.nodes)
+    setup = options.set_up() if options.scheduler else None
+    logs.configure(verbosity=options.verbosity)
+    try:
+        remove_old(options.kubeconfig)
+        data = None if options.data is None else DataFile(options.data)
+    except (DataFileError, KubeconfigError) as error:
+        raise BadInput(str(error)) from None
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            return runner.run(Up(options, setup, nodes, data, started).run())
+    except KubeconfigError as error:
+        raise BadInput(str(error)) from None
+    finally:
+        if data is not None:
+            data.close()
+
+
+def read_nodes(text: str) -> list[dict[str, Any]]:
+    """What --nodes stands for: a number, or the Node objects of a file."""
+    if text.isascii() and text.isdigit():
+        count = int(text)
+        if count > MOST_NODES:
+            raise BadInput(f"--nodes: {count} are too many; at most {MOST_NODES} are possible")
+        return default_nodes(count)
+    nodes = [each.raw for each in read_manifests(text) if each.kind == "Node"]
+    if not nodes:
+        raise BadInput(f"--nodes: {text} holds no Node; give a number or a YAML file of Node objects")
+    return nodes
+
+
+class Up:
+    def __init__(
+        self,
+        options: UpOptions,
+        setup: Setup | None,
+        nodes: list[dict[str, Any]],
+        data: DataFile | None,
+        started: float,
+    ) -> None:
+        self._options = options
+        self._setup = setup
+        self._nodes = nodes
+        self._data = data
+        self._started = started
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> int:
+        self._watch_signals()
+        options = self._options
+        async with AsyncExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="moorage-up-"))
+            who = identity(self._data, lambda: self_signed(_names(options.address)))
+            cluster = EmbeddedCluster(
+                who, data=self._data, folder=Path(folder), run_images=options.run_images
+            )
+            await self._start(cluster, folder)
+            stack.push_async_callback(cluster.stop)
+            view: View = LiveView(cluster.store) if _has_terminal(options) else PlainView(cluster.store)
+            scheduler = LocalScheduler(cluster.connection())
+            if self._setup is not None:
+                await scheduler.start(self._setup)
+                stack.push_async_callback(scheduler.stop)
+            server = f"https://{_in_url(options.address)}:{cluster.port}"
+            write_kubeconfig(options.kubeconfig, server=server, ca=who.ca, token=who.admin_token)
+            stack.callback(remove, options.kubeconfig, who.admin_token)
+            self._greet(server)
+            stack.enter_context(view)
+            if options.reload:
+                files = files_of(options.plugins)
+                watch = FileWatch(files, lambda: self._reload(scheduler, files, view))
+                watching = asyncio.create_task(watch.run())
+                stack.callback(watching.cancel)
+            await self._stopping.wait()
+            view.say("Stopping.")
+        return 0
+
+    async def _start(self, cluster: EmbeddedCluster, folder: str) -> None:
+        options = self._options
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        certificate = Path(folder) / "apiserver.pem"
+        certificate.touch(mode=0o600)
+        certificate.write_bytes(cluster.who.certificate)
+        tls.load_cert_chain(certificate)
+        certificate.unlink()
+        try:
+            await cluster.start(options.address, options.port, tls, self._nodes)
+        except OSError as error:
+            raise BadInput(
+                f"--port: cannot listen on {options.address}:{options.port}: {error.strerror};"
+                " choose another, or 0 for a free one"
+            ) from None
+        except Refusal as refusal:
+            raise BadInput(f"--nodes: {options.nodes}: {refusal}") from None
+
+    async def _reload(self, scheduler: LocalScheduler, files: list[Path], view: View) -> None:
+        names = ", ".join(path.name for path in files)
+        try:
+            forget_modules(files)
+            await scheduler.replace(self._options.set_up())
+        except (ConfigError, PluginLoadError, BadInput) as error:
+            view.say(f"{names}: not reloaded, the old one goes on: {error}")
+            return
+        view.say(f"{names}: reloaded; waiting pods are tried again")
+
+    def _greet(self, server: str) -> None:
+        seconds = time.monotonic() - self._started
+        kubeconfig = os.path.relpath(self._options.kubeconfig)
+        if kubeconfig.startswith(".."):
+            kubeconfig = str(self._options.kubeconfig)
+        count = len(self._nodes)
+        click.echo(f"The cluster is ready after {seconds:.1f} s: {server}, {count} nodes. Type:\n")
+        click.echo(f"  export KUBECONFIG={kubeconfig}")
+        click.echo("  kubectl get nodes")
+        click.echo("  kubectl create deployment web --image=nginx --replicas=20")
+        click.echo("  kubectl get pods -o wide")
+        click.echo(
+            "\nCtrl-C ends it." + ("" if self._options.data else " Nothing is kept (--data keeps it).")
+        )
+        sys.stdout.flush()
+
+    def _watch_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._stop)
+
+    def _stop(self) -> None:
+        if self._stopping.is_set():
+            os._exit(130)  # the second signal means it
+        self._stopping.set()
+
+
+def _has_terminal(options: UpOptions) -> bool:
+    return sys.stdout.isatty() and sys.stderr.isatty() and not options.verbosity
+
+
+def _names(address: str) -> list[str]:
+    return list(dict.fromkeys((*LOCAL_NAMES, "kubernetes", "kubernetes.default.svc", address)))
+
+
+def _in_url(address: str) -> str:
+    try:
+        return f"[{address}]" if ip_address(address).version == 6 else address
+    except ValueError:
+        return address

@@ -1,0 +1,117 @@
+"""Nobody can give rights they do not have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.cluster.access.aggregation import CLUSTER_ROLES
+from moorage.cluster.access.attributes import Attributes
+from moorage.cluster.access.quoting import quoted, quoted_list
+from moorage.cluster.access.rules import ANY, Rule, described, rules_of
+from moorage.cluster.access.users import User
+from moorage.cluster.definitions import Definition
+from moorage.cluster.errors import bad_request, forbidden, not_found
+from moorage.cluster.store import Document
+
+if TYPE_CHECKING:
+    from moorage.cluster.access.rbac import Authorizer
+
+_ROLES = frozenset((CLUSTER_ROLES, "roles.rbac.authorization.k8s.io"))
+CHECKED = _ROLES | {
+    "clusterrolebindings.rbac.authorization.k8s.io",
+    "rolebindings.rbac.authorization.k8s.io",
+}
+"""The resources that grant rights."""
+
+_MOST_ATOMS = 10_000  # a body of a few kB can say more than could ever be compared
+_GARBAGE_COLLECTION = ("ownerReferences", "finalizers", "managedFields", "selfLink", "resourceVersion")
+_EVERYTHING = tuple(
+    Rule({"verbs": [ANY], **what})
+    for what in ({"apiGroups": [ANY], "resources": [ANY]}, {"nonResourceURLs": [ANY]})
+)
+
+
+def check(
+    authorizer: Authorizer, user: User, definition: Definition, document: Document, old: Document | None
+) -> None:
+    """Refuses a role with rules, or a binding to a role with rules, that the user is not allowed.
+
+    The verbs `escalate` on the role or `bind` on the role of the binding are a way around that.
+    """
+    if old is not None and _essence(document) == _essence(old):
+        return
+    if definition.storage in _ROLES:
+        _check_role(authorizer, user, definition, document, old)
+    else:
+        _check_binding(authorizer, user, definition, document)
+
+
+def _check_role(
+    authorizer: Authorizer, user: User, definition: Definition, document: Document, old: Document | None
+) -> None:
+    metadata = document["metadata"]
+    name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
+    escalate = Attributes(
+        "escalate",
+        definition.group,
+        ANY,
+        definition.plural,
+        namespace=namespace,
+        name="" if old is None else name,
+    )
+    if authorizer.allows(user, escalate):
+        return
+    problem = _excess(authorizer, user, namespace, rules_of(document))
+    if problem:
+        raise forbidden(definition.name, name, problem)
+    aggregates = _aggregates(document) or (old is not None and _aggregates(old))
+    if aggregates and _excess(authorizer, user, namespace, _EVERYTHING):
+        why = "must have cluster-admin privileges to use the aggregationRule"
+        raise forbidden(definition.name, name, why)
+
+
+def _check_binding(authorizer: Authorizer, user: User, definition: Definition, document: Document) -> None:
+    metadata = document["metadata"]
+    namespace = metadata.get("namespace", "")
+    reference = document.get("roleRef") or {}
+    kind, role = reference.get("kind", ""), reference.get("name", "")
+    if kind not in ("Role", "ClusterRole"):
+        return  # it grants nothing and is not valid
+    bind = Attributes(
+        "bind", reference.get("apiGroup", ""), ANY, f"{kind.lower()}s", namespace=namespace, name=role
+    )
+    if authorizer.allows(user, bind):
+        return
+    if not role:
+        raise bad_request("Name parameter required.")
+    rules = authorizer.rules_of_role(kind, namespace, role)
+    if rules is None:
+        raise not_found(definition.name, role)
+    problem = _excess(authorizer, user, namespace, rules)
+    if problem:
+        raise forbidden(definition.name, metadata.get("name", ""), problem)
+
+
+def _excess(authorizer: Authorizer, user: User, namespace: str, rules: tuple[Rule, ...]) -> str:
+    """What is in the rules that the user does not have; empty if nothing is."""
+    held, problems = authorizer.rules_for(user, namespace)
+    who = f"user {quoted(user.name)} (groups={quoted_list(user.groups)})"
+    if sum(rule.size for rule in rules) > _MOST_ATOMS:
+        return f"{who} is attempting to grant too many RBAC permissions at once"
+    missing = [atom for rule in rules for atom in rule.atoms() if not any(each.covers(atom) for each in held)]
+    if not missing:
+        return ""
+    text = f"{who} is attempting to grant RBAC permissions not currently held:\n"
+    text += "\n".join(described(missing))
+    return f"{text}; resolution errors: [{problems}]" if problems else text
+
+
+def _aggregates(role: Document) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _essence(document: Document) -> Document:
+    """All but what the garbage collector changes."""
+    metadata = document["metadata"]
+    kept = {name: value for name, value in metadata.items() if name not in _GARBAGE_COLLECTION}
+    return {**document, "metadata": kept}

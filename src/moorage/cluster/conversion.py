@@ -1,0 +1,31 @@
+"""One object under several addresses: as it is stored, and as each of them shows it."""
+
+from __future__ import annotations
+
+from moorage.cluster.definitions import Definition
+from moorage.cluster.kinds.events import core_to_new, new_to_core
+from moorage.cluster.store import Document
+
+_NEW_EVENTS = "events.k8s.io"
+
+
+def is_stored_form(definition: Definition, document: Document) -> bool:
+    """Whether the definition shows the document just as it is stored."""
+    return document["apiVersion"] == definition.api_version
+
+
+def from_stored(definition: Definition, document: Document) -> Document:
+    """The document as the definition's version shows it."""
+    if document["apiVersion"] == definition.api_version:
+        return document
+    if definition.group == _NEW_EVENTS and not definition.custom:
+        return core_to_new(document)
+    # Versions of a custom resource differ in nothing but their name.
+    return {**document, "apiVersion": definition.api_version}
+
+
+def to_stored(definition: Definition, document: Document) -> Document:
+    """The document as it is stored. Custom objects are stored as they were written last."""
+    if definition.group == _NEW_EVENTS and not definition.custom:
+        return new_to_core(document)
+    return document

@@ -1,0 +1,165 @@
+"""The schema in a CustomResourceDefinition as a tree of shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from functools import lru_cache
+from typing import Any
+
+from moorage.cluster.custom.formats import is_known
+from moorage.cluster.custom.patterns import Pattern, compiled
+from moorage.cluster.schema.model import ABSENT, ATOMIC, GRANULAR, STRING, Field, Schema
+from moorage.cluster.store import Document
+
+META_FIELDS = ("apiVersion", "kind", "metadata")
+INT_OR_STRING = "int-or-string"
+
+_CHECKS = (
+    "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
+    "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "multipleOf", "format",
+    "required", "allOf", "anyOf", "oneOf", "not",
+)  # fmt: skip
+
+
+class Rules(dict[str, Any]):
+    """The checks of a schema word for word, with those among them that are schemas made ready for use."""
+
+    __slots__ = ("all_of", "any_of", "needs", "not_", "one_of", "pattern")
+
+    def __init__(self, checks: Mapping[str, Any]) -> None:
+        super().__init__(checks)
+        self.all_of = [_declared(each) for each in _list(checks, "allOf")]
+        self.any_of = [_declared(each) for each in _list(checks, "anyOf")]
+        self.one_of = [_declared(each) for each in _list(checks, "oneOf")]
+        self.not_ = _declared(checks["not"]) if isinstance(checks.get("not"), dict) else None
+        self.needs = [name for name in _list(checks, "required") if isinstance(name, str)]
+        pattern = checks.get("pattern")
+        self.pattern: Pattern | None = compiled(pattern) if isinstance(pattern, str) and pattern else None
+
+
+def to_schema(open_api: Document) -> Schema:
+    """The whole shape of the objects: as declared, with what every object has."""
+    return _with_metadata(_declared(open_api), root=True)
+
+
+def declared_schema(open_api: Document) -> Schema:
+    """The shape as declared, of an object that keeps its apiVersion, kind and metadata whatever is declared.
+
+    This is what values are pruned, completed and checked by: metadata has rules of its own.
+    """
+    schema = _declared(open_api)
+    schema.embedded = True
+    return schema
+
+
+def _declared(open_api: Document) -> Schema:
+    kind = _text(open_api, "type")
+    declared_format = _text(open_api, "format")
+    if open_api.get("x-kubernetes-int-or-string") is True:
+        shape, declared_format = "", INT_OR_STRING
+    else:
+        shape = kind
+        if not is_known(kind, declared_format):
+            declared_format = ""
+    checks = {name: open_api[name] for name in _CHECKS if open_api.get(name) is not None}
+    items = open_api.get("items")
+    return Schema(
+        type=shape,
+        format=declared_format,
+        fields=_fields(open_api),
+        values=_values(open_api.get("additionalProperties")),
+        items=_element(items) if isinstance(items, dict) else None,
+        list_type=_text(open_api, "x-kubernetes-list-type") or ATOMIC,
+        list_keys=tuple(
+            each for each in _list(open_api, "x-kubernetes-list-map-keys") if isinstance(each, str)
+        ),
+        map_type=_text(open_api, "x-kubernetes-map-type") or GRANULAR,
+        keeps_unknown=open_api.get("x-kubernetes-preserve-unknown-fields") is True,
+        embedded=open_api.get("x-kubernetes-embedded-resource") is True,
+        nullable=open_api.get("nullable") is True,
+        rules=Rules(checks) if checks else {},
+    )
+
+
+def _fields(open_api: Document) -> dict[str, Field]:
+    properties = open_api.get("properties")
+    if not isinstance(properties, dict):
+        return {}
+    needed = set(map(str, _list(open_api, "required")))
+    return {
+        name: Field(
+            _declared(declared),
+            required=name in needed,
+            default=ABSENT if declared.get("default") is None else declared["default"],
+        )
+        for name, declared in properties.items()
+        if isinstance(declared, dict)
+    }
+
+
+def _values(declared: Any) -> Schema | None:
+    """The shape of a map's values. With `true`, anything goes, but objects among them lose their fields."""
+    if isinstance(declared, dict):
+        return _element(declared)
+    return Schema(nullable=True) if declared is True else None
+
+
+def _element(declared: Document) -> Schema:
+    """The shape of a list's items or a map's values; a default for those that are null is among the rules."""
+    schema = _declared(declared)
+    if declared.get("default") is not None:
+        schema.rules = Rules({**schema.rules, "default": declared["default"]})
+    return schema
+
+
+def _with_metadata(schema: Schema, *, root: bool = False) -> Schema:
+    """A copy in which whole objects have the fields that all objects have."""
+    whole = copy(schema)
+    whole.fields = {name: _field_with_metadata(found) for name, found in schema.fields.items()}
+    whole.values = _with_metadata(schema.values) if schema.values is not None else None
+    whole.items = _with_metadata(schema.items) if schema.items is not None else None
+    if root or schema.embedded:
+        common = {name: Field(Schema(type=STRING)) for name in ("apiVersion", "kind")}
+        metadata = _metadata(schema.fields.get("metadata"))
+        whole.fields = {**common, **whole.fields, "metadata": metadata}
+    return whole
+
+
+def _field_with_metadata(found: Field) -> Field:
+    changed = copy(found)
+    changed.schema = _with_metadata(found.schema)
+    return changed
+
+
+def _metadata(declared: Field | None) -> Field:
+    whole = object_meta_schema()
+    if declared is None:
+        return Field(whole)
+    narrowed = copy(whole)
+    narrowed.rules = declared.schema.rules
+    narrowed.fields = {**whole.fields}
+    for name, own in declared.schema.fields.items():
+        if name in whole.fields:
+            narrowed.fields[name] = copy(whole.fields[name])
+            narrowed.fields[name].schema = copy(whole.fields[name].schema)
+            narrowed.fields[name].schema.rules = own.schema.rules
+    return Field(narrowed, required=declared.required)
+
+
+@lru_cache(maxsize=1)
+def object_meta_schema() -> Schema:
+    """The shape of `metadata`, the same for all kinds."""
+    from moorage.cluster.schema.builtin import schema_of
+
+    return schema_of("", "v1", "ConfigMap").fields["metadata"].schema
+
+
+def _text(open_api: Document, name: str) -> str:
+    value = open_api.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _list(found: Mapping[str, Any], name: str) -> list[Any]:
+    value = found.get(name)
+    return value if isinstance(value, list) else []

@@ -1,0 +1,95 @@
+"""The file that keeps the objects of a cluster between two runs."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import msgspec
+
+from moorage.cluster.store import Change, Document, Store
+
+_VERSION = 1
+_decode = msgspec.json.Decoder(Document).decode
+
+
+class DataFileError(Exception):
+    """A file that cannot be used; one line that says why and what to do."""
+
+
+class DataFile:
+    """A SQLite database with one row per object.
+
+    Each write is committed before it is acknowledged, so that the end of the process, by whatever signal,
+    loses nothing. A crash of the whole machine may lose the last moments, but never damages the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._database = sqlite3.connect(path, isolation_level=None)
+            self._open()
+        except sqlite3.Error as error:
+            raise DataFileError(self._problem(error)) from None
+
+    def _open(self) -> None:
+        execute = self._database.execute
+        execute("PRAGMA locking_mode = EXCLUSIVE")
+        execute("PRAGMA journal_mode = WAL")
+        execute("PRAGMA synchronous = NORMAL")
+        found = execute("PRAGMA user_version").fetchone()[0]
+        if found not in (0, _VERSION):
+            raise DataFileError(f"{self._path}: was written by another version of Moorage; use a new file")
+        execute("BEGIN IMMEDIATE")
+        execute("CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        execute(
+            "CREATE TABLE IF NOT EXISTS objects (resource TEXT, namespace TEXT, name TEXT,"
+            " body BLOB NOT NULL, PRIMARY KEY (resource, namespace, name)) WITHOUT ROWID"
+        )
+        execute(f"PRAGMA user_version = {_VERSION}")
+        execute("COMMIT")
+
+    def _problem(self, error: sqlite3.Error) -> str:
+        if "locked" in str(error):
+            return f"{self._path}: is in use by another process; stop that one or give another file"
+        if "not a database" in str(error):
+            return f"{self._path}: is not a data file of moorage up; give another file"
+        return f"{self._path}: cannot be used: {error}"
+
+    def load(self, store: Store) -> int:
+        """Puts all objects into a store, whose revisions go on where they ended; returns how many."""
+        rows = self._database.execute("SELECT resource, namespace, name, body FROM objects").fetchall()
+        for resource, namespace, name, body in rows:
+            store.restore(resource, namespace, name, _decode(body))
+        store.continue_from(int(self.setting("revision") or 0))
+        return len(rows)
+
+    def setting(self, name: str) -> str | None:
+        row = self._database.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set(self, name: str, value: str) -> None:
+        self._database.execute("REPLACE INTO settings VALUES (?, ?)", (name, value))
+
+    def write(self, changes: list[Change]) -> None:
+        """All of them or none."""
+        execute = self._database.execute
+        execute("BEGIN")
+        try:
+            for change in changes:
+                new = change.new
+                key = (change.resource, new.namespace, new.name)
+                if change.type == "DELETED":
+                    execute("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", key)
+                    # Nothing else would show that this revision is used up.
+                    execute("REPLACE INTO settings VALUES ('revision', ?)", (str(new.revision),))
+                else:
+                    execute("REPLACE INTO objects VALUES (?, ?, ?, ?)", (*key, new.body))
+            execute("COMMIT")
+        except BaseException:
+            if self._database.in_transaction:
+                execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        self._database.close()

@@ -1,0 +1,133 @@
+"""From the body of a request to a document of the right shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import yaml
+
+from moorage.cluster.custom.serving import CustomStrategy
+from moorage.cluster.definitions import Definition
+from moorage.cluster.errors import bad_request, unsupported_media_type
+from moorage.cluster.schema.conform import conform
+from moorage.cluster.schema.strict import duplicate_fields, strict_error, strict_warnings
+from moorage.cluster.store import Document
+from moorage.cluster.writing import Options
+
+JSON = "application/json"
+YAML = "application/yaml"
+MEDIA_TYPES = (JSON, YAML)
+
+_decode = msgspec.json.Decoder().decode
+
+
+def read_json(body: bytes) -> Any:
+    """Any JSON value; bad_request if it is none."""
+    try:
+        return _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise bad_request(f"json parse error: {error}") from None
+
+
+def read_yaml(body: bytes) -> Any:
+    """Any value that JSON could say too; aliases are refused, because they can grow without bounds."""
+    try:
+        text = body.decode()
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text, Loader=yaml.CSafeLoader)):
+            raise bad_request("yaml: aliases are not supported; write the value out")
+        value = yaml.load(text, Loader=_JsonLikeLoader)
+        return _decode(msgspec.json.encode(value))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise bad_request(f"yaml: {' '.join(str(error).split())}") from None
+    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
+        raise bad_request(f"yaml: cannot be written as JSON: {error}") from None
+
+
+class _JsonLikeLoader(yaml.CSafeLoader):
+    """Leaves dates as texts, as JSON has them."""
+
+
+_JsonLikeLoader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_body(body: bytes, content_type: str) -> Any:
+    """The value in a body of a known media type; without one it is taken for JSON."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type in ("", JSON):
+        return read_json(body)
+    if media_type == YAML:
+        return read_yaml(body)
+    raise unsupported_media_type(MEDIA_TYPES)
+
+
+def read_object(definition: Definition, body: bytes, content_type: str, options: Options) -> Document:
+    """A document of the definition's kind; what does not belong in it is dropped, warned of or refused."""
+    value = read_body(body, content_type)
+    repeated = duplicate_fields(body) if options.validation != "Ignore" and _is_json(content_type) else []
+    return shape(definition, value, options, repeated)
+
+
+def shape(
+    definition: Definition, value: Any, options: Options, repeated: list[str] | None = None
+) -> Document:
+    """A decoded value as a document of the definition's kind."""
+    document = check_kind(definition, value)
+    strategy = definition.strategy
+    if isinstance(strategy, CustomStrategy):
+        conformed = strategy.conform(document)
+    else:
+        conformed = conform(
+            definition.schema, document, kind=definition.kind, api_version=definition.api_version
+        )
+    if (conformed.unknown or repeated) and options.validation != "Ignore":
+        _complain(definition, conformed.unknown, repeated or [], options)
+    return conformed.document
+
+
+def check_kind(definition: Definition, value: Any) -> Document:
+    """The value as a document that says of which kind it is; it is a copy down to its metadata."""
+    if not isinstance(value, dict):
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {definition.kind}): couldn't get"
+            f" version/kind; json parse error: json: cannot unmarshal {_json_name(value)} into Go value"
+        )
+    kind, version = value.get("kind") or definition.kind, value.get("apiVersion") or definition.api_version
+    if version != definition.api_version:
+        raise bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {definition.kind}:'
+            f' no kind "{kind}" is registered for version "{version}"'
+        )
+    if kind != definition.kind:
+        raise bad_request(
+            f'{kind} in version "{definition.version}" cannot be handled as a {definition.kind}:'
+            " unknown conversion"
+        )
+    rest = {name: part for name, part in value.items() if name not in ("apiVersion", "kind", "metadata")}
+    metadata = value.get("metadata")
+    if metadata is None:
+        metadata = {}
+    elif isinstance(metadata, dict):
+        metadata = dict(metadata)
+    return {"apiVersion": definition.api_version, "kind": definition.kind, "metadata": metadata, **rest}
+
+
+def _complain(definition: Definition, unknown: list[str], repeated: list[str], options: Options) -> None:
+    if options.validation == "Strict":
+        text = strict_error(unknown, repeated, kind=definition.kind, api_version=definition.api_version)
+        raise bad_request(text)
+    options.warnings += strict_warnings(unknown, repeated)
+
+
+def _json_name(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {list: "array", str: "string", bool: "bool"}
+    return names.get(type(value), "number")
+
+
+def _is_json(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() in ("", JSON)

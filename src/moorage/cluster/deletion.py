@@ -1,0 +1,161 @@
+"""How objects end: at once, after their finalizers, or when the time given to a pod is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from moorage.cluster.access.users import User
+from moorage.cluster.definitions import Definition
+from moorage.cluster.errors import bad_request, conflict, invalid, invalid_value, unsupported_value
+from moorage.cluster.naming import timestamp
+from moorage.cluster.requests import Query
+from moorage.cluster.store import Document, Store, Stored
+from moorage.cluster.writing import SYSTEM, is_dry_run
+
+BACKGROUND = "Background"
+FOREGROUND = "Foreground"
+ORPHAN = "Orphan"
+_FINALIZERS = {FOREGROUND: "foregroundDeletion", ORPHAN: "orphan"}
+_DEFAULT_GRACE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    user: User = SYSTEM
+    grace_seconds: int | None = None
+    propagation: str = ""
+    """Background if it is left open and no finalizer of the object says otherwise."""
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+
+def delete_options(query: Query, body: Any, user: User) -> DeleteOptions:
+    """The options of a DELETE: those in the body, or else those in the parameters."""
+    if body is None:
+        body = {}
+    if not isinstance(body, dict):
+        raise bad_request("the body of a DELETE must be a DeleteOptions object")
+    kind = body.get("kind", "DeleteOptions")
+    if kind != "DeleteOptions":
+        raise bad_request(f'the body of a DELETE must be a DeleteOptions object, not "{kind}"')
+    grace = body.get("gracePeriodSeconds", query.number("gracePeriodSeconds"))
+    propagation = body.get("propagationPolicy") or query.text("propagationPolicy")
+    if body.get("orphanDependents", query.flag("orphanDependents")) is True:
+        propagation = propagation or ORPHAN
+    conditions = body.get("preconditions") or {}
+    if not isinstance(conditions, dict):
+        raise bad_request("preconditions: must be an object")
+    uid, version = conditions.get("uid") or "", conditions.get("resourceVersion") or ""
+    if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int)):
+        raise bad_request("gracePeriodSeconds: must be a number")
+    if not all(isinstance(text, str) for text in (propagation, uid, version)):
+        raise bad_request(
+            "propagationPolicy, preconditions.uid and preconditions.resourceVersion: must be texts"
+        )
+    if propagation not in ("", BACKGROUND, FOREGROUND, ORPHAN):
+        cause = unsupported_value("propagationPolicy", propagation, (FOREGROUND, BACKGROUND, ORPHAN, "nil"))
+        raise invalid("DeleteOptions", "meta.k8s.io", "", [cause])
+    if grace is not None and not 0 <= grace < 2**31:
+        cause = invalid_value("gracePeriodSeconds", grace, "must be between 0 and 2147483647")
+        raise invalid("DeleteOptions", "meta.k8s.io", "", [cause])
+    dry_run = is_dry_run(query, "DeleteOptions") or body.get("dryRun") == ["All"]
+    return DeleteOptions(user, grace, propagation, uid, version, dry_run)
+
+
+class Deletion:
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+
+    def delete(self, definition: Definition, old: Stored, options: DeleteOptions) -> tuple[Stored, bool]:
+        """The object as it was last, and whether it is gone."""
+        _check_preconditions(definition, old, options)
+        document = old.document
+        metadata = document["metadata"]
+        grace = _grace(definition, document, options.grace_seconds)
+        finalizers = _finalizers(metadata.get("finalizers", ()), options.propagation)
+        if definition.storage == "namespaces":
+            return self._end_namespace(definition, old, options)
+        if not grace and not finalizers:
+            return (old if options.dry_run else self._store.delete(definition.storage, old)), True
+        changes: Document = {}
+        if finalizers != metadata.get("finalizers", []):
+            changes["finalizers"] = finalizers
+        known = metadata.get("deletionGracePeriodSeconds")
+        if "deletionTimestamp" not in metadata or (known is not None and grace < known):
+            changes["deletionTimestamp"] = timestamp(self._clock() + grace)
+            changes["deletionGracePeriodSeconds"] = grace
+            if "generation" in metadata:
+                changes["generation"] = metadata["generation"] + 1
+        if not changes or options.dry_run:
+            return old, False
+        new = {**metadata, **changes}
+        if not finalizers:
+            new.pop("finalizers", None)
+        return self._store.update(definition.storage, old, {**document, "metadata": new}), False
+
+    def is_due(self, definition: Definition, stored: Stored) -> bool:
+        """Whether an object that is to be deleted has nothing to wait for any more."""
+        metadata = stored.document["metadata"]
+        if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+            return False
+        if definition.storage == "namespaces":
+            return not stored.document.get("spec", {}).get("finalizers")
+        return not metadata.get("deletionGracePeriodSeconds")
+
+    def _end_namespace(
+        self, definition: Definition, old: Stored, options: DeleteOptions
+    ) -> tuple[Stored, bool]:
+        """A namespace stays until its content is gone and nothing in `spec.finalizers` holds it."""
+        document = old.document
+        metadata = document["metadata"]
+        held = document.get("spec", {}).get("finalizers") or metadata.get("finalizers")
+        if not held:
+            return (old if options.dry_run else self._store.delete(definition.storage, old)), True
+        if "deletionTimestamp" in metadata or options.dry_run:
+            return old, False
+        new = {
+            **document,
+            "metadata": {**metadata, "deletionTimestamp": timestamp(self._clock())},
+            "status": {**document.get("status", {}), "phase": "Terminating"},
+        }
+        return self._store.update(definition.storage, old, new), False
+
+
+def _check_preconditions(definition: Definition, old: Stored, options: DeleteOptions) -> None:
+    metadata = old.document["metadata"]
+    for what, wanted, found in (
+        ("UID", options.uid, metadata["uid"]),
+        ("ResourceVersion", options.resource_version, metadata["resourceVersion"]),
+    ):
+        if wanted and wanted != found:
+            raise conflict(
+                definition.name,
+                old.name,
+                f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}",
+            )
+
+
+def _grace(definition: Definition, document: Document, asked: int | None) -> int:
+    """The seconds an object may take to end. Only pods that run take any."""
+    if definition.storage != "pods":
+        return 0
+    spec = document.get("spec", {})
+    if not spec.get("nodeName") or document.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        return 0
+    if asked is not None:
+        return asked
+    seconds = spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE)
+    return max(int(seconds), 1) if seconds else 0
+
+
+def _finalizers(present: Any, propagation: str) -> list[str]:
+    wanted = _FINALIZERS.get(propagation)
+    if propagation:
+        found = [each for each in present if each not in _FINALIZERS.values()]
+    else:
+        found = list(present)
+    return [*found, wanted] if wanted else found

@@ -1,0 +1,210 @@
+"""The whole embedded cluster, put together."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import ssl
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from moorage.client.connection import ConnectionConfig
+from moorage.client.local import LocalAnswer
+from moorage.cluster.access.authentication import Authenticator
+from moorage.cluster.access.rbac import Authorizer
+from moorage.cluster.access.reviews import Reviews
+from moorage.cluster.access.roles import bootstrap_roles
+from moorage.cluster.access.tokens import Tokens, generate_key
+from moorage.cluster.access.users import MASTERS, User
+from moorage.cluster.admission.chain import Admission
+from moorage.cluster.admission.system_objects import authentication_config, system_objects
+from moorage.cluster.controllers import Controllers
+from moorage.cluster.controllers.times import seconds_of
+from moorage.cluster.custom.serving import CustomResources
+from moorage.cluster.data_file import DataFile
+from moorage.cluster.decoding import shape
+from moorage.cluster.definitions import Definitions
+from moorage.cluster.handlers import Handlers
+from moorage.cluster.http import HttpServer
+from moorage.cluster.internal_writer import InternalWriter
+from moorage.cluster.kinds.catalog import STRATEGIES
+from moorage.cluster.nodes import Nodes
+from moorage.cluster.objects import Objects
+from moorage.cluster.patching import Patches
+from moorage.cluster.requests import Answer, Request
+from moorage.cluster.resources import builtin_definitions
+from moorage.cluster.server import ApiServer
+from moorage.cluster.store import Document, Store
+from moorage.cluster.subresources import Subresources
+from moorage.cluster.writing import Options
+
+ADMIN = User("kubernetes-admin", groups=(MASTERS,))
+SCHEDULER = User("system:kube-scheduler", groups=(MASTERS, "system:authenticated"))
+"""The built-in scheduler. It may read whatever its plugins ask for."""
+
+_TOKEN_SECONDS = 3607
+_EVENT_SECONDS = 3600.0
+_SWEEP_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a cluster is known by; it stays the same as long as its data."""
+
+    certificate: bytes
+    """The API server's key and certificate, which is its own authority, as PEM."""
+    signing_key: bytes
+    """For the tokens of service accounts."""
+    admin_token: str
+
+    @property
+    def ca(self) -> str:
+        text = self.certificate.decode()
+        return text[text.index("-----BEGIN CERTIFICATE-----") :]
+
+
+def identity(data: DataFile | None, new_certificate: Callable[[], bytes]) -> Identity:
+    """That of the data, or a new one."""
+    names = ("certificate", "signing-key", "admin-token")
+    known = [data.setting(name) for name in names] if data is not None else [None]
+    if all(known):
+        certificate, key, token = (str(value) for value in known)
+        return Identity(certificate.encode(), key.encode(), token)
+    made = Identity(new_certificate(), generate_key(), secrets.token_hex(16))
+    if data is not None:
+        for name, value in zip(
+            names, (made.certificate.decode(), made.signing_key.decode(), made.admin_token), strict=True
+        ):
+            data.set(name, value)
+    return made
+
+
+class EmbeddedCluster:
+    """An API server with nodes and controllers, between `start` and `stop`."""
+
+    def __init__(
+        self,
+        who: Identity,
+        *,
+        data: DataFile | None = None,
+        folder: Path,
+        run_images: Sequence[str] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.who = who
+        self.store = Store(data)
+        self._data = data
+        self._folder = folder
+        self._run_images = run_images
+        self._clock = clock
+        self._stack = AsyncExitStack()
+        self._definitions = Definitions(builtin_definitions(STRATEGIES))
+        self._tokens = Tokens(who.signing_key, "https://kubernetes.default.svc.cluster.local", clock)
+        self._tokens.add(who.admin_token, ADMIN)
+        authorizer = Authorizer(self.store)
+        self._custom = CustomResources(self._definitions, self.store)
+        self._objects = Objects(self.store, self._definitions, Admission(self.store), authorizer, clock=clock)
+        self.writer = InternalWriter(self._objects)
+        authenticator = Authenticator(self._tokens, self.store, authorizer)
+        self._handlers = Handlers(
+            self._objects, Patches(self._objects), Reviews(self._tokens, self.store, authorizer)
+        )
+        subresources = Subresources(self._definitions, self._handlers, self._tokens, lambda: self._nodes.logs)
+        self._server = ApiServer(self._definitions, authenticator, authorizer, self._handlers, subresources)
+        self._http = HttpServer(self._server.handle)
+        self._nodes: Nodes
+
+    @property
+    def port(self) -> int:
+        return self._http.port
+
+    async def start(self, host: str, port: int, tls: ssl.SSLContext, nodes: Sequence[Document]) -> None:
+        """Raises OSError if the address cannot be used."""
+        if self._data is not None:
+            self._data.load(self.store)
+        self._fill(nodes)
+        async with AsyncExitStack() as stack:
+            await self._http.start(host, port, tls)
+            stack.push_async_callback(self._http.stop)
+            stack.callback(self._handlers.end_watches)
+            controllers = Controllers(self.writer, ca=self.who.ca, clock=self._clock)
+            controllers.start()
+            stack.push_async_callback(controllers.stop)
+            self._nodes = Nodes(
+                self.writer,
+                folder=self._folder,
+                server=(host, self.port),
+                ca=self.who.ca,
+                token_for=self._token_for,
+                run_images=self._run_images,
+            )
+            self._nodes.start()
+            stack.push_async_callback(self._nodes.stop)
+            sweeping = asyncio.create_task(self._sweep_events())
+            stack.callback(sweeping.cancel)
+            self._stack = stack.pop_all()
+
+    async def stop(self) -> None:
+        await self._stack.aclose()
+
+    def connection(self, user: User = SCHEDULER) -> ConnectionConfig:
+        """A connection for clients in this process, which needs no socket."""
+        return ConnectionConfig(server="", local=_Local(self._server, user))
+
+    def _fill(self, nodes: Sequence[Document]) -> None:
+        """What a fresh cluster has; of what is there already nothing is changed."""
+        system = [*system_objects(), *bootstrap_roles()]
+        system.append(("configmaps", authentication_config(self.who.ca)))
+        for resource, document in system:
+            self._ensure(resource, document)
+        for node in nodes:
+            self._ensure("nodes", node)
+
+    def _ensure(self, resource: str, document: Document) -> None:
+        metadata = document["metadata"]
+        if self.store.get(resource, metadata.get("namespace", ""), metadata["name"]) is None:
+            definition = self._definitions.of_storage(resource)
+            assert definition is not None
+            self.writer.create(resource, shape(definition, document, Options()))
+
+    def _token_for(self, namespace: str, account: str, pod_name: str, pod_uid: str) -> str:
+        stored = self.store.get("serviceaccounts", namespace, account)
+        uid = stored.document["metadata"]["uid"] if stored is not None else ""
+        token, _ = self._tokens.issue(
+            namespace, account, uid, seconds=_TOKEN_SECONDS, pod=(pod_name, pod_uid)
+        )
+        return token
+
+    async def _sweep_events(self) -> None:
+        """Events are kept for an hour."""
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            oldest = self._clock() - _EVENT_SECONDS
+            for stored in self.store.objects("events"):
+                if _last_seen(stored.document) < oldest:
+                    self.writer.delete("events", stored)
+
+
+class _Local:
+    """The API server for clients in the same process, as one user."""
+
+    def __init__(self, server: ApiServer, user: User) -> None:
+        self._server = server
+        self._user = user
+
+    def ask(
+        self, method: str, target: str, body: bytes, headers: Mapping[str, list[str]]
+    ) -> LocalAnswer | AsyncGenerator[bytes, None]:
+        answer = self._server.handle(Request(method, target, headers, body, self._user))
+        if isinstance(answer, Answer):
+            return LocalAnswer(answer.status, answer.body)
+        return answer.chunks
+
+
+def _last_seen(event: Document) -> float:
+    series = event.get("series") or {}
+    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    return max((seconds_of(text) for text in times if text), default=0.0)

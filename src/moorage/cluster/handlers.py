@@ -1,0 +1,201 @@
+"""The verbs on objects: get, list, watch, create, update, patch, delete, deletecollection."""
+
+from __future__ import annotations
+
+from moorage.cluster.access.reviews import Reviews
+from moorage.cluster.access.users import User
+from moorage.cluster.conversion import to_stored
+from moorage.cluster.custom.serving import CustomStrategy
+from moorage.cluster.decoding import read_body, read_object
+from moorage.cluster.definitions import Definition
+from moorage.cluster.deletion import DeleteOptions, delete_options
+from moorage.cluster.errors import bad_request
+from moorage.cluster.objects import Objects
+from moorage.cluster.patching import Patches
+from moorage.cluster.reading import Lists, Selection
+from moorage.cluster.rendering import Accepted, Renderer, accepted, encode
+from moorage.cluster.requests import Answer, Place, Query, Request, Stream
+from moorage.cluster.store import Document, Stored
+from moorage.cluster.tables.builtin import columns_of
+from moorage.cluster.tables.columns import Columns
+from moorage.cluster.tables.custom import custom_columns
+from moorage.cluster.watching import Watch
+from moorage.cluster.writing import Options, options_of
+
+_SHOWN_WHEN_DELETED = frozenset(
+    (
+        "namespaces",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "podtemplates",
+        "resourcequotas",
+        "serviceaccounts",
+        "services",
+    )
+)
+"""Resources whose DELETE answers with the object even when it is gone at once."""
+_NEEDS_NAMESPACE = "an empty namespace may not be set during creation"
+
+
+class Handlers:
+    def __init__(self, objects: Objects, patches: Patches, reviews: Reviews) -> None:
+        self.objects = objects
+        self.patches = patches
+        self._reviews = reviews
+        self._lists = Lists(objects.store)
+        self._watches: set[Watch] = set()
+
+    def handle(
+        self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
+    ) -> Answer | Stream:
+        if "get" not in definition.verbs and verb == "create":
+            return self._review(definition, place, request, query, user)
+        if verb == "get":
+            stored = self.objects.get(definition, place.namespace, place.name)
+            return self.answer(definition, stored, request, query)
+        if verb == "list":
+            return self._list(definition, place, request, query)
+        if verb == "watch":
+            return self._watch(definition, place, request, query)
+        if verb in ("delete", "deletecollection"):
+            return self._delete(definition, place, verb, request, query, user)
+        options = options_of(query, user, request.header("user-agent"), _OPTIONS[verb])
+        if verb == "patch":
+            stored, created = self.patches.patch(
+                definition, place.namespace, place.name, request.body, request.header("content-type"), options
+            )
+        elif verb == "create":
+            stored, created = self._create(definition, place, request, options), True
+        else:
+            document = self._read(definition, request, options)
+            stored, created = self.objects.replace(definition, place.namespace, place.name, document, options)
+        return self.answer(definition, stored, request, query, options, status=201 if created else 200)
+
+    def end_watches(self) -> None:
+        """Ends all watches, so that their connections can be closed."""
+        for watch in tuple(self._watches):
+            watch.close()
+
+    def answer(
+        self,
+        definition: Definition,
+        stored: Stored,
+        request: Request,
+        query: Query,
+        options: Options | None = None,
+        *,
+        status: int = 200,
+    ) -> Answer:
+        """One object in the form the client wants, with the warnings that came up."""
+        renderer = self.renderer(definition, request, query)
+        return Answer(
+            status,
+            renderer.object(stored),
+            renderer.content_type,
+            warning_headers(options) if options else [],
+        )
+
+    def renderer(self, definition: Definition, request: Request, query: Query) -> Renderer:
+        accept = accepted(request.header("accept"))
+        return self._renderer(definition, accept, query)
+
+    def _renderer(self, definition: Definition, accept: Accepted, query: Query) -> Renderer:
+        return Renderer(
+            definition,
+            accept,
+            _columns(definition) if accept.kind == "Table" else _NO_COLUMNS,
+            include_object=query.text("includeObject"),
+            clock=self.objects.clock,
+        )
+
+    def _read(self, definition: Definition, request: Request, options: Options) -> Document:
+        shaped = read_object(definition, request.body, request.header("content-type"), options)
+        return to_stored(definition, shaped)
+
+    def _create(self, definition: Definition, place: Place, request: Request, options: Options) -> Stored:
+        if definition.namespaced and not place.namespace:
+            raise bad_request(_NEEDS_NAMESPACE)
+        document = self._read(definition, request, options)
+        return self.objects.create(definition, place.namespace, document, options)
+
+    def _review(
+        self, definition: Definition, place: Place, request: Request, query: Query, user: User
+    ) -> Answer:
+        """A question that is answered and not kept."""
+        options = options_of(query, user, request.header("user-agent"), "CreateOptions")
+        document = read_object(definition, request.body, request.header("content-type"), options)
+        answered = self._reviews.review(definition.kind, document, user=user, namespace=place.namespace)
+        return Answer(201, encode(answered), headers=warning_headers(options))
+
+    def _list(self, definition: Definition, place: Place, request: Request, query: Query) -> Answer:
+        renderer = self.renderer(definition, request, query)
+        selection = Selection(definition, place.namespace, query)
+        page = self._lists.page(definition, selection, query)
+        return Answer(200, renderer.page(page), renderer.content_type)
+
+    def _watch(self, definition: Definition, place: Place, request: Request, query: Query) -> Stream:
+        renderer = self.renderer(definition, request, query)
+        if place.name:
+            query.given["fieldSelector"] = f"metadata.name={place.name}"
+        selection = Selection(definition, place.namespace, query)
+        watch = Watch(
+            self.objects.store, definition, selection, query, renderer, on_end=self._watches.discard
+        )
+        self._watches.add(watch)
+        return Stream(watch.chunks())
+
+    def _delete(
+        self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
+    ) -> Answer:
+        body = read_body(request.body, request.header("content-type")) if request.body else None
+        options = delete_options(query, body, user)
+        if verb == "deletecollection":
+            return self._delete_all(definition, place, request, query, options)
+        stored, gone = self.objects.delete(definition, place.namespace, place.name, options)
+        if not gone or definition.storage in _SHOWN_WHEN_DELETED:
+            return self.answer(definition, stored, request, query)
+        details = {"name": stored.name, "group": definition.group, "kind": definition.plural}
+        details["uid"] = stored.document["metadata"]["uid"]
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": {name: value for name, value in details.items() if value},
+        }
+        return Answer(200, encode(status))
+
+    def _delete_all(
+        self, definition: Definition, place: Place, request: Request, query: Query, options: DeleteOptions
+    ) -> Answer:
+        renderer = self.renderer(definition, request, query)
+        selection = Selection(definition, place.namespace, query)
+        page = self._lists.page(definition, selection, query)
+        for stored in page.items:
+            self.objects.delete(definition, stored.namespace, stored.name, options)
+        return Answer(200, renderer.page(page), renderer.content_type)
+
+
+_OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+
+
+def warning_headers(options: Options) -> list[tuple[str, str]]:
+    return [("Warning", f'299 - "{_header_text(text)}"') for text in dict.fromkeys(options.warnings)]
+
+
+def _header_text(text: str) -> str:
+    """A text that can stand in quotes in a header."""
+    clean = "".join(letter if letter.isprintable() else " " for letter in text[:1000])
+    clean = clean.replace("\\", "\\\\").replace('"', '\\"')
+    return clean.encode("ascii", "replace").decode()
+
+
+def _columns(definition: Definition) -> Columns:
+    strategy = definition.strategy
+    if isinstance(strategy, CustomStrategy):
+        return custom_columns(strategy.printer_columns)
+    return columns_of(definition.storage)
+
+
+_NO_COLUMNS = columns_of("")

@@ -1,0 +1,103 @@
+"""The API server on a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+
+from aiohttp import web
+
+from moorage.cluster.errors import bad_request, too_large
+from moorage.cluster.requests import Answer, Request, Stream
+from moorage.cluster.server import refused
+
+BODY_LIMIT = 3 * 1024 * 1024
+_STOP_SECONDS = 2.0
+_COMMON = {"Cache-Control": "no-cache, private"}
+
+
+class HttpServer:
+    """Listens on one address between `start` and `stop`."""
+
+    def __init__(self, handle: Callable[[Request], Answer | Stream]) -> None:
+        self._handle = handle
+        self._runner: web.ServerRunner | None = None
+        self.port = 0
+
+    async def start(self, host: str, port: int, tls: ssl.SSLContext) -> None:
+        """Raises OSError if the address cannot be used. Port 0 picks a free one, which `port` then says."""
+        server = web.Server(self._answer, access_log=None)
+        self._runner = web.ServerRunner(server, shutdown_timeout=_STOP_SECONDS)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port, ssl_context=tls, backlog=1024)
+        try:
+            await site.start()
+        except BaseException:
+            await self._runner.cleanup()
+            raise
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        body = await _body(request)
+        if isinstance(body, Answer):
+            return _response(body)
+        headers: dict[str, list[str]] = {}
+        for name, value in request.headers.items():
+            headers.setdefault(name.lower(), []).append(value)
+        answer = self._handle(Request(request.method, request.raw_path, headers, body))
+        if isinstance(answer, Answer):
+            return _response(answer)
+        return await _stream(request, answer)
+
+
+async def _body(request: web.BaseRequest) -> bytes | Answer:
+    """The whole body, or the refusal of one that is too large or breaks off."""
+    if not request.can_read_body:
+        return b""
+    if (request.content_length or 0) > BODY_LIMIT:
+        return refused(too_large(BODY_LIMIT))
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async for part in request.content.iter_any():
+            size += len(part)
+            if size > BODY_LIMIT:
+                return refused(too_large(BODY_LIMIT))
+            parts.append(part)
+    except (web.PayloadAccessError, web.RequestPayloadError):
+        return refused(bad_request("the body cannot be read"))
+    return b"".join(parts)
+
+
+def _response(answer: Answer) -> web.Response:
+    response = web.Response(body=answer.body, status=answer.status)
+    response.headers["Content-Type"] = answer.content_type
+    response.headers.update(_COMMON)
+    for name, value in answer.headers:
+        response.headers.add(name, value)
+    return response
+
+
+async def _stream(request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
+    response = web.StreamResponse(status=stream.status, headers=_COMMON)
+    response.headers["Content-Type"] = stream.content_type
+    for name, value in stream.headers:
+        response.headers.add(name, value)
+    chunks = stream.chunks
+    try:
+        await response.prepare(request)
+        async for chunk in chunks:
+            await response.write(chunk)
+        await response.write_eof()
+    except (ConnectionError, asyncio.CancelledError):
+        # The client has gone, which is how most watches end.
+        if (transport := request.transport) is not None:
+            transport.abort()
+    finally:
+        await chunks.aclose()
+    return response

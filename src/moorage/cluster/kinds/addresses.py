@@ -1,0 +1,92 @@
+"""IP addresses and ranges of them in fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from moorage.cluster.errors import Cause, invalid_value
+from moorage.cluster.kinds.naming import ip_problems
+
+_LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
+
+
+def parse(text: str) -> IPv4Address | IPv6Address | None:
+    """An address, also with leading zeros in its decimal parts; None if it is none."""
+    if "%" in text:
+        return None
+    try:
+        return ip_address(text)
+    except ValueError:
+        pass
+    if ":" in text:
+        return None
+    try:
+        return IPv4Address(_LEADING_ZEROS.sub("", text))
+    except ValueError:
+        return None
+
+
+def family(text: str) -> str:
+    found = parse(text)
+    return "IPv6" if isinstance(found, IPv6Address) and found.ipv4_mapped is None else "IPv4"
+
+
+def ip(field: str, value: str, known: Container[str] = ()) -> Iterator[Cause]:
+    """An address in a plain form, unless it is one the field has had before."""
+    if value in known:
+        return
+    for problem in ip_problems(value):
+        yield invalid_value(field, value, problem)
+
+
+def endpoint_ip(field: str, value: str) -> Iterator[Cause]:
+    """An address that traffic can be sent to."""
+    found = parse(value)
+    if found is None:
+        yield invalid_value(field, value, "must be a valid IP address")
+        return
+    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+        found = found.ipv4_mapped
+    if found.is_unspecified:
+        yield invalid_value(field, value, f"may not be unspecified ({value})")
+    if found.is_loopback:
+        yield invalid_value(field, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if found.is_link_local:
+        yield invalid_value(field, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    if _is_link_local_multicast(found):
+        yield invalid_value(
+            field, value, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
+        )
+
+
+def _is_link_local_multicast(found: IPv4Address | IPv6Address) -> bool:
+    packed = found.packed
+    if isinstance(found, IPv4Address):
+        return packed[:3] == b"\xe0\x00\x00"
+    return packed[0] == 0xFF and packed[1] & 0x0F == 2
+
+
+def cidr(field: str, value: str, known: Container[str] = ()) -> Iterator[Cause]:
+    """A range of addresses in a plain form, unless it is one the field has had before."""
+    if value in known:
+        return
+    address, slash, length = value.partition("/")
+    found = parse(address)
+    bits = -1
+    if slash and length.isascii() and length.isdigit() and len(length) < 10:
+        bits = int(length)
+    if found is None or not 0 <= bits <= found.max_prefixlen:
+        yield invalid_value(field, value, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")
+    elif str(bits) != length or (isinstance(found, IPv4Address) and _LEADING_ZEROS.search(address)):
+        yield invalid_value(field, value, "must not have leading 0s in IP or prefix length")
+    elif isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+        yield invalid_value(field, value, "must not have an IPv4-mapped IPv6 address")
+    elif ip_network((found, bits), strict=False).network_address != found:
+        yield invalid_value(field, value, "must not have bits set beyond the prefix length")
+
+
+def is_dual_stack(values: Sequence[str]) -> bool:
+    """Whether there are addresses, or ranges, of both families."""
+    return len({family(value.partition("/")[0]) for value in values}) == 2

@@ -1,0 +1,135 @@
+"""ConfigMaps and Secrets."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator
+
+from moorage.cluster.definitions import Strategy
+from moorage.cluster.errors import Cause, forbidden_value, invalid_value, required, too_long
+from moorage.cluster.kinds.fields import config_key, immutable
+from moorage.cluster.kinds.naming import size
+from moorage.cluster.kinds.common import part
+from moorage.cluster.store import Document
+
+MAX_SIZE = 1024 * 1024
+SERVICE_ACCOUNT_TOKEN = "kubernetes.io/service-account-token"
+SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
+
+_FROZEN = "field is immutable when `immutable` is set"
+_REDACTED = "<secret contents redacted>"
+_JSON_KEYS = {
+    "kubernetes.io/dockercfg": ".dockercfg",
+    "kubernetes.io/dockerconfigjson": ".dockerconfigjson",
+}
+
+
+class ConfigMapStrategy(Strategy):
+    def validate(self, document: Document) -> Iterator[Cause]:
+        data, binary = part(document, "data"), part(document, "binaryData")
+        total = 0
+        for key, value in sorted(data.items()):
+            yield from config_key(f"data[{key}]", key)
+            if key in binary:
+                yield invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
+            total += size(value)
+        for key, value in sorted(binary.items()):
+            yield from config_key(f"binaryData[{key}]", key)
+            total += _decoded_size(value)
+        if total > MAX_SIZE:
+            yield too_long("[]", MAX_SIZE)
+
+    def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
+        return _frozen(new, old, "data", "binaryData")
+
+
+class SecretStrategy(Strategy):
+    def default(self, document: Document) -> None:
+        texts = document.pop("stringData", None)
+        if texts:
+            data = document["data"] = dict(part(document, "data"))
+            for key, text in texts.items():
+                data[key] = base64.b64encode(text.encode(errors="surrogatepass")).decode()
+        document.setdefault("type", "Opaque")
+
+    def prepare_update(self, new: Document, old: Document) -> None:
+        if not new.get("type") and old.get("type"):
+            new["type"] = old["type"]
+
+    def validate(self, document: Document) -> Iterator[Cause]:
+        data = part(document, "data")
+        total = 0
+        for key, value in sorted(data.items()):
+            yield from config_key(f"data[{key}]", key)
+            total += _decoded_size(value)
+        if total > MAX_SIZE:
+            yield too_long("data", MAX_SIZE)
+        yield from _type_rules(document, data)
+
+    def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
+        yield from immutable("type", new.get("type", ""), old.get("type", ""))
+        yield from _frozen(new, old, "data")
+
+    def selectable_fields(self, document: Document) -> dict[str, str]:
+        return {"type": document.get("type", "")}
+
+
+def _type_rules(document: Document, data: Document) -> Iterator[Cause]:
+    kind = document.get("type", "")
+    if kind == SERVICE_ACCOUNT_TOKEN:
+        if not (document["metadata"].get("annotations") or {}).get(SERVICE_ACCOUNT_NAME):
+            yield required(f"metadata.annotations[{SERVICE_ACCOUNT_NAME}]")
+    elif kind in _JSON_KEYS:
+        key = _JSON_KEYS[kind]
+        if key not in data:
+            yield required(f"data[{key}]")
+        elif problem := _json_problem(data[key]):
+            yield invalid_value(f"data[{key}]", _REDACTED, problem)
+    elif kind == "kubernetes.io/basic-auth":
+        if "username" not in data and "password" not in data:
+            yield required("data[username]")
+            yield required("data[password]")
+    elif kind == "kubernetes.io/ssh-auth":
+        if not data.get("ssh-privatekey"):
+            yield required("data[ssh-privatekey]")
+    elif kind == "kubernetes.io/tls":
+        for key in ("tls.crt", "tls.key"):
+            if key not in data:
+                yield required(f"data[{key}]")
+
+
+def _frozen(new: Document, old: Document, *names: str) -> Iterator[Cause]:
+    if not old.get("immutable"):
+        return
+    if not new.get("immutable"):
+        yield forbidden_value("immutable", _FROZEN)
+    for name in names:
+        if part(new, name) != part(old, name):
+            yield forbidden_value(name, _FROZEN)
+
+
+def _decoded_size(encoded: str) -> int:
+    return len(encoded) // 4 * 3 - encoded.count("=", -2)
+
+
+def _json_problem(encoded: str) -> str:
+    try:
+        text = base64.b64decode(encoded, validate=True).decode(errors="replace")
+    except (binascii.Error, ValueError):
+        return "invalid base64"
+    if not text.strip():
+        return "unexpected end of JSON input"
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text):
+            return "unexpected end of JSON input"
+        return f"invalid character '{text[error.pos]}' looking for beginning of value"
+    except (ValueError, RecursionError):
+        return "exceeded max depth"
+    if found is not None and not isinstance(found, dict):
+        kind = {str: "string", bool: "bool", list: "array"}.get(type(found), "number")
+        return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+    return ""

@@ -1,0 +1,81 @@
+"""Namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from moorage.cluster.definitions import keep_status
+from moorage.cluster.errors import Cause, invalid_value
+from moorage.cluster.kinds.fields import qualified_name
+from moorage.cluster.kinds.common import WithStatus, own_part, part
+from moorage.cluster.store import Document
+
+NAME_LABEL = "kubernetes.io/metadata.name"
+FINALIZER = "kubernetes"
+STANDARD_FINALIZERS = (FINALIZER, "orphan", "foregroundDeletion")
+
+
+class NamespaceStrategy(WithStatus):
+    first_status = {"phase": "Active"}
+
+    def default(self, document: Document) -> None:
+        _label(document)
+        status = document.get("status")
+        if status is not None and not status.get("phase"):
+            document["status"] = {**status, "phase": "Active"}
+
+    def prepare_create(self, document: Document) -> None:
+        super().prepare_create(document)
+        spec = own_part(document, "spec")
+        finalizers: list[str] = spec.get("finalizers") or []
+        if FINALIZER not in finalizers:
+            spec["finalizers"] = [*finalizers, FINALIZER]
+        _label(document)
+
+    def prepare_update(self, new: Document, old: Document) -> None:
+        keep_status(new, old)
+        finalizers = part(old, "spec").get("finalizers")
+        if finalizers:
+            own_part(new, "spec")["finalizers"] = finalizers
+        else:
+            own_part(new, "spec").pop("finalizers", None)
+        _label(new)
+
+    def prepare_finalize(self, new: Document, old: Document) -> None:
+        """Keeps what an update of the `finalize` subresource cannot change."""
+        keep_status(new, old)
+
+    def validate(self, document: Document) -> Iterator[Cause]:
+        for finalizer in part(document, "spec").get("finalizers") or ():
+            yield from _finalizer("spec.finalizers", finalizer)
+
+    def validate_finalize(self, new: Document) -> Iterator[Cause]:
+        for index, finalizer in enumerate(part(new, "spec").get("finalizers") or ()):
+            yield from _finalizer(f"spec.finalizers[{index}]", finalizer)
+
+    def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
+        phase = part(new, "status").get("phase", "")
+        if new["metadata"].get("deletionTimestamp"):
+            if phase != "Terminating":
+                text = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+                yield invalid_value("status.Phase", phase, text)
+        elif phase != "Active":
+            yield invalid_value("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")
+
+    def selectable_fields(self, document: Document) -> dict[str, str]:
+        return {"status.phase": part(document, "status").get("phase", "")}
+
+
+def _label(document: Document) -> None:
+    metadata = document["metadata"]
+    name = metadata.get("name")
+    if name and (metadata.get("labels") or {}).get(NAME_LABEL) != name:
+        metadata["labels"] = {**(metadata.get("labels") or {}), NAME_LABEL: name}
+
+
+def _finalizer(field: str, name: str) -> Iterator[Cause]:
+    yield from qualified_name(field, name)
+    if "/" not in name and name not in STANDARD_FINALIZERS:
+        yield invalid_value(
+            field, name, "name is neither a standard finalizer name nor is it fully qualified"
+        )

@@ -1,0 +1,171 @@
+"""Whether texts in objects have the form the API asks of them, and if not, why.
+
+Every function returns the complaints, in the API server's words; an empty list means the text is fine.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+from moorage.api import names
+
+DNS_SUBDOMAIN_LIMIT = 253
+
+_DNS_1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_UNDERSCORE_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_UNDERSCORE_SUBDOMAIN = rf"{_UNDERSCORE_LABEL}(\.{_UNDERSCORE_LABEL})*"
+_CONFIG_KEY = "[-._a-zA-Z0-9]+"
+_PERCENT = "[0-9]+%"
+_HEADER = "[-A-Za-z0-9]+"
+
+_DNS_1035_LABEL_FORM = re.compile(_DNS_1035_LABEL)
+_UNDERSCORE_SUBDOMAIN_FORM = re.compile(_UNDERSCORE_SUBDOMAIN)
+_CONFIG_KEY_FORM = re.compile(_CONFIG_KEY)
+_PERCENT_FORM = re.compile(_PERCENT)
+_HEADER_FORM = re.compile(_HEADER)
+_PORT_CHARACTERS = re.compile("[-a-z0-9]+")
+_LETTER = re.compile("[a-z]")
+_ENVIRONMENT_NAME = re.compile("[ -<>-~]*")
+_LEADING_ZERO = re.compile(r"(^|[.:])0+[0-9]")
+
+
+def dns_label_problems(value: str) -> list[str]:
+    return _in_characters(names.dns_label_problems(value))
+
+
+def dns_subdomain_problems(value: str) -> list[str]:
+    return _in_characters(names.dns_subdomain_problems(value))
+
+
+def dns_subdomain_with_underscores_problems(value: str) -> list[str]:
+    problems = too_long(value, DNS_SUBDOMAIN_LIMIT)
+    if not _UNDERSCORE_SUBDOMAIN_FORM.fullmatch(value):
+        problems.append(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or "
+            "'.', and must start and end with an alphanumeric character "
+            f"(e.g. 'example.com', regex used for validation is '{_UNDERSCORE_SUBDOMAIN}')"
+        )
+    return problems
+
+
+def dns_1035_label_problems(value: str) -> list[str]:
+    problems = too_long(value, 63)
+    if not _DNS_1035_LABEL_FORM.fullmatch(value):
+        problems.append(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+            "alphabetic character, and end with an alphanumeric character "
+            f"(e.g. 'my-name',  or 'abc-123', regex used for validation is '{_DNS_1035_LABEL}')"
+        )
+    return problems
+
+
+def path_segment_problems(value: str) -> list[str]:
+    """For names that may be anything that fits between two slashes of an address."""
+    if value in (".", ".."):
+        return [f"may not be '{value}'"]
+    return [f"may not contain '{character}'" for character in "/%" if character in value]
+
+
+def port_name_problems(value: str) -> list[str]:
+    problems = too_long(value, 15)
+    if not _PORT_CHARACTERS.fullmatch(value):
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not _LETTER.search(value):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in value:
+        problems.append("must not contain consecutive hyphens")
+    if value.startswith("-") or value.endswith("-"):
+        problems.append("must not begin or end with a hyphen")
+    return problems
+
+
+def port_number_problems(value: int) -> list[str]:
+    return range_problems(value, 1, 65535)
+
+
+def range_problems(value: int, low: int, high: int) -> list[str]:
+    return [] if low <= value <= high else [f"must be between {low} and {high}, inclusive"]
+
+
+def environment_name_problems(value: str) -> list[str]:
+    if not value:
+        return ["environment variable name must be non-empty"]
+    if _ENVIRONMENT_NAME.fullmatch(value):
+        return []
+    return [
+        "a valid environment variable name must consist only of printable ASCII characters other than '='"
+    ]
+
+
+def config_key_problems(value: str) -> list[str]:
+    problems = too_long(value, DNS_SUBDOMAIN_LIMIT)
+    if not _CONFIG_KEY_FORM.fullmatch(value):
+        problems.append(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
+            "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
+            f"regex used for validation is '{_CONFIG_KEY}')"
+        )
+    if value in (".", ".."):
+        problems.append(f"must not be '{value}'")
+    elif value.startswith(".."):
+        problems.append("must not start with '..'")
+    return problems
+
+
+def percent_problems(value: str) -> list[str]:
+    if _PERCENT_FORM.fullmatch(value):
+        return []
+    return [
+        "a valid percent string must be a numeric string followed by an ending '%' "
+        f"(e.g. '1%',  or '93%', regex used for validation is '{_PERCENT}')"
+    ]
+
+
+def header_name_problems(value: str) -> list[str]:
+    if _HEADER_FORM.fullmatch(value):
+        return []
+    return [
+        "a valid HTTP header must consist of alphanumeric characters or '-' "
+        f"(e.g. 'X-Header-Name', regex used for validation is '{_HEADER}')"
+    ]
+
+
+def ip_problems(value: str) -> list[str]:
+    try:
+        address = ipaddress.ip_address(value)
+    except ValueError:
+        if _LEADING_ZERO.search(value) and _is_ip(_LEADING_ZERO.sub(r"\g<1>1", value)):
+            return ["must not have leading 0s"]
+        return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.scope_id is not None:
+            return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+        if address.ipv4_mapped is not None:
+            return ["must not be an IPv4-mapped IPv6 address"]
+    return []
+
+
+def too_long(value: str, limit: int) -> list[str]:
+    return [f"must be no more than {limit} characters"] if size(value) > limit else []
+
+
+def size(value: str) -> int:
+    """In bytes, which is what all limits count; text from the network need not be valid Unicode."""
+    return len(value.encode(errors="surrogatepass"))
+
+
+def _is_ip(value: str) -> bool:
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _in_characters(problems: list[str]) -> list[str]:
+    """Names of objects are measured in bytes like everything, but their messages say characters."""
+    return [
+        f"{problem.removesuffix('bytes')}characters" if problem.endswith(" bytes") else problem
+        for problem in problems
+    ]

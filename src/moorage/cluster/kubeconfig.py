@@ -1,0 +1,81 @@
+"""The kubeconfig of an embedded cluster."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+
+import yaml
+
+NAME = "moorage"
+
+
+class KubeconfigError(Exception):
+    """A file that cannot be written; one line that says why and what to do."""
+
+
+def write_kubeconfig(path: Path, *, server: str, ca: str, token: str) -> None:
+    """Writes the file in one go: once it is there, it is whole. Only its owner can read it."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": NAME,
+                "cluster": {
+                    "server": server,
+                    "certificate-authority-data": base64.b64encode(ca.encode()).decode(),
+                },
+            }
+        ],
+        "users": [{"name": NAME, "user": {"token": token}}],
+        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME}}],
+        "current-context": NAME,
+    }
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(partial, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            yaml.safe_dump(content, file, sort_keys=False)
+        partial.replace(path)
+    except OSError as error:
+        raise KubeconfigError(f"{path}: cannot be written: {error.strerror}; give another file") from None
+
+
+def remove_old(path: Path) -> None:
+    """Removes the file of an earlier cluster, so that a new one means a new cluster.
+
+    A file that some other program wrote is not touched, but refused.
+    """
+    try:
+        text = path.read_text(errors="replace")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise KubeconfigError(f"{path}: cannot be read: {error.strerror}; give another file") from None
+    if not _is_ours(text):
+        raise KubeconfigError(
+            f"{path}: exists and is not from moorage up; give another file with --kubeconfig"
+        )
+    path.unlink()
+
+
+def remove(path: Path, token: str) -> None:
+    """Removes the file unless it belongs to another cluster by now."""
+    try:
+        if token in path.read_text(errors="replace"):
+            path.unlink()
+    except OSError:
+        return
+
+
+def _is_ours(text: str) -> bool:
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return False
+    if not isinstance(content, dict) or not isinstance(content.get("clusters"), list):
+        return False
+    names = [each.get("name") for each in content["clusters"] if isinstance(each, dict)]
+    return content.get("current-context") == NAME and names == [NAME]

@@ -1,0 +1,1 @@
+"""Patches, server-side apply, and who manages which field."""

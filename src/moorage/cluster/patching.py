@@ -1,0 +1,104 @@
+"""Patches of the four kinds: merge, JSON, strategic merge and server-side apply."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from moorage.cluster.conversion import from_stored, to_stored
+from moorage.cluster.decoding import check_kind, read_json, read_yaml, shape
+from moorage.cluster.definitions import Definition
+from moorage.cluster.errors import (
+    Cause,
+    bad_request,
+    forbidden_value,
+    invalid,
+    required,
+    unsupported_media_type,
+)
+from moorage.cluster.merging.json_merge import merge_patch
+from moorage.cluster.merging.json_patch import json_patch
+from moorage.cluster.merging.strategic import strategic_merge
+from moorage.cluster.objects import Objects
+from moorage.cluster.store import Document, Stored
+from moorage.cluster.writing import Options
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+class Patches:
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def patch(
+        self,
+        definition: Definition,
+        namespace: str,
+        name: str,
+        body: bytes,
+        content_type: str,
+        options: Options,
+        subresource: str = "",
+    ) -> tuple[Stored, bool]:
+        """The patched object, and whether it was created by an apply."""
+        media_type = content_type.partition(";")[0].strip().lower()
+        _check_type(definition, media_type)
+        if media_type == APPLY_PATCH:
+            return self._apply(definition, namespace, name, body, options, subresource)
+        if options.force:
+            raise _bad_options(forbidden_value("force", "may not be specified for non-apply patch"))
+        old = self._objects.get(definition, namespace, name)
+        patched = patch_value(definition, from_stored(definition, old.document), body, media_type)
+        document = to_stored(definition, shape(definition, patched, options))
+        _check_name(document, name)
+        return self._objects.update(definition, old, document, options, subresource), False
+
+    def _apply(
+        self,
+        definition: Definition,
+        namespace: str,
+        name: str,
+        body: bytes,
+        options: Options,
+        subresource: str,
+    ) -> tuple[Stored, bool]:
+        if not options.manager:
+            raise _bad_options(required("fieldManager", "is required for apply patch"))
+        applied = check_kind(definition, read_yaml(body))
+        # Only looked at: defaults of the decoded form are not the applier's fields.
+        shape(definition, deepcopy(applied), options)
+        applied.setdefault("metadata", {})
+        return self._objects.apply(definition, namespace, name, applied, options, subresource)
+
+
+def patch_value(definition: Definition, document: Document, body: bytes, media_type: str) -> Any:
+    """The value a patch makes of a document, which stays as it is."""
+    patch = read_json(body)
+    if media_type == JSON_PATCH:
+        return json_patch(document, patch)
+    if not isinstance(patch, dict):
+        raise bad_request("the patch must be a JSON object")
+    if media_type == MERGE_PATCH:
+        return merge_patch(document, patch)
+    return strategic_merge(definition.schema, document, patch)
+
+
+def _check_type(definition: Definition, media_type: str) -> None:
+    known = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
+    if not definition.custom:
+        known.insert(2, STRATEGIC_PATCH)
+    if media_type not in known:
+        raise unsupported_media_type(known)
+
+
+def _check_name(document: Document, name: str) -> None:
+    given = document["metadata"].get("name", "")
+    if given != name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def _bad_options(cause: Cause) -> Exception:
+    return invalid("PatchOptions", "meta.k8s.io", "", [cause])

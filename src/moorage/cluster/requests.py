@@ -1,0 +1,126 @@
+"""What is asked of the API server, and what it answers, apart from any transport."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from urllib.parse import parse_qsl, unquote
+
+from moorage.cluster.access.users import User
+from moorage.cluster.errors import bad_request
+
+JSON = "application/json"
+_TRUE = frozenset(("true", "1", "t", "T", "TRUE", "True"))
+_FALSE = frozenset(("false", "0", "f", "F", "FALSE", "False"))
+
+
+@dataclass(slots=True)
+class Request:
+    """A request. `target` is the path with its query; header names are in lower case.
+
+    A `user` that is given needs no authentication: the cluster's own parts come with theirs.
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, list[str]] = field(default_factory=dict)
+    body: bytes = b""
+    user: User | None = None
+
+    def header(self, name: str) -> str:
+        values = self.headers.get(name)
+        return values[0] if values else ""
+
+
+@dataclass(slots=True)
+class Answer:
+    status: int
+    body: bytes
+    content_type: str = JSON
+    headers: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Stream:
+    """An answer that comes in pieces until one side ends it; who stops early closes `chunks`."""
+
+    chunks: AsyncGenerator[bytes, None]
+    content_type: str = JSON
+    status: int = 200
+    headers: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Query:
+    """The parameters behind the question mark; of one that is given twice the first counts."""
+
+    def __init__(self, text: str) -> None:
+        try:
+            pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=100) if text else []
+        except ValueError as error:
+            raise bad_request(f"the query cannot be read: {error}") from None
+        self.given: dict[str, str] = {}
+        for name, value in pairs:
+            self.given.setdefault(name, value)
+
+    def text(self, name: str) -> str:
+        return self.given.get(name, "")
+
+    def flag(self, name: str) -> bool:
+        """An empty value counts as true, as in `?watch`."""
+        value = self.given.get(name)
+        if value is None or value in _FALSE:
+            return False
+        if value == "" or value in _TRUE:
+            return True
+        raise bad_request(f"{name}: {value!r} is neither true nor false")
+
+    def number(self, name: str) -> int | None:
+        value = self.given.get(name, "")
+        if not value:
+            return None
+        try:
+            number = int(value) if value.isascii() and len(value) < 20 else None
+        except ValueError:
+            number = None
+        if number is None or not -(2**63) <= number < 2**63:
+            raise bad_request(f"{name}: {value!r} is not a number")
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a path below /api or /apis points at; empty parts are not in the path."""
+
+    group: str
+    version: str
+    namespace: str = ""
+    plural: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+@lru_cache(maxsize=4096)
+def place_of(path: str) -> Place | None:
+    """Where a path below /api/V or /apis/G/V leads; None for all other paths."""
+    parts = [unquote(part) for part in path.strip("/").split("/")]
+    if parts[0] == "api" and len(parts) >= 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) >= 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    if "" in parts or len(rest) > 5 or "\x00" in path:
+        return None
+    namespace = ""
+    # /namespaces/x is a namespace, /namespaces/x/status a part of it, /namespaces/x/pods pods in it.
+    if (
+        len(rest) >= 3
+        and rest[0] == "namespaces"
+        and not (len(rest) == 3 and rest[2] in ("status", "finalize"))
+    ):
+        namespace, rest = rest[1], rest[2:]
+    if len(rest) > 3:
+        return None
+    plural, name, subresource = (*rest, "", "", "")[:3]
+    return Place(group, version, namespace, plural, name, subresource)

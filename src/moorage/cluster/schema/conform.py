@@ -1,0 +1,283 @@
+"""Brings documents into the form that an API server stores: what decoding them into Go structs and encoding
+them again makes of them.
+
+Unknown fields and nulls go, zero values go where they mean the same as nothing, fields that are always written
+appear, quantities and times become canonical. Each shape is compiled into a function once, on its first use; a
+document in which something is wrong is looked at again, slowly, to say what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from moorage.cluster import errors
+from moorage.cluster.schema import times
+from moorage.cluster.schema.canonical import Malformed, binary_data, quantity
+from moorage.cluster.schema.mistakes import Mistakes
+from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, BOOLEAN, INTEGER, NUMBER, STRING, Field, Schema
+from moorage.cluster.schema.strict import duplicate_fields, strict_error, strict_warnings
+
+__all__ = ["Conformed", "conform", "duplicate_fields", "strict_error", "strict_warnings"]
+
+Reader = Callable[[Any, list[str]], Any]
+"""Gives a value's canonical form; names of unknown fields are added to the list."""
+
+INT32 = 2**31
+INT64 = 2**63
+
+
+class Conformed(NamedTuple):
+    document: Any
+    """A tree of its own: nothing in it that can be changed is shared with what was given."""
+    unknown: list[str]
+    """The paths of unknown fields, such as spec.containers[0].foo."""
+
+
+class _Wrong(Exception):
+    """A value is not of the type it must have."""
+
+
+def conform(schema: Schema, document: Any, *, kind: str, api_version: str) -> Conformed:
+    """The document as it would be stored; a wrong type in it refuses the request."""
+    read = _readers.get(schema) or _reader(schema)
+    unknown: list[str] = []
+    try:
+        conformed = read({} if document is None else document, unknown)
+        if unknown:
+            unknown = Mistakes(schema, document).unknown
+    except (_Wrong, Malformed, OverflowError):
+        raise _refusal(kind, api_version, Mistakes(schema, document).message) from None
+    except RecursionError:
+        raise _refusal(kind, api_version, "json: exceeded max depth") from None
+    return Conformed(conformed, unknown)
+
+
+def _refusal(kind: str, api_version: str, message: str) -> errors.Refusal:
+    version = api_version.rpartition("/")[2]
+    return errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {message}')
+
+
+_readers: dict[Schema, Reader] = {}
+
+
+def _reader(schema: Schema) -> Reader:
+    """The function that reads values of this shape. It may be asked for while it is being made."""
+    found = _readers.get(schema)
+    if found is not None:
+        return found
+
+    def later(value: Any, unknown: list[str]) -> Any:
+        return _readers[schema](value, unknown)
+
+    _readers[schema] = later
+    made = _make_reader(schema)
+    _readers[schema] = made
+    return made
+
+
+def _make_reader(schema: Schema) -> Reader:
+    if schema.type == ARRAY:
+        return _list_reader(schema.items or Schema(keeps_unknown=True))
+    if schema.values is not None:
+        return _either_reader(schema.values) if schema.type == ANY else _map_reader(schema.values)
+    if schema.format in _SPECIAL:
+        return _SPECIAL[schema.format]
+    if schema.type in _PLAIN:
+        return _PLAIN[schema.type]
+    return _free if schema.type == ANY else _object_reader(schema)
+
+
+# Objects, lists and maps
+
+
+def _object_reader(schema: Schema) -> Reader:
+    keeps_unknown = schema.keeps_unknown
+    # Of each field: the type of which values need no further look, whether zeros stay, and its reader.
+    table: dict[str, tuple[type | None, bool, Reader]] = {}
+    always: list[tuple[str, Any, Reader | None]] = []
+
+    def read(value: Any, unknown: list[str]) -> Any:
+        if type(value) is not dict:
+            raise _Wrong
+        result: dict[str, Any] = {}
+        for name, item in value.items():
+            entry = table.get(name)
+            if entry is None:
+                if keeps_unknown:
+                    result[name] = _free(item, unknown)
+                else:
+                    unknown.append(name)
+                continue
+            plain, keeps_zero, read_field = entry
+            if type(item) is not plain:
+                if item is None:
+                    continue
+                item = read_field(item, unknown)
+            if item or keeps_zero:
+                result[name] = item
+        for name, default, read_default in always:
+            if name not in result:
+                result[name] = default if read_default is None else read_default(default, unknown)
+        return result
+
+    _readers[schema] = read
+    for name, field in schema.fields.items():
+        reader = _reader(field.schema)
+        table[name] = (_needs_no_look(field.schema), _keeps_zero(field), reader)
+        if field.default is not ABSENT:
+            scalar = not isinstance(field.default, dict | list)
+            always.append((name, field.default, None if scalar else reader))
+    return read
+
+
+def _needs_no_look(schema: Schema) -> type | None:
+    if schema.format in _SPECIAL:
+        return None
+    return {STRING: str, BOOLEAN: bool}.get(schema.type)
+
+
+def _keeps_zero(field: Field) -> bool:
+    is_time = field.schema.format in ("date-time", "micro-time")
+    return not (field.omits_zero or field.default is None or is_time)
+
+
+_STRINGS = {str}
+
+
+def _list_reader(items: Schema) -> Reader:
+    read_item = _reader(items)
+    strings = _needs_no_look(items) is str
+
+    def read(value: Any, unknown: list[str]) -> Any:
+        if type(value) is not list:
+            raise _Wrong
+        if strings and set(map(type, value)) == _STRINGS:
+            return value.copy()
+        return [zero(items) if item is None else read_item(item, unknown) for item in value]
+
+    return read
+
+
+def _map_reader(values: Schema) -> Reader:
+    read_value = _reader(values)
+    strings = _needs_no_look(values) is str
+
+    def read(value: Any, unknown: list[str]) -> Any:
+        if type(value) is not dict:
+            raise _Wrong
+        if strings and set(map(type, value.values())) == _STRINGS:
+            return value.copy()
+        return {
+            name: zero(values) if item is None else read_value(item, unknown) for name, item in value.items()
+        }
+
+    return read
+
+
+def _either_reader(schema: Schema) -> Reader:
+    """Objects, alone or in a list, have this shape; everything else stays. Nobody is told of unknown fields."""
+    read_object = _reader(schema)
+
+    def read(value: Any, unknown: list[str]) -> Any:
+        if type(value) is dict:
+            return read_object(value, [])
+        if type(value) is list:
+            return [read_object(item, []) if type(item) is dict else item for item in value]
+        return value
+
+    return read
+
+
+def zero(schema: Schema) -> Any:
+    """What a null in a list or map of such values becomes."""
+    if schema.type == STRING:
+        return {"quantity": "0", "date-time": None, "micro-time": None}.get(schema.format, "")
+    if schema.type in (INTEGER, NUMBER) or schema.format == "int-or-string":
+        return 0
+    if schema.type == BOOLEAN:
+        return False
+    return _reader(schema)({}, []) if schema.fields else None
+
+
+# Single values
+
+
+def _string(value: Any, unknown: list[str]) -> Any:
+    if type(value) is not str:
+        raise _Wrong
+    return value
+
+
+def _boolean(value: Any, unknown: list[str]) -> Any:
+    if type(value) is not bool:
+        raise _Wrong
+    return value
+
+
+def _int64(value: Any, unknown: list[str]) -> Any:
+    if type(value) is not int or not -INT64 <= value < INT64:
+        raise _Wrong
+    return value
+
+
+def _int32(value: Any, unknown: list[str]) -> Any:
+    if type(value) is not int or not -INT32 <= value < INT32:
+        raise _Wrong
+    return value
+
+
+def _number(value: Any, unknown: list[str]) -> Any:
+    if type(value) not in (int, float):
+        raise _Wrong
+    if not float("-inf") < float(value) < float("inf"):
+        raise OverflowError
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
+
+
+def _quantity(value: Any, unknown: list[str]) -> Any:
+    if type(value) not in (str, int, float):
+        raise _Wrong
+    return quantity(value)
+
+
+def _time(value: Any, unknown: list[str]) -> Any:
+    if type(value) is not str:
+        raise _Wrong
+    return times.canonical_time(value, times.SECONDS)
+
+
+def _micro_time(value: Any, unknown: list[str]) -> Any:
+    if type(value) is not str:
+        raise _Wrong
+    return times.canonical_time(value, times.MICROSECONDS)
+
+
+def _bytes(value: Any, unknown: list[str]) -> Any:
+    if type(value) is not str:
+        raise _Wrong
+    return binary_data(value)
+
+
+def _int_or_string(value: Any, unknown: list[str]) -> Any:
+    return value if type(value) is str else _int32(value, unknown)
+
+
+def _free(value: Any, unknown: list[str]) -> Any:
+    """Any JSON, copied."""
+    if type(value) is dict:
+        return {name: _free(item, unknown) for name, item in value.items()}
+    if type(value) is list:
+        return [_free(item, unknown) for item in value]
+    return value
+
+
+_SPECIAL: dict[str, Reader] = {
+    "quantity": _quantity,
+    "date-time": _time,
+    "micro-time": _micro_time,
+    "byte": _bytes,
+    "int32": _int32,
+    "int-or-string": _int_or_string,
+}
+_PLAIN: dict[str, Reader] = {STRING: _string, BOOLEAN: _boolean, INTEGER: _int64, NUMBER: _number}

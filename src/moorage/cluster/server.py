@@ -1,0 +1,152 @@
+"""The API server without its transport: from a request to its answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from moorage.cluster.access.attributes import Attributes
+from moorage.cluster.access.authentication import Authenticator
+from moorage.cluster.access.rbac import Authorizer
+from moorage.cluster.access.users import User
+from moorage.cluster.definitions import Definition, Definitions
+from moorage.cluster.discovery import VERSION, Discovery
+from moorage.cluster.errors import Refusal, method_not_allowed, path_not_found
+from moorage.cluster.handlers import Handlers
+from moorage.cluster.rendering import encode
+from moorage.cluster.requests import Answer, Place, Query, Request, Stream, place_of
+from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index
+from moorage.cluster.subresources import Subresources
+
+log = logging.getLogger(__name__)
+
+_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_HEALTH = frozenset(("/healthz", "/livez", "/readyz"))
+_TEXT = "text/plain; charset=utf-8"
+
+
+class ApiServer:
+    """Answers requests. All of it happens in the call; only streams go on afterwards."""
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        handlers: Handlers,
+        subresources: Subresources,
+        *,
+        ready: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._definitions = definitions
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._handlers = handlers
+        self._subresources = subresources
+        self._discovery = Discovery(definitions)
+        self._ready = ready
+
+    def handle(self, request: Request) -> Answer | Stream:
+        try:
+            return self._handle(request)
+        except Refusal as refusal:
+            return refused(refusal)
+        except RecursionError:
+            return refused(Refusal(400, "BadRequest", "the request is nested too deeply"))
+        except Exception:
+            log.exception("%s %s: unexpected error", request.method, request.target)
+            return refused(Refusal(500, "InternalError", "an error on the server has prevented the request"))
+
+    def _handle(self, request: Request) -> Answer | Stream:
+        path, _, query_text = request.target.partition("?")
+        place = place_of(path)
+        if place is None or not place.plural:
+            return self._outside_resources(request, path)
+        query = Query(query_text)
+        verb = _verb(request.method, place, query)
+        user = self._admit(request, _attributes(verb, place))
+        definition = self._definitions.find(place.group, place.version, place.plural)
+        if definition is None or (place.namespace and not definition.namespaced):
+            raise path_not_found()
+        if place.subresource:
+            return self._subresources.handle(definition, place, verb, request, query, user)
+        _check_verb(definition, place, verb)
+        if definition.storage == "bindings":
+            return self._subresources.bind(place, request, query, user)
+        return self._handlers.handle(definition, place, verb, request, query, user)
+
+    def _admit(self, request: Request, attributes: Attributes) -> User:
+        """Who makes the request; refused if that one may not."""
+        user = request.user or self._authenticator.authenticate(request.headers, attributes)
+        self._authorizer.require(user, attributes)
+        return user
+
+    def _outside_resources(self, request: Request, path: str) -> Answer:
+        """Health, version and what tells about the API itself."""
+        self._admit(request, Attributes(_VERBS.get(request.method, "get"), path=path))
+        bare = path.rstrip("/") or "/"
+        root, _, check = bare[1:].partition("/")
+        if request.method not in ("GET", "HEAD"):
+            raise method_not_allowed() if f"/{root}" in _KNOWN_ROOTS else path_not_found()
+        if f"/{root}" in _HEALTH and not check:
+            if root == "readyz" and not self._ready():
+                return Answer(500, b"not ready", _TEXT)
+            return Answer(200, b"ok", _TEXT)
+        if root in ("api", "apis"):
+            return self._discovery.answer(bare, request.header("accept"))
+        if bare == "/version":
+            return Answer(200, encode(VERSION))
+        if bare == "/openapi/v3":
+            return Answer(200, encode(openapi_v3_index(self._definitions)))
+        if bare.startswith("/openapi/v3/"):
+            return self._openapi(bare.removeprefix("/openapi/v3/"))
+        if bare == "/":
+            return Answer(200, encode({"paths": sorted(_KNOWN_ROOTS)}))
+        raise path_not_found()
+
+    def _openapi(self, path: str) -> Answer:
+        place = place_of(f"/{path}")
+        if place is None or place.plural:
+            raise path_not_found()
+        if not any((each.group, each.version) == (place.group, place.version) for each in self._definitions):
+            raise path_not_found()
+        return Answer(200, encode(openapi_v3_document(self._definitions, place.group, place.version)))
+
+
+_KNOWN_ROOTS = frozenset((*_HEALTH, "/api", "/apis", "/version", "/openapi"))
+
+
+def refused(refusal: Refusal) -> Answer:
+    headers = []
+    seconds = refusal.details.get("retryAfterSeconds")
+    if seconds:
+        headers.append(("Retry-After", str(seconds)))
+    return Answer(refusal.code, encode(refusal.document()), headers=headers)
+
+
+def _attributes(verb: str, place: Place) -> Attributes:
+    namespace = place.name if place.plural == "namespaces" and not place.group else place.namespace
+    return Attributes(
+        verb, place.group, place.version, place.plural, place.subresource, namespace, place.name
+    )
+
+
+def _verb(method: str, place: Place, query: Query) -> str:
+    verb = _VERBS.get(method)
+    if verb is None:
+        raise method_not_allowed()
+    if verb == "get" and not place.name:
+        return "watch" if query.flag("watch") else "list"
+    if verb == "get" and not place.subresource and query.flag("watch"):
+        return "watch"
+    if verb == "delete" and not place.name:
+        return "deletecollection"
+    return verb
+
+
+def _check_verb(definition: Definition, place: Place, verb: str) -> None:
+    with_name = verb in ("get", "update", "patch", "delete")
+    if verb not in definition.verbs or (with_name and not place.name) or (verb == "create" and place.name):
+        raise method_not_allowed()
+    if definition.namespaced and not place.namespace and (place.name or verb == "deletecollection"):
+        raise path_not_found() if place.name else method_not_allowed()

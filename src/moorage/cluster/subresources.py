@@ -1,0 +1,175 @@
+"""The parts of objects that have addresses of their own: status, scale, binding, eviction, log, token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from moorage.cluster.access.token_requests import token_request
+from moorage.cluster.access.tokens import Tokens
+from moorage.cluster.access.users import User
+from moorage.cluster.binding import Binder
+from moorage.cluster.decoding import read_object
+from moorage.cluster.definitions import Definition, Definitions
+from moorage.cluster.deletion import delete_options
+from moorage.cluster.errors import bad_request, invalid, invalid_value, method_not_allowed, path_not_found
+from moorage.cluster.eviction import Evictions
+from moorage.cluster.handlers import Handlers, warning_headers
+from moorage.cluster.rendering import encode
+from moorage.cluster.requests import Answer, Place, Query, Request, Stream
+from moorage.cluster.scaling import Scales
+from moorage.cluster.store import Document
+from moorage.cluster.writing import Options, options_of
+
+_SUCCESS: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+_OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+
+
+class Logs(Protocol):
+    """What containers have written."""
+
+    def answer(self, pod: Document, query: Query) -> Answer | Stream: ...
+
+
+class Subresources:
+    def __init__(
+        self,
+        definitions: Definitions,
+        handlers: Handlers,
+        tokens: Tokens,
+        logs: Callable[[], Logs],
+    ) -> None:
+        self._definitions = definitions
+        self._handlers = handlers
+        self._objects = handlers.objects
+        self._tokens = tokens
+        self._logs = logs
+        self._binder = Binder(handlers.objects.store)
+        self._evictions = Evictions(handlers.objects, definitions)
+        self._scales = Scales(handlers.objects, handlers.patches)
+
+    def handle(
+        self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
+    ) -> Answer | Stream:
+        part = definition.subresources.get(place.subresource)
+        if part is None:
+            raise path_not_found()
+        if verb not in part.verbs or (definition.namespaced and not place.namespace):
+            raise method_not_allowed()
+        if part.name == "log":
+            stored = self._objects.get(definition, place.namespace, place.name)
+            return self._logs().answer(stored.document, query)
+        if part.name == "scale":
+            return self._scale(definition, place, verb, request, query, user)
+        if verb == "get":
+            stored = self._objects.get(definition, place.namespace, place.name)
+            return self._handlers.answer(definition, stored, request, query)
+        options = options_of(query, user, request.header("user-agent"), _OPTIONS[verb])
+        if verb == "create":
+            return self._post(definition, place, request, options)
+        return self._write(definition, place, verb, request, query, options)
+
+    def bind(self, place: Place, request: Request, query: Query, user: User) -> Answer:
+        """A Binding that is posted to the collection of bindings."""
+        options = options_of(query, user, request.header("user-agent"), "CreateOptions")
+        return self._bind("", place.namespace, request, options)
+
+    def _write(
+        self,
+        definition: Definition,
+        place: Place,
+        verb: str,
+        request: Request,
+        query: Query,
+        options: Options,
+    ) -> Answer:
+        """The status, and what else is a part of the object itself."""
+        where = (definition, place.namespace, place.name)
+        content_type = request.header("content-type")
+        if verb == "patch":
+            stored, _ = self._handlers.patches.patch(
+                *where, request.body, content_type, options, place.subresource
+            )
+        else:
+            document = read_object(definition, request.body, content_type, options)
+            stored, _ = self._objects.replace(*where, document, options, place.subresource)
+        return self._handlers.answer(definition, stored, request, query, options)
+
+    def _post(self, definition: Definition, place: Place, request: Request, options: Options) -> Answer:
+        match place.subresource:
+            case "binding":
+                return self._bind(place.name, place.namespace, request, options)
+            case "eviction":
+                return self._evict(place, request, options)
+            case "token":
+                return self._token(definition, place, request, options)
+        raise method_not_allowed()
+
+    def _bind(self, name: str, namespace: str, request: Request, options: Options) -> Answer:
+        binding = self._typed("", "v1", "Binding", request, options)
+        given = binding["metadata"].get("name", "")
+        if name and given and given != name:
+            raise bad_request("name in URL does not match name in Binding object")
+        if not name and not given:
+            raise bad_request("metadata.name: the Binding must name the pod")
+        self._binder.bind(namespace, name or given, binding, dry_run=options.dry_run)
+        return Answer(201, encode(_SUCCESS))
+
+    def _evict(self, place: Place, request: Request, options: Options) -> Answer:
+        eviction = self._typed("policy", "v1", "Eviction", request, options)
+        name = eviction["metadata"].get("name", "")
+        if name and name != place.name:
+            raise bad_request("name in URL does not match name in Eviction object")
+        asked: Any = eviction.get("deleteOptions")
+        given = delete_options(Query(""), asked, options.user)
+        self._evictions.evict(place.namespace, place.name, given, dry_run=options.dry_run)
+        return Answer(201, encode(_SUCCESS))
+
+    def _token(self, definition: Definition, place: Place, request: Request, options: Options) -> Answer:
+        account = self._objects.get(definition, place.namespace, place.name)
+        asked = self._typed("authentication.k8s.io", "v1", "TokenRequest", request, options)
+        answered = token_request(
+            asked,
+            account.document,
+            tokens=self._tokens,
+            store=self._objects.store,
+            now=self._objects.clock(),
+        )
+        return Answer(201, encode(answered), headers=warning_headers(options))
+
+    def _scale(
+        self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
+    ) -> Answer:
+        stored = self._objects.get(definition, place.namespace, place.name)
+        if verb == "get":
+            return Answer(200, encode(self._scales.scale_of(definition, stored)))
+        options = options_of(query, user, request.header("user-agent"), _OPTIONS[verb])
+        if verb == "patch":
+            scale = self._scales.patched(definition, stored, request.body, request.header("content-type"))
+        else:
+            scale = self._typed("autoscaling", "v1", "Scale", request, options)
+        if scale["metadata"].get("name", place.name) != place.name:
+            cause = invalid_value("metadata.name", scale["metadata"]["name"], "must be the name in the URL")
+            raise invalid("Scale", "autoscaling", place.name, [cause])
+        changed = self._scales.write(definition, stored, scale, options)
+        return Answer(200, encode(self._scales.scale_of(definition, changed)))
+
+    def _typed(self, group: str, version: str, kind: str, request: Request, options: Options) -> Document:
+        """The body as an object of a kind that is not a resource."""
+        return read_object(
+            of_kind(group, version, kind), request.body, request.header("content-type"), options
+        )
+
+
+def of_kind(group: str, version: str, kind: str) -> Definition:
+    """A definition for reading objects that are only sent and never kept."""
+    found = _TRANSIENT.get(kind)
+    if found is None:
+        from moorage.cluster.schema.builtin import schema_of
+
+        found = Definition(group, version, kind.lower(), kind, True, schema_of(group, version, kind))
+        _TRANSIENT[kind] = found
+    return found
+
+
+_TRANSIENT: dict[str, Definition] = {}

@@ -1,0 +1,78 @@
+"""How long ago something was, in as few letters as people need."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+UNKNOWN = "<unknown>"
+INVALID = "<invalid>"
+
+MINUTE = 60
+HOUR = 60 * MINUTE
+
+_LONGEST = float(2**63 // 10**9)  # the original counts nanoseconds in 64 bits
+_TIMESTAMP = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII
+)
+_FRACTION = re.compile(r"\.([0-9]+)")
+_NO_TIME = "0001-01-01T00:00:00Z"
+
+
+def human_duration(seconds: float) -> str:
+    """Two or three significant figures, in the unit that suits: 45s, 2m3s, 5h, 3d4h, 2y35d.
+
+    Clocks differ: what lies less than two seconds in the future is now.
+    """
+    whole = int(min(seconds, _LONGEST))
+    if whole < -1:
+        return INVALID
+    if whole < 2 * MINUTE:
+        return f"{max(whole, 0)}s"
+    minutes, second = divmod(whole, MINUTE)
+    if minutes < 10:
+        return _both(minutes, "m", second, "s")
+    if minutes < 3 * 60:
+        return f"{minutes}m"
+    hours, minute = divmod(minutes, 60)
+    if hours < 8:
+        return _both(hours, "h", minute, "m")
+    if hours < 48:
+        return f"{hours}h"
+    days, hour = divmod(hours, 24)
+    if days < 8:
+        return _both(days, "d", hour, "h")
+    if days < 2 * 365:
+        return f"{days}d"
+    years, day = divmod(days, 365)
+    return _both(years, "y", day, "d") if years < 8 else f"{years}y"
+
+
+def _both(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+
+
+def seconds_since_epoch(timestamp: str) -> float | None:
+    """The time a text such as 2026-01-31T12:00:00Z stands for, or None if it is not of that form."""
+    if not _TIMESTAMP.fullmatch(timestamp):
+        return None
+    if len(timestamp) > len(_NO_TIME):  # Python knows no more than microseconds
+        timestamp = _FRACTION.sub(lambda found: f".{found[1][:6]:0<6}", timestamp)
+    try:
+        return datetime.fromisoformat(timestamp).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def is_no_time(timestamp: Any) -> bool:
+    """Whether this is what stands for no time at all."""
+    return not timestamp or timestamp == _NO_TIME
+
+
+def age(timestamp: Any, now: float) -> str:
+    """How long before `now`, in seconds since the epoch, a timestamp is."""
+    if not isinstance(timestamp, str) or is_no_time(timestamp):
+        return UNKNOWN
+    then = seconds_since_epoch(timestamp)
+    return UNKNOWN if then is None else human_duration(now - then)

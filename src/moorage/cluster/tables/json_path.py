@@ -1,0 +1,277 @@
+r"""The paths that point into objects from the printer columns of custom resources.
+
+Fields `.spec.size`, with the dots of a name escaped `.metadata.labels.example\.com/tier`; fields in brackets
+`['size']`; items `[0]`, `[-1]`, `[1:3]`, `[*]`; several of them `[0,2]`; what fulfils a condition
+`[?(@.type=="Ready")]`; everything below `..name`.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from typing import Any
+
+from moorage.api.selectors import parse_int64
+
+Step = Callable[[list[Any]], list[Any]]
+"""Goes from some values to those one step further."""
+
+
+class PathError(ValueError):
+    """A text that is not a path, or a path that leads nowhere in a document."""
+
+
+class JSONPath:
+    """A path that has been read. Raises PathError for a text that is none."""
+
+    __slots__ = ("_steps",)
+
+    def __init__(self, text: str) -> None:
+        self._steps = _Parser(text).steps()
+
+    def find(self, document: Any) -> list[Any]:
+        """What the path leads to; nothing if the document is not shaped for it."""
+        try:
+            return _walk(self._steps, [document])
+        except PathError:
+            return []
+
+
+def _walk(steps: list[Step], values: list[Any]) -> list[Any]:
+    for step in steps:
+        values = step(values)
+    return values
+
+
+_FIELD = re.compile(r"(?:\\.?|[^\\ \t\r\n.,\[\]$@{}])*", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?[0-9.]+", re.ASCII)
+_WORD = re.compile(r"\w[^ \t\r\n.,\[\]$@{}]*")
+_QUOTED = re.compile(r"""(["'])(.*?)(?<!\\)\1""")
+_COMPARISON = re.compile(r"([^!<>=]+)([!<>=]+)(.+)")
+_BRACKETS = re.compile(r"\[([^\]\n]*)\]")
+_KEY = re.compile(r"'([^']*)'")
+_SLICE = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?", re.ASCII)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def steps(self) -> list[Step]:
+        steps: list[Step] = []
+        while self._at < len(self._text):
+            steps += self._step()
+        return steps
+
+    def _step(self) -> list[Step]:
+        text, start = self._text, self._at
+        if text.startswith("[?(", start):
+            return [_filter(self._condition())]
+        if text.startswith("..", start):
+            self._at += 2
+            return [_descend, *(self._field() if _WORD.match(text, self._at) else ())]
+        character = text[start]
+        if character in " @$":
+            self._at += 1
+            return []
+        if character == ".":
+            self._at += 1
+            return self._field()
+        if character == "[" and (found := _BRACKETS.match(text, start)):
+            self._at = found.end()
+            return _brackets(found[1])
+        if found := _QUOTED.match(text, start):
+            self._at = found.end()
+            return [_literal(_ESCAPE.sub(lambda each: _ESCAPED.get(each[1], each[1]), found[2]))]
+        if found := _NUMBER.match(text, start):
+            self._at = found.end()
+            return [_literal(_number(found[0]))]
+        if (found := _WORD.match(text, start)) and found[0] in ("true", "false"):
+            self._at = found.end()
+            return [_literal(found[0] == "true")]
+        raise PathError(f"not a path: {text}")
+
+    def _condition(self) -> str:
+        """What stands between `[?(` and `)]`; of what is quoted, only the first may have a `)` in it."""
+        text, start = self._text, self._at + len("[?(")
+        quote = ""
+        closed = False
+        for end in range(start, len(text)):
+            character = text[end]
+            if character in "\"'":
+                if not quote:
+                    quote = character
+                elif character == quote and text[end - 1] != "\\":
+                    closed = True
+            elif character == ")" and closed == bool(quote):
+                self._at = end + len(")]")
+                if text[end + 1 : self._at] == "]":
+                    return text[start:end]
+                break
+        raise PathError(f"a condition without an end: {text}")
+
+    def _field(self) -> list[Step]:
+        found = _FIELD.match(self._text, self._at)
+        name = found[0] if found else ""
+        self._at += len(name)
+        return [_all_items if name == "*" else _field(name.replace("\\", ""))]
+
+
+def _brackets(inside: str) -> list[Step]:
+    parts = inside.split(",")
+    if len(parts) > 1:
+        return [_union([_brackets(part.strip(" ")) for part in parts])]
+    if key := _KEY.fullmatch(inside):
+        return _Parser(f".{key[1]}").steps()
+    found = _SLICE.fullmatch(":" if inside == "*" else inside)
+    if found is None:
+        raise PathError(f"not an index: {inside}")
+    start, end, step = (_index(part) for part in found.groups())
+    if found[2] is None:
+        return [_item(start or 0)]
+    return [_items(start, end, step)]
+
+
+def _index(part: str | None) -> int | None:
+    digits = (part or "").lstrip(":")
+    return _whole(digits) if digits else None
+
+
+def _whole(text: str) -> int:
+    number = parse_int64(text)
+    if number is None:
+        raise PathError(f"not a number: {text}")
+    return number
+
+
+def _number(text: str) -> int | float:
+    if "." not in text:
+        return _whole(text)
+    try:
+        return float(text)
+    except ValueError:
+        raise PathError(f"not a number: {text}") from None
+
+
+# Steps
+
+
+def _literal(value: Any) -> Step:
+    return lambda values: [value] * len(values)
+
+
+def _field(name: str) -> Step:
+    return lambda values: [value[name] for value in values if isinstance(value, dict) and name in value]
+
+
+def _all_items(values: list[Any]) -> list[Any]:
+    return [item for value in values for item in _children(value)]
+
+
+def _children(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _descend(values: list[Any]) -> list[Any]:
+    """All objects and lists at any depth that have something in them, from the top."""
+    found = []
+    rest = values[::-1]
+    while rest:
+        value = rest.pop()
+        if children := _children(value):
+            found.append(value)
+            rest += reversed(children)
+    return found
+
+
+def _lists(values: list[Any]) -> list[list[Any]]:
+    for value in values:
+        if value is not None and not isinstance(value, list):
+            raise PathError("not a list")
+    return [value for value in values if value is not None]
+
+
+def _item(index: int) -> Step:
+    def step(values: list[Any]) -> list[Any]:
+        try:
+            return [value[index] for value in _lists(values)]
+        except IndexError:
+            raise PathError("no such item") from None
+
+    return step
+
+
+def _items(start: int | None, end: int | None, stride: int | None) -> Step:
+    def step(values: list[Any]) -> list[Any]:
+        found: list[Any] = []
+        for value in _lists(values):
+            first = (start or 0) + (len(value) if (start or 0) < 0 else 0)
+            last = len(value) if end is None else end + (len(value) if end < 0 else 0)
+            if first == last:
+                return found
+            if not 0 <= first <= last <= len(value) or (stride is not None and stride <= 0):
+                raise PathError("no such items")
+            found += value[first : last : stride or 1]
+        return found
+
+    return step
+
+
+def _union(branches: list[list[Step]]) -> Step:
+    return lambda values: [found for branch in branches for found in _walk(branch, values)]
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _filter(condition: str) -> Step:
+    found = _COMPARISON.fullmatch(condition)
+    if found is None:
+        wanted = _Parser(condition).steps()
+        return lambda values: [item for value in _filtered(values) for item in value if _exists(wanted, item)]
+    left, right = _Parser(found[1]).steps(), _Parser(found[3]).steps()
+    compare = _COMPARISONS.get(found[2])
+    return lambda values: [
+        item
+        for value in _filtered(values)
+        for item in value
+        if _holds(_walk(left, [item]), compare, _walk(right, [item]))
+    ]
+
+
+def _filtered(values: list[Any]) -> list[list[Any]]:
+    if not all(isinstance(value, list) for value in values):
+        raise PathError("only lists can be filtered")
+    return values
+
+
+def _exists(steps: list[Step], item: Any) -> bool:
+    try:
+        return bool(_walk(steps, [item]))
+    except PathError:
+        return True  # the original takes the values before the step that failed
+
+
+def _holds(left: list[Any], compare: Callable[[Any, Any], bool] | None, right: list[Any]) -> bool:
+    if not left or not right:
+        return False
+    if len(left) > 1 or len(right) > 1 or compare is None:
+        raise PathError("only one value can be compared with one other")
+    if type(left[0]) is not type(right[0]) or not isinstance(left[0], str | int | float):
+        raise PathError("only values of one type can be compared")
+    if isinstance(left[0], bool) and compare not in (operator.eq, operator.ne):
+        raise PathError("truth values have no order")
+    return compare(left[0], right[0])

@@ -1,0 +1,59 @@
+"""Tables of objects, as `kubectl get` asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, cast
+
+from moorage.cluster.errors import bad_request, shown
+from moorage.cluster.store import Document, Stored
+from moorage.cluster.tables.columns import Columns
+
+IncludeObject = Literal["None", "Metadata", "Object"]
+"""How much of an object comes with its row."""
+
+API_VERSION = "meta.k8s.io/v1"
+
+
+def include_object(text: str) -> IncludeObject:
+    """The `includeObject` of a request. Raises a Refusal if it is none that there is."""
+    if text not in ("", "None", "Metadata", "Object"):
+        rule = "must be 'Metadata', 'Object', 'None', or empty"
+        raise bad_request(
+            f"Unable to convert to Table as requested: includeObject: Invalid value: {shown(text)}: {rule}"
+        )
+    return cast(IncludeObject, text or "Metadata")
+
+
+def table(
+    columns: Columns,
+    items: Iterable[Stored],
+    *,
+    now: float,
+    include_object: IncludeObject = "Metadata",
+    list_metadata: Document,
+    with_columns: bool = True,
+) -> Document:
+    """A table with a row for each object; `now` is in seconds since the epoch.
+
+    The events of a watch are tables of one row each, of which only the first names the columns.
+    """
+    return {
+        "kind": "Table",
+        "apiVersion": API_VERSION,
+        "metadata": list_metadata,
+        "columnDefinitions": columns.definitions if with_columns else None,
+        "rows": [_row(columns, item.document, now, include_object) for item in items],
+    }
+
+
+def _row(columns: Columns, document: Document, now: float, include_object: IncludeObject) -> Document:
+    row: dict[str, Any] = {"cells": columns.cells(document, now)}
+    if columns.conditions is not None and (conditions := columns.conditions(document)):
+        row["conditions"] = conditions
+    if include_object == "Metadata":
+        metadata = document.get("metadata", {})
+        row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": API_VERSION, "metadata": metadata}
+    else:
+        row["object"] = document if include_object == "Object" else None
+    return row

@@ -1,0 +1,339 @@
+"""Records the built-in API types and resources for the embedded cluster.
+
+Two sources are put together: what an API server says about itself (OpenAPI v3 and discovery) and the Go
+declarations of the same types, which alone tell how values are written when they are zero. Run it with a
+kubeconfig of an API server and a Go module cache that holds the k8s.io modules of the same release:
+
+    python tools/record_schema.py --kubeconfig FILE --modules "$(go env GOMODCACHE)"
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+DATA = Path(__file__).parent.parent / "src/moorage/cluster/schema/data"
+
+SERVED_GROUPS = {
+    "",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+}
+TYPES_ONLY = {"autoscaling", "batch", "networking.k8s.io"}
+
+META = "io.k8s.apimachinery.pkg.apis.meta.v1"
+EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
+SPECIAL = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "int-or-string",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": "any",
+    f"{META}.Time": "date-time",
+    f"{META}.MicroTime": "micro-time",
+    f"{META}.FieldsV1": "any",
+    f"{EXTENSIONS}.JSON": "any",
+    f"{EXTENSIONS}.JSONSchemaPropsOrArray": "JSONSchemaProps|any",
+    f"{EXTENSIONS}.JSONSchemaPropsOrBool": "JSONSchemaProps|any",
+    f"{EXTENSIONS}.JSONSchemaPropsOrStringArray": "JSONSchemaProps|any",
+}
+ALWAYS_WRITTEN = {
+    "quantity": "0",
+    "int-or-string": 0,
+    "any": None,
+    "date-time": None,
+    "micro-time": None,
+    "string": "",
+    "boolean": False,
+    "int32": 0,
+    "int64": 0,
+    "double": 0,
+    "bytes": "",
+}
+GO_SCALARS = {"boolean": "bool", "double": "float64", "bytes": "[]uint8"}
+GO_SPECIAL = {
+    "quantity": "resource.Quantity",
+    "int-or-string": "intstr.IntOrString",
+    "date-time": "v1.Time",
+    "micro-time": "v1.MicroTime",
+}
+
+
+# Go declarations
+
+
+class GoField(NamedTuple):
+    go_type: str
+    """Without a leading asterisk, and with the names of packages instead of import aliases."""
+    pointer: bool
+    options: tuple[str, ...]
+    inside: str
+    """The embedded struct that holds it."""
+
+
+@dataclass
+class GoPackage:
+    """The type declarations in one folder."""
+
+    structs: dict[str, str]
+    others: dict[str, str]
+    imports: dict[str, str]
+    """Import alias → path."""
+
+
+@dataclass(frozen=True)
+class Modules:
+    folder: Path
+    version: str
+
+    @cache  # noqa: B019 - one object lives as long as the program
+    def package(self, path: str) -> GoPackage:
+        module, _, rest = path.removeprefix("k8s.io/").partition("/")
+        folder = self.folder / "k8s.io" / f"{module}@{self.version}" / rest
+        structs: dict[str, str] = {}
+        others: dict[str, str] = {}
+        imports: dict[str, str] = {}
+        for file in sorted(folder.glob("*.go")):
+            if file.name.startswith(("zz_generated", "generated")) or file.name.endswith("_test.go"):
+                continue
+            text = re.sub(r"//[^\n`]*$", "", file.read_text(), flags=re.MULTILINE)
+            for alias, imported in re.findall(r'^(?:import)?\s+(\w*)\s*"([\w./-]+)"$', text, re.MULTILINE):
+                imports[alias or imported.rpartition("/")[2]] = imported
+            structs |= dict(re.findall(r"^type (\w+) struct ?\{(\}|\n.*?^\})", text, re.MULTILINE | re.DOTALL))
+            others |= {
+                name: what.strip()
+                for name, what in re.findall(r"^type (\w+) ([\w\[\].*]+)\s*$", text, re.MULTILINE)
+            }
+        return GoPackage(structs, others, imports)
+
+    def fields(self, path: str, struct: str) -> dict[str, GoField]:
+        """The fields of a struct by JSON name, those of embedded structs among them."""
+        package = self.package(path)
+        found: dict[str, GoField] = {}
+        for line in package.structs[struct].splitlines():
+            match = re.match(r"\s*(?:(\w+)\s+)?(\*?)([\w\[\].*]+)\s+`(.*)`", line)
+            if match is None:
+                continue
+            name, star, go_type, tags = match.groups()
+            tag = re.search(r'json:"([^"]*)"', tags)
+            json_name, *options = tag.group(1).split(",") if tag else [""]
+            if json_name == "-":
+                continue
+            if not json_name and (not name or "inline" in options):
+                alias, _, embedded = go_type.rpartition(".")
+                inner = self.fields(package.imports[alias] if alias else path, embedded)
+                found |= {
+                    key: field._replace(inside=".".join(filter(None, (embedded, field.inside))))
+                    for key, field in inner.items()
+                }
+            elif json_name:
+                shown = self._shown(path, package, go_type)
+                found[json_name] = GoField(shown, bool(star), tuple(options), "")
+        return found
+
+    def _shown(self, path: str, package: GoPackage, go_type: str) -> str:
+        def qualified(match: re.Match[str]) -> str:
+            alias, name = match.group(1), match.group(2)
+            if alias:
+                return package.imports[alias[:-1]].rpartition("/")[2] + "." + name
+            if name in package.structs or name in package.others:
+                return path.rpartition("/")[2] + "." + name
+            return "uint8" if name == "byte" else name
+
+        return re.sub(r"(\w+\.)?(\w+)", qualified, go_type)
+
+
+def go_path(type_name: str) -> str:
+    """io.k8s.api.core.v1.Pod → k8s.io/api/core/v1"""
+    module, *rest = type_name.removeprefix("io.k8s.").split(".")[:-1]
+    return "/".join(["k8s.io", module, *rest])
+
+
+# The table of types
+
+
+def short(type_name: str) -> str:
+    """io.k8s.api.core.v1.Pod → core.v1.Pod; the first part of that is the file it is recorded in."""
+    return ".".join(type_name.split(".")[-3:])
+
+
+class Recorder:
+    def __init__(self, modules: Modules) -> None:
+        self.modules = modules
+        self.components: dict[str, Any] = {}
+        self.blocks: dict[str, str] = {}
+        self._waiting: list[str] = []
+
+    def add_document(self, document: dict[str, Any], version: str) -> None:
+        self.components |= document["components"]["schemas"]
+        for name, schema in document["components"]["schemas"].items():
+            kinds = schema.get("x-kubernetes-group-version-kind", [])
+            own = not name.startswith("io.k8s.apimachinery.")
+            if own and not name.endswith("List") and any(kind["version"] == version for kind in kinds):
+                self._waiting.append(name)
+
+    def record(self) -> None:
+        while self._waiting:
+            name = self._waiting.pop()
+            if name not in self.blocks:
+                self.blocks[name] = self._block(name)
+
+    def _block(self, name: str) -> str:
+        schema = self.components[name]
+        head = [name.rpartition(".")[2]]
+        if schema.get("x-kubernetes-map-type") == "atomic":
+            head.append("atomic")
+        if kinds := schema.get("x-kubernetes-group-version-kind"):
+            head.append("kind=" + (kinds[0]["group"] or "core") + "/" + kinds[0]["version"])
+        lines = [" ".join(head)]
+        go_fields = self.modules.fields(go_path(name), name.rpartition(".")[2])
+        required = schema.get("required", ())
+        for field, value in sorted(schema.get("properties", {}).items()):
+            lines.append(" ".join(self._field(name, field, value, field in required, go_fields[field])))
+        return "\n ".join(lines)
+
+    def _field(self, owner: str, name: str, schema: dict[str, Any], required: bool, go: GoField) -> list[str]:
+        expression = self._expression(schema, owner)
+        derived = go_type_of(expression)
+        if go.go_type != derived and not is_special(expression):
+            expression += f"({go.go_type.removeprefix('v1.')})"
+        words = [name + "!" * required, expression]
+        default, omits_zero = zero_rules(expression, go)
+        if schema.get("default", {}) not in ({}, "", 0, False):
+            default = json.dumps(schema["default"], separators=(",", ":"))
+        if omits_zero:
+            words.append("~")
+        if default:
+            words.append(f"={default}")
+        if keys := schema.get("x-kubernetes-list-map-keys"):
+            words.append("list=" + ",".join(keys))
+        elif schema.get("x-kubernetes-list-type") == "set":
+            words.append("set")
+        if schema.get("x-kubernetes-map-type") == "atomic":
+            words.append("atomic")
+        if strategy := schema.get("x-kubernetes-patch-strategy"):
+            words.append(f"patch={strategy}:{schema.get('x-kubernetes-patch-merge-key', '')}".rstrip(":"))
+        if go.inside:
+            words.append(f"in={go.inside}")
+        return words
+
+    def _expression(self, schema: dict[str, Any], owner: str) -> str:
+        reference = schema.get("$ref") or next((each["$ref"] for each in schema.get("allOf", ())), None)
+        if reference:
+            name = reference.rpartition("/")[2]
+            if name in SPECIAL:
+                if "JSONSchemaProps|" in SPECIAL[name]:
+                    self._waiting.append(f"{EXTENSIONS}.JSONSchemaProps")
+                return SPECIAL[name]
+            self._waiting.append(name)
+            same_package = name.rpartition(".")[0] == owner.rpartition(".")[0]
+            return name.rpartition(".")[2] if same_package else short(name)
+        kind, form = schema.get("type"), schema.get("format")
+        if kind == "array":
+            return "[]" + self._expression(schema["items"], owner)
+        if kind == "object":
+            values = schema.get("additionalProperties")
+            return "{}" + self._expression(values, owner) if values else "any"
+        if kind == "string":
+            return "bytes" if form == "byte" else "string"
+        return form or {"number": "double", "integer": "int64"}.get(str(kind), str(kind))
+
+
+def is_special(expression: str) -> bool:
+    return expression in GO_SPECIAL or expression == "any" or "|" in expression
+
+
+def go_type_of(expression: str) -> str:
+    """How Go writes the type, as far as the expression tells."""
+    if expression.startswith("[]"):
+        return "[]" + go_type_of(expression[2:])
+    if expression.startswith("{}"):
+        return "map[string]" + go_type_of(expression[2:])
+    known = GO_SCALARS.get(expression) or GO_SPECIAL.get(expression)
+    last = expression.rpartition(".")[2]
+    return known or ("v1." + last if last[0].isupper() else expression)
+
+
+def zero_rules(expression: str, go: GoField) -> tuple[str, bool]:
+    """The value that is written for an absent field, as JSON, and whether a zero is left out."""
+    plain = expression.partition("(")[0]
+    if go.pointer:
+        return "", False
+    if plain.startswith(("[]", "{}")) or plain == "bytes":
+        return ("", True) if "omitempty" in go.options else ("null", False)
+    is_struct = plain.rpartition(".")[2][0].isupper() or plain in GO_SPECIAL or plain == "any"
+    if "omitzero" in go.options or ("omitempty" in go.options and not is_struct):
+        return "", True
+    return json.dumps(ALWAYS_WRITTEN.get(plain, {})), False
+
+
+# Discovery
+
+
+def resource_lines(group: str, listed: dict[str, Any]) -> list[str]:
+    lines = []
+    for resource in sorted(listed["resources"], key=lambda each: each["name"].partition("/")[::2]):
+        plural, _, subresource = resource["name"].partition("/")
+        verbs = ",".join(resource["verbs"])
+        if subresource:
+            kind = "/".join(filter(None, (resource.get("group"), resource.get("version"), resource["kind"])))
+            lines.append(f"  {subresource} {kind} {verbs}")
+            continue
+        words = [plural, resource["kind"], resource["singularName"]]
+        words += ["namespaced" if resource["namespaced"] else "cluster", verbs]
+        words += [f"short={','.join(resource['shortNames'])}"] if resource.get("shortNames") else []
+        words += [f"categories={','.join(resource['categories'])}"] if resource.get("categories") else []
+        lines.append(" " + " ".join(words))
+    return [f"{group or 'core'} v1", *lines]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--kubeconfig", required=True)
+    parser.add_argument("--modules", required=True, type=Path, help="the Go module cache")
+    parser.add_argument("--kubectl", default="kubectl")
+    parser.add_argument("--output", type=Path, default=DATA)
+    arguments = parser.parse_args()
+
+    def get(path: str) -> Any:
+        command = [arguments.kubectl, "--kubeconfig", arguments.kubeconfig, "get", "--raw", path]
+        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+    release = get("/version")["gitVersion"]
+    recorder = Recorder(Modules(arguments.modules, "v0" + release.removeprefix("v1")))
+    resources = []
+    for group in ["", *(each["name"] for each in get("/apis")["groups"])]:
+        if group not in SERVED_GROUPS | TYPES_ONLY:
+            continue
+        path = f"/apis/{group}/v1" if group else "/api/v1"
+        recorder.add_document(get(f"/openapi/v3{path}"), "v1")
+        if group in SERVED_GROUPS:
+            resources += resource_lines(group, get(path))
+    recorder.record()
+
+    arguments.output.mkdir(exist_ok=True)
+    (arguments.output / "resources.txt").write_text("\n".join(resources) + "\n")
+    files: dict[str, list[str]] = {}
+    for name, block in sorted(recorder.blocks.items()):
+        files.setdefault(name.rpartition(".")[0], []).append(block)
+    for package, blocks in files.items():
+        file = ".".join(package.split(".")[-2:]) + ".txt"
+        (arguments.output / file).write_text(f"{package}\n\n" + "\n\n".join(blocks) + "\n")
+
+
+if __name__ == "__main__":
+    main()
