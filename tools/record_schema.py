@@ -47,9 +47,9 @@ SPECIAL = {
     f"{META}.MicroTime": "micro-time",
     f"{META}.FieldsV1": "any",
     f"{EXTENSIONS}.JSON": "any",
-    f"{EXTENSIONS}.JSONSchemaPropsOrArray": "JSONSchemaProps|any",
-    f"{EXTENSIONS}.JSONSchemaPropsOrBool": "JSONSchemaProps|any",
-    f"{EXTENSIONS}.JSONSchemaPropsOrStringArray": "JSONSchemaProps|any",
+    f"{EXTENSIONS}.JSONSchemaPropsOrArray": "JSONSchemaPropsOrArray",
+    f"{EXTENSIONS}.JSONSchemaPropsOrBool": "JSONSchemaPropsOrBool",
+    f"{EXTENSIONS}.JSONSchemaPropsOrStringArray": "JSONSchemaPropsOrStringArray",
 }
 ALWAYS_WRITTEN = {
     "quantity": "0",
@@ -113,7 +113,9 @@ class Modules:
             text = re.sub(r"//[^\n`]*$", "", file.read_text(), flags=re.MULTILINE)
             for alias, imported in re.findall(r'^(?:import)?\s+(\w*)\s*"([\w./-]+)"$', text, re.MULTILINE):
                 imports[alias or imported.rpartition("/")[2]] = imported
-            structs |= dict(re.findall(r"^type (\w+) struct ?\{(\}|\n.*?^\})", text, re.MULTILINE | re.DOTALL))
+            structs |= dict(
+                re.findall(r"^type (\w+) struct ?\{(\}|\n.*?^\})", text, re.MULTILINE | re.DOTALL)
+            )
             others |= {
                 name: what.strip()
                 for name, what in re.findall(r"^type (\w+) ([\w\[\].*]+)\s*$", text, re.MULTILINE)
@@ -209,12 +211,13 @@ class Recorder:
     def _field(self, owner: str, name: str, schema: dict[str, Any], required: bool, go: GoField) -> list[str]:
         expression = self._expression(schema, owner)
         derived = go_type_of(expression)
-        if go.go_type != derived and not is_special(expression):
+        if go.go_type != derived and expression not in ("any", *GO_SPECIAL):
             expression += f"({go.go_type.removeprefix('v1.')})"
         words = [name + "!" * required, expression]
         default, omits_zero = zero_rules(expression, go)
-        if schema.get("default", {}) not in ({}, "", 0, False):
-            default = json.dumps(schema["default"], separators=(",", ":"))
+        declared = schema.get("default")
+        if declared or (not default and declared not in (None, {})):
+            default = json.dumps(declared, separators=(",", ":"))
         if omits_zero:
             words.append("~")
         if default:
@@ -223,8 +226,8 @@ class Recorder:
             words.append("list=" + ",".join(keys))
         elif schema.get("x-kubernetes-list-type") == "set":
             words.append("set")
-        if schema.get("x-kubernetes-map-type") == "atomic":
-            words.append("atomic")
+        if map_type := schema.get("x-kubernetes-map-type"):
+            words.append(map_type)
         if strategy := schema.get("x-kubernetes-patch-strategy"):
             words.append(f"patch={strategy}:{schema.get('x-kubernetes-patch-merge-key', '')}".rstrip(":"))
         if go.inside:
@@ -236,7 +239,7 @@ class Recorder:
         if reference:
             name = reference.rpartition("/")[2]
             if name in SPECIAL:
-                if "JSONSchemaProps|" in SPECIAL[name]:
+                if name.startswith(f"{EXTENSIONS}.JSONSchemaPropsOr"):
                     self._waiting.append(f"{EXTENSIONS}.JSONSchemaProps")
                 return SPECIAL[name]
             self._waiting.append(name)
@@ -251,10 +254,6 @@ class Recorder:
         if kind == "string":
             return "bytes" if form == "byte" else "string"
         return form or {"number": "double", "integer": "int64"}.get(str(kind), str(kind))
-
-
-def is_special(expression: str) -> bool:
-    return expression in GO_SPECIAL or expression == "any" or "|" in expression
 
 
 def go_type_of(expression: str) -> str:

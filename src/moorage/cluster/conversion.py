@@ -11,7 +11,7 @@ _NEW_EVENTS = "events.k8s.io"
 
 def is_stored_form(definition: Definition, document: Document) -> bool:
     """Whether the definition shows the document just as it is stored."""
-    return document["apiVersion"] == definition.api_version
+    return bool(document["apiVersion"] == definition.api_version)
 
 
 def from_stored(definition: Definition, document: Document) -> Document:

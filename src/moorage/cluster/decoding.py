@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from moorage.cluster.custom.serving import CustomStrategy
+from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import bad_request, unsupported_media_type
 from moorage.cluster.schema.conform import conform
@@ -85,7 +85,8 @@ def shape(
         )
     if (conformed.unknown or repeated) and options.validation != "Ignore":
         _complain(definition, conformed.unknown, repeated or [], options)
-    return conformed.document
+    shaped: Document = conformed.document
+    return shaped
 
 
 def check_kind(definition: Definition, value: Any) -> Document:
@@ -117,8 +118,11 @@ def check_kind(definition: Definition, value: Any) -> Document:
 
 def _complain(definition: Definition, unknown: list[str], repeated: list[str], options: Options) -> None:
     if options.validation == "Strict":
-        text = strict_error(unknown, repeated, kind=definition.kind, api_version=definition.api_version)
-        raise bad_request(text)
+        kind = definition.kind
+        raise bad_request(
+            f'{kind} in version "{definition.version}" cannot be handled as a {kind}:'
+            f" {strict_error(unknown, repeated)}"
+        )
     options.warnings += strict_warnings(unknown, repeated)
 
 

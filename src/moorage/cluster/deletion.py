@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.cluster.access.users import User
+from moorage.cluster.custom.serving import CRDS, terminating
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import bad_request, conflict, invalid, invalid_value, unsupported_value
 from moorage.cluster.naming import timestamp
@@ -79,6 +80,8 @@ class Deletion:
         finalizers = _finalizers(metadata.get("finalizers", ()), options.propagation)
         if definition.storage == "namespaces":
             return self._end_namespace(definition, old, options)
+        if definition.storage == CRDS:
+            return self._end_definition(old, options)
         if not grace and not finalizers:
             return (old if options.dry_run else self._store.delete(definition.storage, old)), True
         changes: Document = {}
@@ -96,6 +99,13 @@ class Deletion:
         if not finalizers:
             new.pop("finalizers", None)
         return self._store.update(definition.storage, old, {**document, "metadata": new}), False
+
+    def _end_definition(self, old: Stored, options: DeleteOptions) -> tuple[Stored, bool]:
+        """The definition of a custom resource stays until all its objects are gone."""
+        if options.dry_run:
+            return old, False
+        document = terminating(old.document, timestamp(self._clock()))
+        return (old if document == old.document else self._store.update(CRDS, old, document)), False
 
     def is_due(self, definition: Definition, stored: Stored) -> bool:
         """Whether an object that is to be deleted has nothing to wait for any more."""

@@ -45,7 +45,7 @@ ADMIN = User("kubernetes-admin", groups=(MASTERS,))
 SCHEDULER = User("system:kube-scheduler", groups=(MASTERS, "system:authenticated"))
 """The built-in scheduler. It may read whatever its plugins ask for."""
 
-_TOKEN_SECONDS = 3607
+_TOKEN_SECONDS = 365 * 24 * 3600  # as the original extends those that pods get
 _EVENT_SECONDS = 3600.0
 _SWEEP_SECONDS = 60.0
 
@@ -105,7 +105,10 @@ class EmbeddedCluster:
         self._tokens = Tokens(who.signing_key, "https://kubernetes.default.svc.cluster.local", clock)
         self._tokens.add(who.admin_token, ADMIN)
         authorizer = Authorizer(self.store)
-        self._custom = CustomResources(self._definitions, self.store)
+        self._custom = CustomResources(
+            self._definitions, self.store, clock=clock, wake=self._settle_definitions
+        )
+        self._settling: asyncio.Handle | None = None
         self._objects = Objects(self.store, self._definitions, Admission(self.store), authorizer, clock=clock)
         self.writer = InternalWriter(self._objects)
         authenticator = Authenticator(self._tokens, self.store, authorizer)
@@ -125,6 +128,7 @@ class EmbeddedCluster:
         """Raises OSError if the address cannot be used."""
         if self._data is not None:
             self._data.load(self.store)
+        self._custom.start()
         self._fill(nodes)
         async with AsyncExitStack() as stack:
             await self._http.start(host, port, tls)
@@ -137,7 +141,6 @@ class EmbeddedCluster:
                 self.writer,
                 folder=self._folder,
                 server=(host, self.port),
-                ca=self.who.ca,
                 token_for=self._token_for,
                 run_images=self._run_images,
             )
@@ -162,6 +165,15 @@ class EmbeddedCluster:
             self._ensure(resource, document)
         for node in nodes:
             self._ensure("nodes", node)
+
+    def _settle_definitions(self) -> None:
+        """Has what custom resource definitions call for written before the next request is answered."""
+        if self._settling is None:
+            self._settling = asyncio.get_running_loop().call_soon(self._settle_now)
+
+    def _settle_now(self) -> None:
+        self._settling = None
+        self._custom.settle()
 
     def _ensure(self, resource: str, document: Document) -> None:
         metadata = document["metadata"]

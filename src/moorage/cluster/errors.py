@@ -28,7 +28,7 @@ class Refusal(Exception):
         self.code = code
         self.reason = reason
         self.message = message
-        self.details = details or {}
+        self.details = details
 
     def document(self) -> dict[str, Any]:
         """The Status object that tells the client."""
@@ -42,7 +42,11 @@ class Refusal(Exception):
             "details": self.details,
             "code": self.code,
         }
-        return {name: value for name, value in status.items() if value or name == "metadata"}
+        return {
+            name: value
+            for name, value in status.items()
+            if value or name == "metadata" or (name == "details" and value is not None)
+        }
 
 
 # Broken rules of a field
@@ -110,7 +114,7 @@ def forbidden(resource: str, name: str, why: str) -> Refusal:
 
 
 def path_not_found() -> Refusal:
-    return Refusal(404, "NotFound", "the server could not find the requested resource")
+    return Refusal(404, "NotFound", "the server could not find the requested resource", details={})
 
 
 def not_found(resource: str, name: str) -> Refusal:
@@ -120,7 +124,7 @@ def not_found(resource: str, name: str) -> Refusal:
 def method_not_allowed(
     what: str = "the server does not allow this method on the requested resource",
 ) -> Refusal:
-    return Refusal(405, "MethodNotAllowed", what)
+    return Refusal(405, "MethodNotAllowed", what, details={})
 
 
 def not_acceptable(accepted: str) -> Refusal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from moorage.cluster.access.reviews import Reviews
 from moorage.cluster.access.users import User
 from moorage.cluster.conversion import to_stored
-from moorage.cluster.custom.serving import CustomStrategy
+from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.decoding import read_body, read_object
 from moorage.cluster.definitions import Definition
 from moorage.cluster.deletion import DeleteOptions, delete_options

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from moorage.api.selectors import LabelSelector, SelectorError, parse_selector
-from moorage.cluster.custom.serving import CustomStrategy
+from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.decoding import shape
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import invalid, invalid_value, unsupported_media_type

@@ -16,6 +16,7 @@ from moorage.cluster.handlers import Handlers
 from moorage.cluster.rendering import encode
 from moorage.cluster.requests import Answer, Place, Query, Request, Stream, place_of
 from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index
+from moorage.cluster.selecting import field_selector
 from moorage.cluster.subresources import Subresources
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class ApiServer:
             return self._outside_resources(request, path)
         query = Query(query_text)
         verb = _verb(request.method, place, query)
-        user = self._admit(request, _attributes(verb, place))
+        user = self._admit(request, _attributes(verb, place, query))
         definition = self._definitions.find(place.group, place.version, place.plural)
         if definition is None or (place.namespace and not definition.namespaced):
             raise path_not_found()
@@ -118,17 +119,19 @@ _KNOWN_ROOTS = frozenset((*_HEALTH, "/api", "/apis", "/version", "/openapi"))
 
 def refused(refusal: Refusal) -> Answer:
     headers = []
-    seconds = refusal.details.get("retryAfterSeconds")
+    seconds = (refusal.details or {}).get("retryAfterSeconds")
     if seconds:
         headers.append(("Retry-After", str(seconds)))
     return Answer(refusal.code, encode(refusal.document()), headers=headers)
 
 
-def _attributes(verb: str, place: Place) -> Attributes:
+def _attributes(verb: str, place: Place, query: Query) -> Attributes:
+    """What the request wants to do. A list of one name asks for that name only."""
     namespace = place.name if place.plural == "namespaces" and not place.group else place.namespace
-    return Attributes(
-        verb, place.group, place.version, place.plural, place.subresource, namespace, place.name
-    )
+    name = place.name
+    if not name and verb != "create" and (fields := query.text("fieldSelector")):
+        name = field_selector(fields).requires("metadata.name") or ""
+    return Attributes(verb, place.group, place.version, place.plural, place.subresource, namespace, name)
 
 
 def _verb(method: str, place: Place, query: Query) -> str:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from moorage.cluster.access.token_requests import token_request
 from moorage.cluster.access.tokens import Tokens
 from moorage.cluster.access.users import User
 from moorage.cluster.binding import Binder
+from moorage.cluster.container_logs import log_answer
 from moorage.cluster.decoding import read_object
 from moorage.cluster.definitions import Definition, Definitions
 from moorage.cluster.deletion import delete_options
 from moorage.cluster.errors import bad_request, invalid, invalid_value, method_not_allowed, path_not_found
 from moorage.cluster.eviction import Evictions
 from moorage.cluster.handlers import Handlers, warning_headers
+from moorage.cluster.nodes.logs import Logs
 from moorage.cluster.rendering import encode
 from moorage.cluster.requests import Answer, Place, Query, Request, Stream
 from moorage.cluster.scaling import Scales
@@ -23,12 +25,6 @@ from moorage.cluster.writing import Options, options_of
 
 _SUCCESS: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
-
-
-class Logs(Protocol):
-    """What containers have written."""
-
-    def answer(self, pod: Document, query: Query) -> Answer | Stream: ...
 
 
 class Subresources:
@@ -58,7 +54,7 @@ class Subresources:
             raise method_not_allowed()
         if part.name == "log":
             stored = self._objects.get(definition, place.namespace, place.name)
-            return self._logs().answer(stored.document, query)
+            return log_answer(self._logs(), stored.document, query)
         if part.name == "scale":
             return self._scale(definition, place, verb, request, query, user)
         if verb == "get":

@@ -36,7 +36,7 @@ def forbidden_refusal(user: User, attributes: Attributes, reason: str = "") -> R
     if reason:
         why = f"{why}: {reason}"
     if attributes.path is not None:
-        return Refusal(403, "Forbidden", f"forbidden: {why}")
+        return Refusal(403, "Forbidden", f"forbidden: {why}", details={})
     group = attributes.group
     return forbidden(f"{attributes.resource}.{group}" if group else attributes.resource, attributes.name, why)
 

@@ -50,6 +50,8 @@ class Impersonation:
     @staticmethod
     def wanted(headers: Mapping[str, Sequence[str]]) -> User | None:
         """As whom the request is to be made, if as somebody else."""
+        if not any(header.startswith("impersonate-") for header in headers):
+            return None
         extra: dict[str, tuple[str, ...]] = {}
         for header, values in headers.items():
             if header.startswith(_EXTRA_PREFIX) and values:

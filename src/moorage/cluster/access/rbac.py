@@ -14,7 +14,7 @@ from moorage.cluster.access.rules import Rule, rules_of
 from moorage.cluster.access.users import MASTERS, User
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import Refusal
-from moorage.cluster.store import Change, Document, Store
+from moorage.cluster.store import Change, Document, Store, Stored
 
 ROLES = "roles.rbac.authorization.k8s.io"
 BINDINGS = "rolebindings.rbac.authorization.k8s.io"
@@ -24,6 +24,8 @@ _MOST_GRANTS = 4096
 _MOST_ANSWERS = 4096
 _Subject = tuple[str, str]
 """User or Group, and its name."""
+_Bound = dict[str, dict[_Subject, set[str]]]
+"""The names of the bindings of a namespace ("": of the cluster) by whom they are for."""
 
 
 class Decision(NamedTuple):
@@ -75,17 +77,17 @@ class _Grants:
 
 
 class Authorizer:
-    """Decides by the roles and bindings in the store, as they are at that moment."""
+    """Decides by the roles and bindings in the store, as they are at that moment.
+
+    They are looked through when the first question is asked: until then the store may be filled in any way.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._bound: dict[str, dict[_Subject, set[str]]] = {}
-        """The names of the bindings of a namespace ("": of the cluster) by whom they are for."""
+        self._bound: _Bound | None = None
         self._rules: dict[tuple[str, str, str], tuple[Rule, ...]] = {}
         self._grants: dict[tuple[str, tuple[str, ...], str], _Grants] = {}
         for resource in (BINDINGS, CLUSTER_BINDINGS):
-            for stored in store.iterate(resource):
-                self._bind(stored.namespace, stored.name, stored.document)
             store.listen(resource, self._binding_changed)
         for resource in (ROLES, CLUSTER_ROLES):
             store.listen(resource, self._role_changed)
@@ -163,6 +165,8 @@ class Authorizer:
         return _Grants(rules, f"[{text}]" if len(problems) > 1 else text)
 
     def _bindings_of(self, user: User, namespace: str) -> Iterator[tuple[str, Document]]:
+        if self._bound is None:
+            self._bound = self._look_through()
         bound = self._bound.get(namespace, {})
         names = set(bound.get(("User", user.name), ()))
         for group in user.groups:
@@ -173,25 +177,21 @@ class Authorizer:
             if stored is not None:
                 yield name, stored.document
 
-    # What changes in the store
+    def _look_through(self) -> _Bound:
+        bound: _Bound = {}
+        for resource in (BINDINGS, CLUSTER_BINDINGS):
+            for stored in self._store.iterate(resource):
+                _bind(bound, stored)
+        return bound
 
     def _binding_changed(self, change: Change) -> None:
         self._grants.clear()
-        new = change.new
+        if self._bound is None:
+            return
         if change.old is not None:
-            bound = self._bound.get(new.namespace, {})
-            for subject in _subjects(new.namespace, change.old.document):
-                names = bound.get(subject, set())
-                names.discard(new.name)
-                if not names:
-                    bound.pop(subject, None)
+            _unbind(self._bound, change.old)
         if change.type != "DELETED":
-            self._bind(new.namespace, new.name, new.document)
-
-    def _bind(self, namespace: str, name: str, binding: Document) -> None:
-        bound = self._bound.setdefault(namespace, {})
-        for subject in _subjects(namespace, binding):
-            bound.setdefault(subject, set()).add(name)
+            _bind(self._bound, change.new)
 
     def _role_changed(self, change: Change) -> None:
         self._grants.clear()
@@ -200,6 +200,23 @@ class Authorizer:
             self._rules.clear()
         else:
             self._rules.pop((change.resource, change.new.namespace, change.new.name), None)
+
+
+def _bind(bound: _Bound, binding: Stored) -> None:
+    of_namespace = bound.setdefault(binding.namespace, {})
+    for subject in _subjects(binding.namespace, binding.document):
+        of_namespace.setdefault(subject, set()).add(binding.name)
+
+
+def _unbind(bound: _Bound, binding: Stored) -> None:
+    of_namespace = bound.get(binding.namespace, {})
+    for subject in _subjects(binding.namespace, binding.document):
+        names = of_namespace.get(subject, set())
+        names.discard(binding.name)
+        if not names:
+            of_namespace.pop(subject, None)
+    if not of_namespace:
+        bound.pop(binding.namespace, None)
 
 
 def _role_of(binding: Document) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,10 +23,10 @@ class Reviews:
     """Answers reviews with what tokens, roles and bindings say at that moment."""
 
     def __init__(
-        self, store: Store, tokens: Tokens, authorizer: Authorizer, clock: Callable[[], float]
+        self, tokens: Tokens, store: Store, authorizer: Authorizer, clock: Callable[[], float] = time.time
     ) -> None:
-        self._store = store
         self._tokens = tokens
+        self._store = store
         self._authorizer = authorizer
         self._clock = clock
         self._kinds: dict[str, Callable[[Document, User], Document]] = {
@@ -42,12 +43,13 @@ class Reviews:
 
         `namespace` is the one in the address; of the kinds only LocalSubjectAccessReview has one.
         """
-        metadata = {
-            name: value
-            for name, value in (document.get("metadata") or {}).items()
-            if value and name != "namespace"
-        }
+        metadata = {name: value for name, value in (document.get("metadata") or {}).items() if value}
+        given = metadata.pop("namespace", namespace)
         if namespace:
+            if given != namespace:
+                raise bad_request(
+                    "the namespace of the provided object does not match the namespace sent on the request"
+                )
             metadata["namespace"] = namespace
         asked = {**document, "kind": kind, "metadata": metadata}
         answer = self._kinds[kind](asked, user)

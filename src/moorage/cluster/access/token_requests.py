@@ -50,13 +50,14 @@ def token_request(
 
 
 def _check_metadata(metadata: Document, owner: Document) -> None:
-    for field in ("name", "namespace"):
-        given = metadata.get(field)
-        if given and given != owner[field]:
-            cause = invalid_value(
-                f"metadata.{field}", given, f"must match the service account {field} if specified"
-            )
-            raise invalid(_KIND, _GROUP, owner["name"], [cause])
+    if metadata.get("namespace", owner["namespace"]) != owner["namespace"]:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    name = metadata.get("name")
+    if name and name != owner["name"]:
+        why = "must match the service account name if specified"
+        raise invalid(_KIND, _GROUP, owner["name"], [invalid_value("metadata.name", name, why)])
     uid = metadata.get("uid")
     if uid and uid != owner["uid"]:
         why = f"the UID in the token request ({uid}) does not match the UID of the service account"

@@ -1,4 +1,4 @@
-"""The metadata of custom objects, and of whole objects inside them: of fixed shape, whatever a schema says."""
+"""The metadata of custom objects, and of whole objects inside them, which has a shape of its own."""
 
 from __future__ import annotations
 

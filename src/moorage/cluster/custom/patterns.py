@@ -121,7 +121,8 @@ class _Translation:
     def _repeats(self) -> str:
         end = self._pattern.index("}", self._at)
         counts = self._take(end + 1 - self._at)
-        if any(int(count) > _MOST_REPEATS for count in re.findall(r"\d+", counts)):
+        least, most = (re.findall(r"\d+", counts) * 2)[:2]
+        if max(int(least), int(most)) > _MOST_REPEATS or int(least) > int(most):
             raise BadPattern(f"invalid repeat count: `{{{counts}`")
         return "{" + counts
 

@@ -17,19 +17,17 @@ from moorage.cluster.custom.structural import declared_schema
 from moorage.cluster.custom.uniqueness import duplicates
 from moorage.cluster.custom.validation import validate
 from moorage.cluster.custom.values import default, prune
-from moorage.cluster.custom.wording import invalid, number, quoted
+from moorage.cluster.custom.wording import invalid, quoted
 from moorage.cluster.definitions import Strategy, keep_but, keep_status
 from moorage.cluster.errors import Cause, bad_request, forbidden
+from moorage.cluster.merging.go_text import shown, type_name
 from moorage.cluster.schema.conform import Conformed
 from moorage.cluster.schema.model import ABSENT
 from moorage.cluster.store import Document
 
 _MOST_REPLICAS = 2**31 - 1
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
-_GO_TYPES: dict[type, str] = {
-    str: "string", bool: "bool", float: "float64", int: "int64", dict: "map[string]interface {}",
-    list: "[]interface {}",
-}  # fmt: skip
+_GO_TYPES: dict[type, str] = {str: "string", int: "int64"}
 _AGE_COLUMN: Document = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
@@ -60,7 +58,8 @@ class CustomStrategy(Strategy):
         self.scale_paths = _scale_paths(subresources.get("scale"))
         self.printer_columns: list[Document] = version.get("additionalPrinterColumns") or [_AGE_COLUMN]
         self._selectable = [each["jsonPath"].lstrip(".") for each in version.get("selectableFields") or ()]
-        self._deprecation = _deprecation(spec, version)
+        self.deprecation_warning = _deprecation(spec, version)
+        """What everyone who asks for this version is to be told; "" if it is not deprecated."""
 
     def conform(self, document: Document) -> Conformed:
         """The document without what its schema does not know. Wrong types in it are for `validate`."""
@@ -105,6 +104,9 @@ class CustomStrategy(Strategy):
         keep_but(new, old, "status")
 
     def validate(self, document: Document) -> Iterable[Cause]:
+        """The rules a new object breaks; those of a changed one are all for `validate_update`."""
+        if "resourceVersion" in document["metadata"]:
+            return
         yield from validate(self._schema, document)
         yield from self._validate_scale(document)
         yield from self._validate_embedded(document)
@@ -144,7 +146,7 @@ class CustomStrategy(Strategy):
     def _validate_scale_status(document: Document, paths: ScalePaths) -> Iterator[Cause]:
         yield from _validate_replicas(document, paths.status_replicas)
         if paths.label_selector:
-            selector, problem = _nested(document, paths.label_selector, str)
+            _, problem = _nested(document, paths.label_selector, str)
             if problem:
                 yield invalid(paths.label_selector, "", problem)
 
@@ -152,7 +154,7 @@ class CustomStrategy(Strategy):
         return {path: _selected(document, path) for path in self._selectable}
 
     def warnings(self, document: Document) -> list[str]:
-        warnings = [self._deprecation] if self._deprecation else []
+        warnings = [self.deprecation_warning] if self.deprecation_warning else []
         for finalizer in sorted(document["metadata"].get("finalizers", ())):
             warnings += _finalizer_warnings(finalizer)
         return warnings
@@ -179,39 +181,21 @@ def _nested(document: Document, path: str, wanted: type) -> tuple[Any, str]:
     """The value at a path, or what is wrong with it. Absent is fine."""
     names = path.removeprefix(".").split(".")
     value: Any = document
-    for depth, name in enumerate(names):
+    for name in names:
         if not isinstance(value, dict):
-            found = _described(value)
-            way = "." + ".".join(names[:depth])
-            return None, f"{way} accessor error: {found}, expected map[string]interface{{}}"
+            return None, _not_what(value, names, "map[string]interface{}")
         if name not in value:
             return None, ""
         value = value[name]
     if type(value) is not wanted:
-        way = "." + ".".join(names)
-        return None, f"{way} accessor error: {_described(value)}, expected {_GO_TYPES[wanted]}"
+        return None, _not_what(value, names, _GO_TYPES[wanted])
     return value, ""
 
 
-def _described(value: Any) -> str:
-    """A value and its type, as Go prints them."""
-    if value is None:
-        return "<nil> is of the type <nil>"
-    return f"{_plain(value)} is of the type {_GO_TYPES[type(value)]}"
-
-
-def _plain(value: Any) -> str:
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return number(value)
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{name}:{_plain(value[name])}' for name in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(_plain, value))}]"
-    return str(value)
+def _not_what(value: Any, names: list[str], wanted: str) -> str:
+    way = "." + ".".join(names)
+    kind = "<nil>" if value is None else type_name(value)
+    return f"{way} accessor error: {shown(value)} is of the type {kind}, expected {wanted}"
 
 
 def _validate_replicas(document: Document, path: str) -> Iterator[Cause]:
@@ -228,7 +212,7 @@ def _selected(document: Document, path: str) -> str:
     value: Any = document
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
-    return "" if value is None else _plain(value)
+    return "" if value is None else shown(value)
 
 
 def _finalizer_warnings(finalizer: str) -> Iterator[str]:

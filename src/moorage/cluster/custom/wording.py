@@ -80,12 +80,20 @@ def shown(value: Any) -> str:
         return json.dumps(value)
     if isinstance(value, int | float):
         return number(value)
-    return as_json(value)
+    return value.text if isinstance(value, Ordered) else as_json(value)
 
 
 def as_json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return text.translate(_HTML_ESCAPES)
+
+
+class Ordered:
+    """A value whose fields are to be shown in the order they have."""
+
+    def __init__(self, value: Any) -> None:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        self.text = text.translate(_HTML_ESCAPES)
 
 
 def invalid(field: str, value: Any, detail: str) -> Cause:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from moorage.cluster.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.kinds.common import WithStatus, own_part, part
+from moorage.cluster.kinds.differences import difference
 from moorage.cluster.kinds.fields import (
     dns_label,
     dns_subdomain,
@@ -16,8 +18,6 @@ from moorage.cluster.kinds.fields import (
     resource_quantity,
     valid_quantity,
 )
-from moorage.cluster.kinds.common import WithStatus, own_part, part
-from moorage.cluster.kinds.differences import difference
 from moorage.cluster.store import Document
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -138,14 +138,21 @@ def _arrange_sources(spec: Document, before: Document) -> None:
     if reference is not None and reference.get("namespace") and "dataSourceRef" not in before:
         reference = None
         del spec["dataSourceRef"]
-    if source is not None and reference is None and not ("dataSource" in before or "dataSourceRef" in before):
-        if (source.get("apiGroup") or "", source.get("kind", "")) not in _OLD_SOURCES:
-            source = None
-            del spec["dataSource"]
+    fresh = "dataSource" not in before and "dataSourceRef" not in before
+    if source is not None and reference is None and fresh and not _is_old_source(source):
+        source = None
+        del spec["dataSource"]
     if source is not None and reference is None:
         spec["dataSourceRef"] = {name: source.get(name) for name in ("apiGroup", "kind", "name")}
     elif reference is not None and source is None and not reference.get("namespace"):
         spec["dataSource"] = {name: reference.get(name) for name in ("apiGroup", "kind", "name")}
+    for name in ("dataSource", "dataSourceRef"):
+        if name in spec:
+            spec[name].setdefault("apiGroup", None)
+
+
+def _is_old_source(source: Document) -> bool:
+    return (source.get("apiGroup") or "", source.get("kind", "")) in _OLD_SOURCES
 
 
 def _storage(spec: Document) -> int:
@@ -186,9 +193,8 @@ def _allow_changes(after: dict[str, Any], before: dict[str, Any], new: Document,
         before["VolumeName"] = after["VolumeName"]
     annotations = old["metadata"].get("annotations") or {}
     chosen = after["StorageClassName"]
-    if before["StorageClassName"] is None and chosen is not None:
-        if annotations.get(CLASS_ANNOTATION, chosen) == chosen:
-            after["StorageClassName"] = None
+    if before["StorageClassName"] is None and annotations.get(CLASS_ANNOTATION, chosen) == chosen:
+        after["StorageClassName"] = None
     if part(new, "status").get("phase") == "Bound":
         requests = before["Resources"]["Requests"]
         if after["Resources"]["Requests"] is not None and requests is not None:

@@ -22,10 +22,10 @@ def part(document: Document, name: str) -> Document:
 
 def own_part(document: Document, name: str) -> Document:
     """A part of a document that may be absent, to write to."""
-    found = document.get(name)
+    found: Document | None = document.get(name)
     if found is None:
         found = document[name] = {}
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 class WithStatus(Strategy):

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from moorage.cluster.definitions import Strategy
 from moorage.cluster.errors import Cause, forbidden_value, invalid_value, required, too_long
+from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import config_key, immutable
 from moorage.cluster.kinds.naming import size
-from moorage.cluster.kinds.common import part
 from moorage.cluster.store import Document
 
 MAX_SIZE = 1024 * 1024

@@ -143,7 +143,7 @@ def check_image_padding(container: Document, path: str, found: Found) -> None:
 def visit_containers(spec: Document, path: str, visit: Callable[[Document, str], object]) -> None:
     """All containers of a pod with where they are, init containers first."""
     for kind in ("initContainers", "containers", "ephemeralContainers"):
-        for index, container in enumerate(spec.get(kind, ())):
+        for index, container in enumerate(spec.get(kind) or ()):
             visit(container, f"{path}.{kind}[{index}]")
 
 

@@ -16,6 +16,7 @@ from moorage.cluster.errors import (
     unsupported_value,
 )
 from moorage.cluster.kinds import addresses
+from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import (
     PROTOCOLS,
     broken,
@@ -26,7 +27,6 @@ from moorage.cluster.kinds.fields import (
     port_number,
     qualified_name,
 )
-from moorage.cluster.kinds.common import part
 from moorage.cluster.store import Document
 
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from moorage.cluster.definitions import keep_status
 from moorage.cluster.errors import Cause, invalid_value
-from moorage.cluster.kinds.fields import qualified_name
 from moorage.cluster.kinds.common import WithStatus, own_part, part
+from moorage.cluster.kinds.fields import qualified_name
 from moorage.cluster.store import Document
 
 NAME_LABEL = "kubernetes.io/metadata.name"

@@ -17,10 +17,10 @@ from moorage.cluster.errors import (
     unsupported_value,
 )
 from moorage.cluster.kinds import addresses
+from moorage.cluster.kinds.common import keep_spec, own_part, part
 from moorage.cluster.kinds.fields import qualified_name, resource_quantity
 from moorage.cluster.kinds.naming import size
 from moorage.cluster.kinds.rules import NOT_POSITIVE
-from moorage.cluster.kinds.common import keep_spec, own_part, part
 from moorage.cluster.store import Document
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

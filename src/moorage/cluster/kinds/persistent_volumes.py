@@ -116,10 +116,9 @@ class PersistentVolumeStrategy(WithStatus):
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
         after, before = part(new, "spec"), part(old, "spec")
         new_source, old_source = _source(after), _source(before)
-        if new_source["CSI"] is not None and old_source["CSI"] is not None:
+        if new_source["CSI"] is not None and "ControllerExpandSecretRef" not in (old_source["CSI"] or ()):
             # A secret for expansion may be added later.
-            if "ControllerExpandSecretRef" not in old_source["CSI"]:
-                new_source["CSI"].pop("ControllerExpandSecretRef", None)
+            new_source["CSI"].pop("ControllerExpandSecretRef", None)
         if new_source != old_source:
             text = "spec.persistentvolumesource is immutable after creation"
             changed = difference(old_source, new_source)

@@ -50,7 +50,7 @@ _VOLUME_DEFAULTS: dict[str, tuple[tuple[str, object], ...]] = {
 
 def default_pod(spec: Document) -> None:
     """Completes the spec of a pod: what a template has, and what only pods have."""
-    for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
+    for container in (*(spec.get("containers") or ()), *spec.get("initContainers", ())):
         resources = container.get("resources")
         limits = resources.get("limits") if resources else None
         if limits:
@@ -61,7 +61,7 @@ def default_pod(spec: Document) -> None:
         _default_pod_resources(spec)
     spec.setdefault("enableServiceLinks", True)
     if spec.get("hostNetwork"):
-        for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
+        for container in (*(spec.get("containers") or ()), *spec.get("initContainers", ())):
             for port in container.get("ports", ()):
                 if port.get("containerPort"):
                     port.setdefault("hostPort", port["containerPort"])
@@ -80,7 +80,7 @@ def default_pod_spec(spec: Document) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
     for volume in spec.get("volumes", ()):
         _default_volume(volume)
-    for container in spec.get("containers", ()):
+    for container in spec.get("containers") or ():
         _default_container(container)
     for container in spec.get("initContainers", ()):
         _default_container(container)
@@ -198,7 +198,7 @@ def _default_volume(volume: Document) -> None:
     if "downwardAPI" in volume:
         _default_files(volume["downwardAPI"].get("items", ()))
     if "projected" in volume:
-        for source in volume["projected"].get("sources", ()):
+        for source in volume["projected"].get("sources") or ():
             if "downwardAPI" in source:
                 _default_files(source["downwardAPI"].get("items", ()))
             if "serviceAccountToken" in source:

@@ -49,7 +49,7 @@ def check_affinity(affinity: Document, path: str, found: Found) -> None:
 
 
 def check_node_selector(selector: Document, path: str, found: Found) -> None:
-    terms = selector.get("nodeSelectorTerms", ())
+    terms = selector.get("nodeSelectorTerms") or ()
     if not terms:
         found.append(required(f"{path}.nodeSelectorTerms", "must have at least one node selector term"))
     for index, term in enumerate(terms):

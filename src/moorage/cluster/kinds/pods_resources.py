@@ -92,7 +92,7 @@ def rounded(amounts: dict[str, str]) -> None:
 def aggregate(spec: Document, kind: str) -> dict[str, tuple[int, str]]:
     """What the containers of a pod have of each resource at the same time at most, also as text."""
     total: dict[str, tuple[int, str]] = {}
-    for container in spec.get("containers", ()):
+    for container in spec.get("containers") or ():
         _add(total, _amounts(container, kind))
     peak: dict[str, tuple[int, str]] = {}
     beside: dict[str, tuple[int, str]] = {}
@@ -147,7 +147,7 @@ def quality_class(spec: Document) -> str:
         if whole is not None
         else [
             container.get("resources", {})
-            for container in (*spec.get("containers", ()), *spec.get("initContainers", ()))
+            for container in (*(spec.get("containers") or ()), *spec.get("initContainers", ()))
         ]
     )
     if not any(parts):
@@ -322,7 +322,7 @@ def check_pod_resources(spec: Document, path: str, found: Found) -> None:
         if is_huge_pages(name) and name in limits and amount > parse(limits[name]):
             detail = f"must be greater than or equal to aggregate container limits of {text}"
             found.append(invalid_value(f"{place}.limits[{name}]", limits[name], detail))
-    for index, container in enumerate(spec.get("containers", ())):
+    for index, container in enumerate(spec.get("containers") or ()):
         for name, limit in _amounts(container, "limits").items():
             if name in limits and parse(limit) > parse(limits[name]):
                 detail = f"must be less than or equal to pod limits of {limits[name]}"

@@ -97,7 +97,7 @@ def check_pod_spec(
 
 
 def _check_all_containers(spec: Document, path: str, pod: Surroundings, found: Found) -> None:
-    containers = spec.get("containers", ())
+    containers = spec.get("containers") or ()
     check_containers(containers, f"{path}.containers", pod, found)
     first = spec.get("initContainers", ())
     if first:
@@ -135,7 +135,7 @@ def _check_resource_claims(claims: list[Document], path: str, found: Found) -> N
 
 
 def _check_host_network(spec: Document, path: str, found: Found, *, in_pod: bool) -> None:
-    for index, container in enumerate(spec.get("containers", ())):
+    for index, container in enumerate(spec.get("containers") or ()):
         for number, port in enumerate(container.get("ports", ())):
             on_host = port.get("hostPort", 0)
             if (in_pod or on_host) and on_host != port.get("containerPort", 0):
@@ -185,7 +185,7 @@ def _check_isolation(spec: Document, path: str, found: Found) -> None:
     uses_windows = "windowsOptions" in spec.get("securityContext", {}) or any(
         "windowsOptions" in container.get("securityContext", {})
         for kind in ("containers", "initContainers", "ephemeralContainers")
-        for container in spec.get(kind, ())
+        for container in (spec.get(kind) or ())
     )
     if uses_windows:
         check_windows_host_process(spec, _visited(spec, path), path, found)
@@ -251,7 +251,7 @@ def _check_rest(spec: Document, path: str, found: Found) -> None:
 def _check_file_variables(spec: Document, path: str, found: Found) -> None:
     """Variables from files need a volume that the pod's own containers fill."""
     for kind in ("initContainers", "containers", "ephemeralContainers"):
-        for index, container in enumerate(spec.get(kind, ())):
+        for index, container in enumerate(spec.get(kind) or ()):
             for number, variable in enumerate(container.get("env", ())):
                 reference = variable.get("valueFrom", {}).get("fileKeyRef")
                 if reference is None:

@@ -198,7 +198,8 @@ class LimitRangeStrategy(Strategy):
 
 def _limit(field: str, kind: str, limit: Document) -> Iterator[Cause]:
     parts = {
-        name: part(limit, name) for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+        name: part(limit, name)
+        for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
     }
     for name, amounts in parts.items():
         if kind == "Pod" and name in ("default", "defaultRequest"):

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from moorage.api.names import (
-    is_label_value,
-    is_qualified_name,
-    label_value_problems,
-    qualified_name_problems,
-)
+from moorage.api.names import is_label_value, is_qualified_name, label_value_problems
 from moorage.cluster.errors import (
     Cause,
     forbidden_value,
@@ -18,7 +13,12 @@ from moorage.cluster.errors import (
     required,
     unsupported_value,
 )
-from moorage.cluster.kinds.naming import dns_label_problems, dns_subdomain_problems, ip_problems
+from moorage.cluster.kinds.naming import (
+    dns_label_problems,
+    dns_subdomain_problems,
+    ip_problems,
+    label_key_problems,
+)
 from moorage.cluster.store import Document
 
 Found = list[Cause]
@@ -48,7 +48,7 @@ def check_ip(value: str, path: str, found: Found) -> None:
 def check_qualified_name(value: str, path: str, found: Found) -> None:
     """For label keys and everything else that may have a domain in front."""
     if not is_qualified_name(value):
-        check_form(value, path, qualified_name_problems, found)
+        check_form(value, path, label_key_problems, found)
 
 
 def check_label_value(value: str, path: str, found: Found) -> None:

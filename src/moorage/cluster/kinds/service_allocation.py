@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network
+from itertools import chain
 
 from moorage.cluster.errors import Cause, Refusal, invalid, invalid_value
 from moorage.cluster.kinds import addresses
@@ -144,8 +145,7 @@ def _set_cluster_ip(document: Document, spec: Document, before: Document | None,
         why = "provided IP is already allocated"
     elif IPv4Address(address) not in CLUSTER_IPS:
         why = (
-            f"the provided IP ({address}) is not in the valid range. "
-            f"The range of valid IPs is {CLUSTER_IPS}"
+            f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {CLUSTER_IPS}"
         )
     elif address in (str(CLUSTER_IPS.network_address), str(CLUSTER_IPS.broadcast_address)):
         why = "the provided network does not match the current range"
@@ -156,7 +156,7 @@ def _set_cluster_ip(document: Document, spec: Document, before: Document | None,
 
 def _free_ip(taken: set[str]) -> str | None:
     size = CLUSTER_IPS.num_addresses
-    for offset in (*range(_ASKED_FOR_IPS + 1, size - 1), *range(1, _ASKED_FOR_IPS + 1)):
+    for offset in chain(range(_ASKED_FOR_IPS + 1, size - 1), range(1, _ASKED_FOR_IPS + 1)):
         address = str(CLUSTER_IPS[offset])
         if address not in taken:
             return address
@@ -181,9 +181,10 @@ class _Ports:
         return ""
 
     def next(self) -> int:
-        for port in (*NODE_PORTS[_ASKED_FOR_PORTS:], *NODE_PORTS[:_ASKED_FOR_PORTS]):
-            if port not in self._all():
-                self._all().add(port)
+        taken = self._all()
+        for port in chain(NODE_PORTS[_ASKED_FOR_PORTS:], NODE_PORTS[:_ASKED_FOR_PORTS]):
+            if port not in taken:
+                taken.add(port)
                 return port
         raise _internal("failed to allocate a nodePort: range is full")
 

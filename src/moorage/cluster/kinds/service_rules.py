@@ -13,6 +13,7 @@ from moorage.cluster.errors import (
     unsupported_value,
 )
 from moorage.cluster.kinds import addresses
+from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import (
     PROTOCOLS,
     dns_label,
@@ -22,7 +23,6 @@ from moorage.cluster.kinds.fields import (
     port_number_or_name,
     qualified_name,
 )
-from moorage.cluster.kinds.common import part
 from moorage.cluster.store import Document
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")

@@ -214,7 +214,7 @@ def _check_image(source: Document, path: str, found: Found) -> None:
 def _check_projected(source: Document, path: str, found: Found) -> None:
     check_mode(source.get("defaultMode"), f"{path}.defaultMode", found)
     paths: set[str] = set()
-    for index, part in enumerate(source.get("sources", ())):
+    for index, part in enumerate(source.get("sources") or ()):
         place = f"{path}.sources[{index}]"
         given = [
             name for name in ("secret", "configMap", "downwardAPI", "serviceAccountToken") if name in part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from moorage.cluster.merging.configurations import EMPTIED_LIST
 from moorage.cluster.merging.field_sets import LEAF, NOTHING, FieldSet, Tree, entry, in_order
 from moorage.cluster.merging.shapes import (
     Keyless,
@@ -160,7 +161,7 @@ def _mentioned_children(schema: Schema, value: Any) -> Tree:
     if isinstance(value, dict):
         for name in sorted(value):
             inner = value[name]
-            member = name not in schema.fields or inner is None or inner == {}
+            member = name not in schema.fields or inner == {}
             found = _mentioned(part(schema, name), inner, member)
             if found is not None:
                 children[f"f:{name}"] = found
@@ -174,6 +175,8 @@ def _mentioned_children(schema: Schema, value: Any) -> Tree:
 
 
 def _mentioned(schema: Schema, value: Any, member: bool) -> Tree | None:
+    if value is EMPTIED_LIST:
+        return LEAF
     if isinstance(value, dict):
         granular = is_granular_map(schema)
     elif isinstance(value, list):

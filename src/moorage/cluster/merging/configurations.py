@@ -73,9 +73,11 @@ def _merged_list(schema: Schema, live: list[Any], applied: list[Any]) -> list[An
                 at_live += 1
                 at_wanted += 1
                 continue
-            if step in done or (at_wanted < len(steps) and shared and shared[0] != step):
+            if shared and shared[0] != step and at_wanted < len(steps):
                 at_live += 1
                 continue
+            if step in done:
+                at_live += 1
         if at_wanted < len(steps):
             take_wanted(steps[at_wanted])
             at_wanted += 1
@@ -113,8 +115,8 @@ def without(schema: Schema, document: Document, fields: FieldSet) -> Document:
 
 def _without(schema: Schema, value: Any, tree: Tree) -> Any:
     if isinstance(value, dict):
-        if not value or not is_granular_map(schema):
-            return EMPTIED_MAP
+        if not is_granular_map(schema):
+            return value
         rest = {}
         for name, inner in value.items():
             below = tree.get(f"f:{name}")
@@ -124,18 +126,25 @@ def _without(schema: Schema, value: Any, tree: Tree) -> Any:
                 rest[name] = _without(part(schema, name), inner, below)
         return rest or EMPTIED_MAP
     if isinstance(value, list):
-        if not value or not is_granular_list(schema):
-            return EMPTIED_LIST
+        if not is_granular_list(schema):
+            return value
         assert schema.items is not None
         items = []
         for item in value:
-            below = tree.get(item_step(schema, item))
+            below = _of_item(schema, item, tree)
             if below is None:
                 items.append(item)
             elif not is_member(below):
                 items.append(_without(schema.items, item, below))
         return items or EMPTIED_LIST
     return value
+
+
+def _of_item(schema: Schema, item: Any, tree: Tree) -> Tree | None:
+    try:
+        return tree.get(item_step(schema, item))
+    except Keyless:
+        return None
 
 
 def without_emptied(value: Any) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.cluster.errors import bad_request
+from moorage.cluster.merging.depth import refuses_depth
 from moorage.cluster.merging.go_text import json_type
 
 
+@refuses_depth
 def merge_patch(target: Any, patch: Any) -> Any:
     """The target with a merge patch applied; what does not change is shared with the target.
 

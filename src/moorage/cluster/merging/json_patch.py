@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from moorage.cluster.errors import Refusal, bad_request
+from moorage.cluster.merging.depth import refuses_depth
 from moorage.cluster.merging.go_text import json_type
 
 MOST_OPERATIONS = 10_000
@@ -22,6 +23,7 @@ _MISSING = object()
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
+@refuses_depth
 def json_patch(document: Any, operations: Any) -> Any:
     """The document after all operations; what does not change is shared with it."""
     decoded = _decode(operations)

@@ -1,10 +1,11 @@
-"""Who manages which fields: the entries of metadata.managedFields, and how changes move fields between them."""
+"""Who manages which fields: the entries of metadata.managedFields, and what changes do to them."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from moorage.cluster.merging.comparing import compare
+from moorage.cluster.merging.depth import refuses_depth
 from moorage.cluster.merging.field_sets import FieldSet
 from moorage.cluster.merging.reset_fields import reset_fields
 from moorage.cluster.schema.model import Schema
@@ -77,6 +78,7 @@ class Managed(NamedTuple):
 Entries = dict[tuple[str, str, str, str], Managed]
 
 
+@refuses_depth
 def track(
     schema: Schema,
     old: Document | None,
@@ -116,7 +118,7 @@ def after_update(
     now: str,
     ignored: FieldSet,
 ) -> Entries:
-    """The entries after someone wrote `new` in place of `old`; the same ones if nothing was taken or dropped."""
+    """The entries after someone wrote `new` in place of `old`; the same ones if no field is different."""
     removed, changed = compare(schema, old, new)
     removed = removed.without_subtrees(ignored)
     changed = changed.without_subtrees(ignored)
@@ -238,5 +240,3 @@ def _without_too_many(entries: Entries) -> Entries:
         entries[bucket.key] = Managed(bucket, fields, managed.time)
         too_many -= 1
     return entries
-
-

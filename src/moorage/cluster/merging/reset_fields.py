@@ -1,4 +1,4 @@
-"""The fields that cannot be changed through one address of an object, so that nobody comes to manage them there."""
+"""The fields that cannot be changed through an address of an object, so that nobody manages them there."""
 
 from __future__ import annotations
 

@@ -48,7 +48,9 @@ def _scalar_errors(schema: Schema, value: Any, path: str) -> Iterator[str]:
     elif schema.type == BOOLEAN:
         if not isinstance(value, bool):
             yield f"{path}: expected boolean, got &{{{shown(value)}}}"
-    elif schema.type in (INTEGER, NUMBER) and (isinstance(value, bool) or not isinstance(value, (int, float))):
+    elif schema.type in (INTEGER, NUMBER) and (
+        isinstance(value, bool) or not isinstance(value, (int, float))
+    ):
         yield f"{path}: expected numeric (int or float), got {type_name(value)}"
 
 

@@ -1,15 +1,16 @@
 """The shapes of the built-in kinds, from the recorded table of types.
 
-A file of the table holds the types of one Go package: its name, then a block for each type. A block starts with
-the type's name; each further line is a field: its name (with `!` if required), its type and what is special:
-`~` zero values are left out, `=` what is written for an absent field, `list=` the keys of a list that is merged
-by keys, `set`, `atomic`, `patch=` the strategy and key of strategic merge patches, and `in=` the embedded struct
-that the field belongs to in Go. `tools/record_schema.py` writes these files.
+A file of the table holds the types of one Go package: its name, then a block for each type. A block starts
+with the type's name; each further line is a field: its name (with `!` if required), its type and what is
+special: `~` zero values are left out, `=` what is written for an absent field, `list=` the keys of a list
+that is merged by keys, `set`, `atomic`, `granular`, `patch=` the strategy and key of strategic merge patches,
+and `in=` the embedded struct that the field belongs to in Go. `tools/record_schema.py` writes these files.
 """
 
 from __future__ import annotations
 
 import json
+from copy import copy
 from functools import cache
 from pathlib import Path
 
@@ -44,6 +45,9 @@ _SCALARS = {
     "int-or-string": Schema(ANY, "int-or-string"),
     "any": Schema(ANY, keeps_unknown=True),
 }
+
+EITHER = ("JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray")
+"""The types that are a schema or something else; in their Schema, `values` is the shape of the schema."""
 
 _embedded: dict[Field, str] = {}
 _type_names: dict[Schema, str] = {}
@@ -109,8 +113,9 @@ def _field(package: str, required: bool, words: list[str]) -> Field:
             field.schema.list_keys = tuple(value.split(","))
         elif name == "set":
             field.schema.list_type = SET
-        elif name == "atomic":
-            field.schema.map_type = ATOMIC
+        elif name in (ATOMIC, GRANULAR):  # in this place, whatever the type says
+            field.schema = copy(field.schema)
+            field.schema.map_type = name
         elif name == "patch":
             field.patch_strategy, _, field.patch_key = value.partition(":")
         elif name == "in":
@@ -119,7 +124,7 @@ def _field(package: str, required: bool, words: list[str]) -> Field:
 
 
 def _expression(package: str, text: str) -> Schema:
-    """Reads a type: `[]T` a list, `{}T` a map, `T|any` T or other JSON, with its Go name behind in brackets."""
+    """Reads a type: `[]T` is a list, `{}T` a map; its name in Go may follow in brackets."""
     text, _, go_name = text.rstrip(")").partition("(")
     if text.startswith("[]"):
         items = text[2:]
@@ -128,12 +133,10 @@ def _expression(package: str, text: str) -> Schema:
         return Schema(ARRAY, name=go_name, items=_expression(package, items))
     if text.startswith("{}"):
         return Schema(OBJECT, name=go_name, values=_expression(package, text[2:]))
-    if text.endswith("|any"):
-        return Schema(ANY, values=_expression(package, text[:-4]), keeps_unknown=True)
+    if text in EITHER:
+        return Schema(ANY, name=text, values=_type(package, "JSONSchemaProps"), keeps_unknown=True)
     if text in _SCALARS:
         plain = _SCALARS[text]
         return Schema(plain.type, plain.format, go_name) if go_name else plain
     place, _, name = text.rpartition(".")
     return _type(place or package, name)
-
-

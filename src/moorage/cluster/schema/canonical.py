@@ -116,7 +116,7 @@ def binary_data(text: str) -> str:
 
 
 def _bad_byte(text: str) -> int:
-    """Where decoding stops: at a character that does not belong there, or at the start of what is cut short."""
+    """Where decoding stops: at a character that does not belong, or at the start of what is cut short."""
     held: list[int] = []
     data = text.encode(errors="replace")
     index = 0
@@ -142,6 +142,6 @@ def _bad_padding(data: bytes, index: int, held: int) -> int:
         if not rest:
             return len(data)
         if data[rest[0]] != ord("="):
-            return rest[0]
+            return rest[0] - 1
         rest = rest[1:]
     return rest[0] if rest else index

@@ -1,9 +1,9 @@
 """Brings documents into the form that an API server stores: what decoding them into Go structs and encoding
 them again makes of them.
 
-Unknown fields and nulls go, zero values go where they mean the same as nothing, fields that are always written
-appear, quantities and times become canonical. Each shape is compiled into a function once, on its first use; a
-document in which something is wrong is looked at again, slowly, to say what it is.
+Unknown fields and nulls go, zero values go where they mean the same as nothing, fields that are always
+written appear, quantities and times become canonical. Each shape is compiled into a function once, on its
+first use; a document in which something is wrong is looked at again, slowly, to say what it is.
 """
 
 from __future__ import annotations
@@ -40,22 +40,23 @@ class _Wrong(Exception):
 
 def conform(schema: Schema, document: Any, *, kind: str, api_version: str) -> Conformed:
     """The document as it would be stored; a wrong type in it refuses the request."""
-    read = _readers.get(schema) or _reader(schema)
+    try:
+        return _conform(schema, {} if document is None else document)
+    except Malformed as mistake:
+        problem = str(mistake)
+    except RecursionError:
+        problem = "exceeded max depth"
+    version = api_version.rpartition("/")[2]
+    raise errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {problem}')
+
+
+def _conform(schema: Schema, document: Any) -> Conformed:
     unknown: list[str] = []
     try:
-        conformed = read({} if document is None else document, unknown)
-        if unknown:
-            unknown = Mistakes(schema, document).unknown
+        conformed = (_readers.get(schema) or _reader(schema))(document, unknown)
     except (_Wrong, Malformed, OverflowError):
-        raise _refusal(kind, api_version, Mistakes(schema, document).message) from None
-    except RecursionError:
-        raise _refusal(kind, api_version, "json: exceeded max depth") from None
-    return Conformed(conformed, unknown)
-
-
-def _refusal(kind: str, api_version: str, message: str) -> errors.Refusal:
-    version = api_version.rpartition("/")[2]
-    return errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {message}')
+        raise Malformed(Mistakes(schema, document).message) from None
+    return Conformed(conformed, Mistakes(schema, document).unknown if unknown else unknown)
 
 
 _readers: dict[Schema, Reader] = {}
@@ -80,7 +81,7 @@ def _make_reader(schema: Schema) -> Reader:
     if schema.type == ARRAY:
         return _list_reader(schema.items or Schema(keeps_unknown=True))
     if schema.values is not None:
-        return _either_reader(schema.values) if schema.type == ANY else _map_reader(schema.values)
+        return _either_reader(schema, schema.values) if schema.type == ANY else _map_reader(schema.values)
     if schema.format in _SPECIAL:
         return _SPECIAL[schema.format]
     if schema.type in _PLAIN:
@@ -125,7 +126,7 @@ def _object_reader(schema: Schema) -> Reader:
     for name, field in schema.fields.items():
         reader = _reader(field.schema)
         table[name] = (_needs_no_look(field.schema), _keeps_zero(field), reader)
-        if field.default is not ABSENT:
+        if field.default is not ABSENT and (field.default or not field.omits_zero):
             scalar = not isinstance(field.default, dict | list)
             always.append((name, field.default, None if scalar else reader))
     return read
@@ -175,16 +176,18 @@ def _map_reader(values: Schema) -> Reader:
     return read
 
 
-def _either_reader(schema: Schema) -> Reader:
-    """Objects, alone or in a list, have this shape; everything else stays. Nobody is told of unknown fields."""
-    read_object = _reader(schema)
+def _either_reader(schema: Schema, otherwise: Schema) -> Reader:
+    """A schema of a custom resource or what may stand for one. Nobody is told of unknown fields in there."""
+    read_object = _reader(otherwise)
+    read_list = _list_reader(Schema(STRING) if schema.name.endswith("StringArray") else otherwise)
+    or_boolean = schema.name.endswith("OrBool")
 
     def read(value: Any, unknown: list[str]) -> Any:
         if type(value) is dict:
             return read_object(value, [])
-        if type(value) is list:
-            return [read_object(item, []) if type(item) is dict else item for item in value]
-        return value
+        if or_boolean:
+            return _boolean(value, [])
+        return read_list(value, []) or None if type(value) is list else None
 
     return read
 
@@ -266,7 +269,11 @@ def _int_or_string(value: Any, unknown: list[str]) -> Any:
 def _free(value: Any, unknown: list[str]) -> Any:
     """Any JSON, copied."""
     if type(value) is dict:
-        return {name: _free(item, unknown) for name, item in value.items()}
+        # Most objects in managed fields are empty: a call for each of them would cost more than the rest.
+        return {
+            name: {} if item == {} else item if type(item) is str else _free(item, unknown)
+            for name, item in value.items()
+        }
     if type(value) is list:
         return [_free(item, unknown) for item in value]
     return value

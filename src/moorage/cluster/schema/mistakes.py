@@ -23,6 +23,9 @@ class _Place(NamedTuple):
     path: str
 
 
+_TOP = _Place("", (), "")
+
+
 class Mistakes:
     """Everything that is wrong with a document of this shape.
 
@@ -30,12 +33,12 @@ class Mistakes:
     that cannot be read, and that is reported then.
     """
 
-    def __init__(self, schema: Schema, document: Any) -> None:
+    def __init__(self, schema: Schema, document: Any, place: _Place = _TOP) -> None:
         self.unknown: list[str] = []
         self._first = ""
         self._fatal = ""
         try:
-            self._check(schema, document, _Place("", (), ""))
+            self._check(schema, document, place)
         except Malformed as error:
             self._fatal = str(error)
 
@@ -52,8 +55,10 @@ class Mistakes:
             self._check_list(schema, schema.items, value, place)
         elif schema.type == OBJECT:
             self._check_object(schema, value, place)
+        elif schema.type == ANY and schema.values is not None:
+            _check_either(schema, schema.values, value, place)
         elif schema.type == ANY:
-            self._check_either(schema.values, value)
+            return
         elif problem := _scalar_problem(schema, value):
             self._remember(_mismatch(problem, go_type(schema), place))
         elif schema.format == "byte":
@@ -86,14 +91,6 @@ class Mistakes:
             elif not schema.keeps_unknown:
                 self.unknown.append(path)
 
-    def _check_either(self, schema: Schema | None, value: Any) -> None:
-        """What is inside is decoded by itself: without a place, and what is unknown is not reported."""
-        for item in value if isinstance(value, list) else [value]:
-            if schema is not None and isinstance(item, dict):
-                inner = Mistakes(schema, item)
-                if inner.message:
-                    raise Malformed(inner.message)
-
     def _remember(self, problem: str) -> None:
         self._first = self._first or problem
 
@@ -114,7 +111,9 @@ def kind_of(value: Any) -> str:
         return "bool"
     if isinstance(value, int | float):
         return "number"
-    return {str: "string", list: "array", dict: "object"}.get(type(value), "null")
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
 
 
 def _scalar_problem(schema: Schema, value: Any) -> str:
@@ -141,6 +140,17 @@ def _number(value: int | float) -> str:
     if isinstance(value, int) and value.bit_length() > 3 * _LONGEST_NUMBER:
         return "number"  # too long to be shown
     return f"number {value!r}"
+
+
+def _check_either(schema: Schema, otherwise: Schema, value: Any, place: _Place) -> None:
+    """What is inside is decoded by itself: a mistake ends everything, and what is unknown is not reported."""
+    if schema.name.endswith("OrBool") and not isinstance(value, dict | bool):
+        raise Malformed("boolean or JSON schema expected")
+    shape = otherwise
+    if isinstance(value, list):
+        shape = Schema(ARRAY, items=Schema(STRING) if schema.name.endswith("StringArray") else otherwise)
+    if isinstance(value, list | dict) and (message := Mistakes(shape, value, place).message):
+        raise Malformed(message)
 
 
 def _check_text(schema: Schema, value: Any, place: _Place) -> None:

@@ -12,10 +12,9 @@ SECONDS = "2006-01-02T15:04:05Z07:00"
 MICROSECONDS = "2006-01-02T15:04:05.000000Z07:00"
 
 _CANONICAL = {
-    SECONDS: re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII),
-    MICROSECONDS: re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII),
+    SECONDS: re.compile(r"(?!0001)\d{4}-\d\d-\d\dT(?!24)\d\d:\d\d:\d\dZ", re.ASCII),
+    MICROSECONDS: re.compile(r"(?!0001)\d{4}-\d\d-\d\dT(?!24)\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII),
 }
-_ZERO = "0001-01-01T00:00:00"
 
 # What a layout is made of, in order: its text there, what it matches, what it is called, the highest value.
 _PARTS = (
@@ -43,7 +42,7 @@ def canonical_time(text: str, layout: str) -> str | None:
     >>> canonical_time("2020-01-01T02:00:00+02:00", SECONDS)
     '2020-01-01T00:00:00Z'
     """
-    if _CANONICAL[layout].fullmatch(text) and not text.startswith(_ZERO):
+    if _CANONICAL[layout].fullmatch(text):
         try:
             datetime.fromisoformat(text)
         except ValueError:
@@ -74,8 +73,8 @@ def _read(text: str, layout: str) -> str | None:
         moment = datetime(*numbers) - offset
     except (ValueError, OverflowError):
         raise Malformed(f"parsing time {_quoted(text)}: day out of range") from None
-    written = moment.isoformat() + micros
-    return None if written.rstrip(".0") == _ZERO.rstrip("0") or written == _ZERO else written + "Z"
+    is_none = moment == datetime.min and not micros.strip(".0")
+    return None if is_none else f"{moment.isoformat()}{micros}Z"
 
 
 def _date_and_time(text: str, layout: str) -> tuple[tuple[int, int, int, int, int, int], str]:
@@ -114,5 +113,11 @@ def _unreadable(text: str, layout: str, rest: str, part: str) -> Malformed:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    shown = "".join(map(_shown, text.encode(errors="replace")))
+    return f'"{shown}"'
+
+
+def _shown(byte: int) -> str:
+    if not 0x20 <= byte < 0x80:
+        return f"\\x{byte:02x}"
+    return f"\\{byte:c}" if byte in b'"\\' else f"{byte:c}"

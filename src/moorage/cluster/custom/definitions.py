@@ -1,0 +1,97 @@
+"""How CustomResourceDefinitions are completed and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from moorage.cluster.custom.definition_rules import (
+    change_problems,
+    definition_problems,
+    names_problems,
+    versions_of,
+)
+from moorage.cluster.custom.formats import is_known
+from moorage.cluster.custom.structure_rules import parts
+from moorage.cluster.custom.wording import quoted
+from moorage.cluster.definitions import Strategy, keep_status
+from moorage.cluster.errors import Cause
+from moorage.cluster.store import Document
+
+_HTTPS = 443
+
+
+class CrdStrategy(Strategy):
+    counts_generations = True
+
+    def default(self, document: Document) -> None:
+        spec = document["spec"]
+        names = spec["names"]
+        if not names.get("singular") and names.get("kind"):
+            names["singular"] = names["kind"].lower()
+        if not names.get("listKind") and names.get("kind"):
+            names["listKind"] = f"{names['kind']}List"
+        conversion = spec.get("conversion")
+        if conversion is None:
+            conversion = spec["conversion"] = {"strategy": "None"}
+        client = (conversion.get("webhook") or {}).get("clientConfig") or {}
+        if client.get("service") is not None:
+            client["service"].setdefault("port", _HTTPS)
+
+    def prepare_create(self, document: Document) -> None:
+        document["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}
+        _remember_storage_version(document)
+
+    def prepare_update(self, new: Document, old: Document) -> None:
+        keep_status(new, old)
+        _remember_storage_version(new)
+
+    def validate(self, document: Document) -> Iterable[Cause]:
+        # Only what is stored has a version, so this tells a new definition from a changed one.
+        return definition_problems(document, new="resourceVersion" not in document["metadata"])
+
+    def validate_update(self, new: Document, old: Document) -> Iterable[Cause]:
+        return change_problems(new, old)
+
+    def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
+        accepted = (new.get("status") or {}).get("acceptedNames") or {}
+        return names_problems(accepted, "status.acceptedNames")
+
+    def warnings(self, document: Document) -> list[str]:
+        schemas = [
+            version["schema"]["openAPIV3Schema"]
+            for version in versions_of(document["spec"])
+            if (version.get("schema") or {}).get("openAPIV3Schema") is not None
+        ]
+        warnings = [
+            f"unrecognized format {quoted(name)}" for schema in schemas for name in _unknown_formats(schema)
+        ]
+        if any(map(_has_expressions, schemas)):
+            warnings.append(
+                "x-kubernetes-validations: the rules are accepted, but objects are not checked by them"
+            )
+        if (document["spec"].get("conversion") or {}).get("strategy") == "Webhook":
+            warnings.append(
+                "spec.conversion: webhooks are not called; versions differ in their apiVersion only"
+            )
+        return list(dict.fromkeys(warnings))
+
+
+def _remember_storage_version(document: Document) -> None:
+    status = document["status"]
+    storage = next((each["name"] for each in versions_of(document["spec"]) if each["storage"]), None)
+    stored = status.get("storedVersions") or []
+    if storage is not None and storage not in stored:
+        # The status may be that of the stored definition, which must stay as it is.
+        document["status"] = {**status, "storedVersions": [*stored, storage]}
+
+
+def _unknown_formats(schema: Document) -> Iterator[str]:
+    name = schema.get("format", "")
+    if name and not is_known(schema.get("type", ""), name):
+        yield name
+    for part in parts(schema):
+        yield from _unknown_formats(part)
+
+
+def _has_expressions(schema: Document) -> bool:
+    return bool(schema.get("x-kubernetes-validations")) or any(map(_has_expressions, parts(schema)))

@@ -1,0 +1,238 @@
+"""Serves the resources that CustomResourceDefinitions define."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from moorage.cluster.custom.definition_rules import is_established, versions_of
+from moorage.cluster.custom.naming import named_status, taken_names, with_condition
+from moorage.cluster.custom.strategy import CustomStrategy, ScalePaths
+from moorage.cluster.custom.structural import to_schema
+from moorage.cluster.definitions import Definition, Definitions, Subresource
+from moorage.cluster.naming import timestamp
+from moorage.cluster.store import Change, Document, Store, Stored
+
+__all__ = ["CRDS", "CustomResources", "CustomStrategy", "ScalePaths", "relabel", "terminating"]
+
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+
+_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_PART_VERBS = ("get", "patch", "update")
+_STATUS = Subresource("status", _PART_VERBS)
+_SCALE = Subresource("scale", _PART_VERBS, kind="Scale", group="autoscaling", version="v1")
+
+
+class CustomResources:
+    """Keeps what is served in step with the stored definitions.
+
+    Definitions count as soon as they are stored. What has to be written because of that, their status and the
+    end of objects whose definition goes, is left to `settle`; `wake` is called when there is something to do,
+    and must not call it at once, because the store is being written then.
+    """
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        store: Store,
+        *,
+        clock: Callable[[], float] = time.time,
+        wake: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._definitions = definitions
+        self._store = store
+        self._clock = clock
+        self._wake = wake
+        self._served: dict[str, list[Definition]] = {}
+        self._names: dict[str, tuple[str, Document]] = {}
+        """The group and the names of each definition, ahead of what its stored status says."""
+        self._ending: dict[str, Callable[[], None]] = {}
+        """How to stop listening to the objects of each definition that is being deleted."""
+
+    def start(self) -> None:
+        """Serves what the store already defines, and from now on follows its changes."""
+        self._store.listen(CRDS, self.on_change)
+        stored = sorted(self._store.iterate(CRDS), key=lambda each: each.revision)
+        for each in stored:
+            names = (each.document.get("status") or {}).get("acceptedNames")
+            if names:
+                self._names[each.name] = (each.document["spec"]["group"], names)
+        for each in stored:
+            self.apply(each.document)
+        if stored:
+            self._wake()
+
+    def on_change(self, change: Change) -> None:
+        if change.type == "DELETED":
+            self.remove(change.new.document)
+        else:
+            self.apply(change.new.document)
+        self._wake()
+
+    def apply(self, crd: Document) -> None:
+        """Serves what the definition says, in place of what it said before, unless its names are taken."""
+        name = crd["metadata"]["name"]
+        status = self.established_status(crd)
+        accepted = {**crd, "status": status}
+        self._names[name] = (crd["spec"]["group"], status["acceptedNames"])
+        self._withdraw(name)
+        if not is_established(accepted):
+            return
+        made = [_definition(accepted, version) for version in _in_order(crd) if version["served"]]
+        for definition in made:
+            self._definitions.add(definition)
+        self._served[name] = made
+
+    def remove(self, crd: Document) -> None:
+        """Serves the definition no longer."""
+        name = crd["metadata"]["name"]
+        self._withdraw(name)
+        self._names.pop(name, None)
+        if name in self._ending:
+            self._ending.pop(name)()
+
+    def _withdraw(self, name: str) -> None:
+        for definition in self._served.pop(name, ()):
+            self._definitions.remove(definition)
+
+    def established_status(self, crd: Document) -> Document:
+        """The status with the names the definition gets, given those that others of its group have."""
+        group = crd["spec"]["group"]
+        taken = taken_names(names for its_group, names in self._names.values() if its_group == group)
+        known = self._names.get(crd["metadata"]["name"])
+        if known is not None:
+            crd = {**crd, "status": {**(crd.get("status") or {}), "acceptedNames": known[1]}}
+        return named_status(crd, taken, timestamp(self._clock()))
+
+    def settle(self) -> None:
+        """Writes what is due: the status of definitions, and the end of those that are being deleted."""
+        changed = True
+        while changed:
+            changed = False
+            for stored in self._store.objects(CRDS):
+                if "deletionTimestamp" in stored.document["metadata"]:
+                    changed |= self._end(stored)
+                else:
+                    changed |= self._write_status(stored)
+
+    def _write_status(self, stored: Stored) -> bool:
+        crd = stored.document
+        status = self.established_status(crd)
+        if status == crd.get("status"):
+            return False
+        self._store.update(CRDS, stored, {**crd, "status": status})
+        return True
+
+    def _end(self, stored: Stored) -> bool:
+        """Deletes the objects, and the definition when none is left. Says whether anything was written."""
+        crd = stored.document
+        metadata = crd["metadata"]
+        if CLEANUP_FINALIZER not in metadata.get("finalizers", ()):
+            return False
+        changed = self._delete_objects(stored.name)
+        if self._store.count(stored.name):
+            return self._wait_for_objects(stored) or changed
+        finalizers = [each for each in metadata["finalizers"] if each != CLEANUP_FINALIZER]
+        if finalizers:
+            kept = {**crd, "metadata": {**metadata, "finalizers": finalizers}}
+            reason, message = "InstanceDeletionCompleted", "removed all instances"
+            self._store.update(
+                CRDS, stored, _terminating_condition(kept, "False", reason, message, self._now())
+            )
+        else:
+            self._store.delete(CRDS, stored)
+        return True
+
+    def _wait_for_objects(self, stored: Stored) -> bool:
+        if stored.name not in self._ending:
+            self._ending[stored.name] = self._store.listen(stored.name, lambda change: self._wake())
+        reason, message = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+        new = _terminating_condition(stored.document, "True", reason, message, self._now())
+        if new == stored.document:
+            return False
+        self._store.update(CRDS, stored, new)
+        return True
+
+    def _delete_objects(self, storage: str) -> bool:
+        changed = False
+        for stored in self._store.objects(storage):
+            metadata = stored.document["metadata"]
+            if not metadata.get("finalizers"):
+                self._store.delete(storage, stored)
+            elif "deletionTimestamp" not in metadata:
+                marked = {
+                    **metadata,
+                    "deletionTimestamp": self._now(),
+                    "deletionGracePeriodSeconds": 0,
+                    "generation": metadata.get("generation", 0) + 1,
+                }
+                self._store.update(storage, stored, {**stored.document, "metadata": marked})
+            else:
+                continue
+            changed = True
+        return changed
+
+    def _now(self) -> str:
+        return timestamp(self._clock())
+
+
+def terminating(crd: Document, now: str) -> Document:
+    """A definition that somebody deleted: it stays until its objects are gone. To be stored instead."""
+    metadata = crd["metadata"]
+    finalizers = metadata.get("finalizers", [])
+    if CLEANUP_FINALIZER not in finalizers:
+        finalizers = [*finalizers, CLEANUP_FINALIZER]
+    marked = {
+        **metadata,
+        "deletionTimestamp": metadata.get("deletionTimestamp", now),
+        "finalizers": finalizers,
+    }
+    message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    pending = {**crd, "metadata": marked}
+    return _terminating_condition(pending, "True", "InstanceDeletionPending", message, now)
+
+
+def _terminating_condition(crd: Document, state: str, reason: str, message: str, now: str) -> Document:
+    status = crd.get("status") or {}
+    conditions = with_condition(status.get("conditions") or [], "Terminating", state, reason, message, now)
+    return {**crd, "status": {**status, "conditions": conditions}}
+
+
+def relabel(document: Document, api_version: str) -> Document:
+    """An object as another version shows it: versions differ in nothing but their name."""
+    if document["apiVersion"] == api_version:
+        return document
+    return {**document, "apiVersion": api_version}
+
+
+def _in_order(crd: Document) -> list[Document]:
+    """The versions, that in which objects are stored first."""
+    return sorted(versions_of(crd["spec"]), key=lambda version: not version["storage"])
+
+
+def _definition(crd: Document, version: Document) -> Definition:
+    spec, names = crd["spec"], crd["status"]["acceptedNames"]
+    strategy = CustomStrategy(crd, version)
+    parts = {}
+    if strategy.has_status:
+        parts["status"] = _STATUS
+    if strategy.scale_paths is not None:
+        parts["scale"] = _SCALE
+    return Definition(
+        group=spec["group"],
+        version=version["name"],
+        plural=names["plural"],
+        kind=names["kind"],
+        namespaced=spec["scope"] == "Namespaced",
+        schema=to_schema((version.get("schema") or {}).get("openAPIV3Schema") or {}),
+        storage=crd["metadata"]["name"],
+        singular=names.get("singular", ""),
+        list_kind=names.get("listKind", ""),
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        verbs=_VERBS,
+        subresources=parts,
+        strategy=strategy,
+        custom=True,
+    )

@@ -1,0 +1,96 @@
+"""The strategies of all built-in kinds, by the names of their resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from moorage.cluster.custom.definitions import CrdStrategy
+from moorage.cluster.definitions import Strategy
+from moorage.cluster.kinds.accounts import ServiceAccountStrategy
+from moorage.cluster.kinds.claims import PersistentVolumeClaimStrategy
+from moorage.cluster.kinds.config import ConfigMapStrategy, SecretStrategy
+from moorage.cluster.kinds.coordination import LeaseStrategy
+from moorage.cluster.kinds.devices import (
+    DeviceClassStrategy,
+    ResourceClaimStrategy,
+    ResourceClaimTemplateStrategy,
+    ResourceSliceStrategy,
+)
+from moorage.cluster.kinds.endpoints import EndpointSliceStrategy, EndpointsStrategy
+from moorage.cluster.kinds.events import EventStrategy, NewEventStrategy
+from moorage.cluster.kinds.namespaces import NamespaceStrategy
+from moorage.cluster.kinds.nodes import NodeStrategy
+from moorage.cluster.kinds.persistent_volumes import PersistentVolumeStrategy
+from moorage.cluster.kinds.pods import PodStrategy
+from moorage.cluster.kinds.policy import PodDisruptionBudgetStrategy
+from moorage.cluster.kinds.quotas import LimitRangeStrategy, ResourceQuotaStrategy
+from moorage.cluster.kinds.rbac import (
+    ClusterRoleBindingStrategy,
+    ClusterRoleStrategy,
+    RoleBindingStrategy,
+    RoleStrategy,
+)
+from moorage.cluster.kinds.scheduling import PriorityClassStrategy
+from moorage.cluster.kinds.services import ServiceStrategy
+from moorage.cluster.kinds.storage import (
+    CSIDriverStrategy,
+    CSINodeStrategy,
+    CSIStorageCapacityStrategy,
+    StorageClassStrategy,
+    VolumeAttachmentStrategy,
+    VolumeAttributesClassStrategy,
+)
+from moorage.cluster.kinds.workloads import (
+    ControllerRevisionStrategy,
+    DaemonSetStrategy,
+    DeploymentStrategy,
+    PodTemplateStrategy,
+    ReplicaSetStrategy,
+    ReplicationControllerStrategy,
+    StatefulSetStrategy,
+)
+
+_RBAC = "rbac.authorization.k8s.io"
+
+STRATEGIES: Mapping[str, Strategy] = {
+    "configmaps": ConfigMapStrategy(),
+    "endpoints": EndpointsStrategy(),
+    "events": EventStrategy(),
+    "events.events.k8s.io": NewEventStrategy(),
+    "limitranges": LimitRangeStrategy(),
+    "namespaces": NamespaceStrategy(),
+    "nodes": NodeStrategy(),
+    "persistentvolumeclaims": PersistentVolumeClaimStrategy(),
+    "persistentvolumes": PersistentVolumeStrategy(),
+    "pods": PodStrategy(),
+    "podtemplates": PodTemplateStrategy(),
+    "replicationcontrollers": ReplicationControllerStrategy(),
+    "resourcequotas": ResourceQuotaStrategy(),
+    "secrets": SecretStrategy(),
+    "serviceaccounts": ServiceAccountStrategy(),
+    "services": ServiceStrategy(),
+    "controllerrevisions.apps": ControllerRevisionStrategy(),
+    "daemonsets.apps": DaemonSetStrategy(),
+    "deployments.apps": DeploymentStrategy(),
+    "replicasets.apps": ReplicaSetStrategy(),
+    "statefulsets.apps": StatefulSetStrategy(),
+    "customresourcedefinitions.apiextensions.k8s.io": CrdStrategy(),
+    "leases.coordination.k8s.io": LeaseStrategy(),
+    "endpointslices.discovery.k8s.io": EndpointSliceStrategy(),
+    "poddisruptionbudgets.policy": PodDisruptionBudgetStrategy(),
+    f"clusterrolebindings.{_RBAC}": ClusterRoleBindingStrategy(),
+    f"clusterroles.{_RBAC}": ClusterRoleStrategy(),
+    f"rolebindings.{_RBAC}": RoleBindingStrategy(),
+    f"roles.{_RBAC}": RoleStrategy(),
+    "deviceclasses.resource.k8s.io": DeviceClassStrategy(),
+    "resourceclaims.resource.k8s.io": ResourceClaimStrategy(),
+    "resourceclaimtemplates.resource.k8s.io": ResourceClaimTemplateStrategy(),
+    "resourceslices.resource.k8s.io": ResourceSliceStrategy(),
+    "priorityclasses.scheduling.k8s.io": PriorityClassStrategy(),
+    "csidrivers.storage.k8s.io": CSIDriverStrategy(),
+    "csinodes.storage.k8s.io": CSINodeStrategy(),
+    "csistoragecapacities.storage.k8s.io": CSIStorageCapacityStrategy(),
+    "storageclasses.storage.k8s.io": StorageClassStrategy(),
+    "volumeattachments.storage.k8s.io": VolumeAttachmentStrategy(),
+    "volumeattributesclasses.storage.k8s.io": VolumeAttributesClassStrategy(),
+}

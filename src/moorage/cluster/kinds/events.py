@@ -1,0 +1,179 @@
+"""Events, which are the same objects in the core group and, with other names, in events.k8s.io.
+
+They are stored as the core group has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from moorage.cluster.definitions import Strategy
+from moorage.cluster.errors import Cause, invalid_value, required
+from moorage.cluster.kinds.common import part
+from moorage.cluster.kinds.fields import dns_subdomain, immutable, qualified_name
+from moorage.cluster.kinds.naming import size
+from moorage.cluster.store import Document
+
+_NEW_NAMES = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+    "reportingComponent": "reportingController",
+}
+_CORE_NAMES = {new: core for core, new in _NEW_NAMES.items()}
+_CORE_ALWAYS: Document = {
+    "involvedObject": {},
+    "source": {},
+    "firstTimestamp": None,
+    "lastTimestamp": None,
+    "eventTime": None,
+    "reportingComponent": "",
+    "reportingInstance": "",
+}
+"""What an event of the core group has even if it is empty."""
+_NEW_ALWAYS: Document = {
+    "regarding": {},
+    "deprecatedSource": {},
+    "deprecatedFirstTimestamp": None,
+    "deprecatedLastTimestamp": None,
+    "eventTime": None,
+}
+_REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+
+
+def core_to_new(document: Document) -> Document:
+    """An event of the core group as events.k8s.io shows it."""
+    return _renamed(document, "events.k8s.io/v1", _NEW_NAMES, _NEW_ALWAYS)
+
+
+def new_to_core(document: Document) -> Document:
+    """An event of events.k8s.io as it is stored."""
+    return _renamed(document, "v1", _CORE_NAMES, _CORE_ALWAYS)
+
+
+def _renamed(document: Document, api_version: str, names: dict[str, str], always: Document) -> Document:
+    found = {
+        **always,
+        **{names.get(name, name): value for name, value in document.items()},
+        "apiVersion": api_version,
+    }
+    return {
+        name: value
+        for name, value in found.items()
+        if name in always or value not in ("", 0, None) or name == "metadata"
+    }
+
+
+class EventStrategy(Strategy):
+    """Events as clients of the core group write them."""
+
+    reporter_field = "reportingComponent"
+    subject_prefix = "involvedObject"
+
+    def validate(self, document: Document) -> Iterator[Cause]:
+        namespace = document["metadata"].get("namespace", "")
+        about = part(document, "involvedObject").get("namespace", "")
+        mismatch = invalid_value("involvedObject.namespace", about, "does not match event.namespace")
+        if document.get("eventTime") is None:
+            if namespace != about and (about or namespace not in ("", "default")):
+                yield mismatch
+        else:
+            if not about and namespace not in ("default", "kube-system"):
+                yield mismatch
+            yield from self._new_event(document)
+        yield from dns_subdomain("namespace", namespace)
+
+    def _new_event(self, document: Document) -> Iterator[Cause]:
+        reporter = document.get("reportingComponent", "")
+        if not reporter:
+            yield required(self.reporter_field)
+        yield from qualified_name(self.reporter_field, reporter)
+        for name in ("reportingInstance", "action", "reason"):
+            if not document.get(name):
+                yield required(name)
+            yield from _at_most(document, name, 128)
+        yield from _at_most(document, "message", 1024)
+
+    def selectable_fields(self, document: Document) -> dict[str, str]:
+        about = part(document, "involvedObject")
+        reporter = document.get("reportingComponent", "")
+        fields = {f"{self.subject_prefix}.{name}": about.get(name, "") for name in _REFERENCE}
+        fields |= {
+            "reason": document.get("reason", ""),
+            self.reporter_field: reporter,
+            "type": document.get("type", ""),
+        }
+        if self.subject_prefix == "involvedObject":
+            fields["source"] = part(document, "source").get("component") or reporter
+        return fields
+
+
+class NewEventStrategy(EventStrategy):
+    """Events as clients of events.k8s.io write them, in their stored form."""
+
+    reporter_field = "reportingController"
+    subject_prefix = "regarding"
+
+    def validate(self, document: Document) -> Iterator[Cause]:
+        yield from super().validate(document)
+        if document["metadata"].get("resourceVersion"):
+            return  # An older event may be updated, whatever it looks like.
+        yield from _series(document)
+        if document.get("eventTime") is None:
+            yield required("eventTime")
+        kind = document.get("type", "")
+        if kind not in ("Normal", "Warning"):
+            yield invalid_value("type", "", f"has invalid value: {kind}")
+        for name in ("firstTimestamp", "lastTimestamp", "count", "source"):
+            if document.get(name):
+                yield invalid_value(name, "", "needs to be unset")
+
+    def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
+        if new.get("series") != old.get("series"):
+            yield from _series(new)
+        for name in ("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp"):
+            yield from _unchanged(name, new, old)
+        for name in ("count", "type", "eventTime", "action", "related"):
+            yield from _unchanged(name, new, old)
+        for name, shown in (
+            ("reportingComponent", "reportingController"),
+            ("reportingInstance", "reportingInstance"),
+        ):
+            yield from immutable(shown, new.get(name, ""), old.get(name, ""))
+
+
+def _at_most(document: Document, name: str, limit: int) -> Iterator[Cause]:
+    if size(document.get(name, "")) > limit:
+        yield invalid_value(name, "", f"can have at most {limit} characters")
+
+
+def _series(document: Document) -> Iterator[Cause]:
+    series = document.get("series")
+    if series is None:
+        return
+    if series.get("count", 0) < 2:
+        yield invalid_value("series.count", "", "should be at least 2")
+    if series.get("lastObservedTime") is None:
+        yield required("series.lastObservedTime")
+
+
+def _unchanged(name: str, new: Document, old: Document) -> Iterator[Cause]:
+    after, before = new.get(name), old.get(name)
+    if after != before:
+        yield from immutable(name, _shown(name, after), _shown(name, before))
+
+
+def _shown(name: str, value: Any) -> Any:
+    """A value with its fields in the order and with the names that messages have."""
+    if name in ("involvedObject", "related") and value is not None:
+        keys = ("Kind", "Namespace", "Name", "UID", "APIVersion", "ResourceVersion", "FieldPath")
+        return {key: value.get(field, "") for key, field in zip(keys, _REFERENCE, strict=True)}
+    if name == "source" and value is not None:
+        return {"Component": value.get("component", ""), "Host": value.get("host", "")}
+    if value is None and name in ("reason", "message", "type", "action"):
+        return ""
+    return 0 if value is None and name == "count" else value

@@ -1,0 +1,95 @@
+"""A program that is run for a container, as a process group of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from moorage.cluster.nodes.logs import Log
+
+LAST_OUTPUT = 1.0  # seconds to wait for output after the end
+_PORTION = 2**16
+
+
+class NotStarted(Exception):
+    """The program cannot be run; the text says why."""
+
+
+class Process:
+    """One run of a program. Its output goes to a log, which is closed when it has ended."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Log) -> None:
+        self._process = process
+        self._log = log
+        self._output = asyncio.get_running_loop().create_task(self._copy())
+
+    @classmethod
+    async def start(
+        cls, words: list[str], *, variables: Mapping[str, str], folder: Path, log: Log
+    ) -> Process:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *words,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                env=variables,
+                cwd=folder,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            log.close()
+            raise NotStarted(f"{words[0]}: {getattr(error, 'strerror', None) or error}") from None
+        return cls(process, log)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def ended(self) -> int:
+        """Waits for the end; the exit code is as a shell gives it, 128 and more for signals."""
+        code = await self._process.wait()
+        # As in a container, what the program has started ends with it.
+        self._signal(signal.SIGKILL)
+        await asyncio.wait((self._output,), timeout=LAST_OUTPUT)
+        self._output.cancel()
+        self._log.close()
+        return code if code >= 0 else 128 - code
+
+    async def stop(self, grace: float) -> None:
+        """Asks it to end, and ends it when the time is over. Another task waits for `ended`."""
+        if self._process.returncode is not None:
+            return
+        if grace > 0:
+            self._signal(signal.SIGTERM)
+            try:
+                async with asyncio.timeout(grace):
+                    await self._process.wait()
+                    return
+            except TimeoutError:
+                pass
+        self._signal(signal.SIGKILL)
+        await self._process.wait()
+
+    def kill(self) -> None:
+        """Ends it at once, where nobody can wait for that."""
+        self._signal(signal.SIGKILL)
+        self._output.cancel()
+        self._log.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        try:
+            os.killpg(self.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return
+
+    async def _copy(self) -> None:
+        output = self._process.stdout
+        while output is not None:
+            data = await output.read(_PORTION)
+            if not data:
+                return
+            self._log.write(data)

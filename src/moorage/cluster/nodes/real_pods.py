@@ -1,0 +1,307 @@
+"""Pods with containers that are really run, as processes on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from moorage.cluster.controllers.events import Recorder
+from moorage.cluster.controllers.queue import Key
+from moorage.cluster.controllers.reading import FINISHED, key_of, spec_of, status_of, uid_of
+from moorage.cluster.controllers.times import Clock
+from moorage.cluster.controllers.writing import Writer
+from moorage.cluster.errors import Refusal
+from moorage.cluster.nodes.addresses import PodAddresses
+from moorage.cluster.nodes.containers import Container
+from moorage.cluster.nodes.environment import base_environment, container_environment
+from moorage.cluster.nodes.fields import Unavailable
+from moorage.cluster.nodes.logs import Logs
+from moorage.cluster.nodes.pod_status import (
+    FAILED,
+    PENDING,
+    RUNNING,
+    SUCCEEDED,
+    container_status,
+    pod_status,
+    running_state,
+    simulated_init,
+)
+from moorage.cluster.nodes.processes import LAST_OUTPUT, Process
+from moorage.cluster.nodes.programs import Programs, command_line
+from moorage.cluster.nodes.volumes import (
+    SERVICE_ACCOUNT_PATH,
+    TokenFor,
+    Volumes,
+    folder_name,
+    referenced,
+    relocate,
+)
+from moorage.cluster.store import Document, Stored
+
+RETRY_VOLUMES = 1.0  # seconds until volumes that lack something are tried again
+RENEW_VOLUMES = 600.0  # seconds after which volumes are written again, for their tokens
+FOLDER_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_FOLDER"
+LEAST_GRACE = 2  # seconds a process gets in any case
+SHUTDOWN_GRACE = 5.0  # seconds processes get to end when the cluster stops
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What all pods that really run share."""
+
+    writer: Writer
+    folder: Path
+    server: tuple[str, int]
+    token_for: TokenFor
+    programs: Programs
+    addresses: PodAddresses
+    logs: Logs
+    recorder: Recorder
+    clock: Clock
+
+
+class RealPod:
+    """One such pod, from its binding until its end."""
+
+    def __init__(self, machine: Machine, pod: Stored) -> None:
+        self._machine = machine
+        self._store = machine.writer.store
+        self.namespace = pod.namespace
+        self._key: Key = key_of(pod)
+        self._uid = uid_of(pod)
+        self._folder = machine.folder / folder_name(self._uid)
+        self._volumes = Volumes(self._folder, self._store, machine.token_for)
+        self._containers = [self._container(pod, each) for each in spec_of(pod).get("containers") or ()]
+        self._inits = [self._container(pod, each) for each in spec_of(pod).get("initContainers") or ()]
+        self._began = machine.clock()
+        self._started = False
+        self.references = referenced(pod.document)
+        """The ConfigMaps and Secrets that its volumes are made of."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"pod {'/'.join(self._key)}")
+        self._ending: asyncio.Task[None] | None = None
+
+    # What others ask of it
+
+    def refresh(self) -> None:
+        """Something its volumes are made of has changed."""
+        pod = self._find()
+        node = self._node(pod) if pod is not None else None
+        if pod is None or node is None or not self._started:
+            return
+        try:
+            self._volumes.write(pod.document, node)
+        except Unavailable as problem:
+            self._tell("FailedMount", str(problem), True)
+
+    def end(self) -> asyncio.Task[None]:
+        """Its deletion has begun, or it is gone already."""
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._end())
+        return self._ending
+
+    async def stop(self) -> None:
+        """Ends the processes without a word: the cluster itself stops."""
+        if self._ending is not None:
+            self._ending.cancel()
+            await asyncio.gather(self._ending, return_exceptions=True)
+        await self._stop_all(SHUTDOWN_GRACE)
+        self._clean_up()
+
+    # Its life
+
+    async def _run(self) -> None:
+        try:
+            await self._mount()
+            self._started = True
+            self._write()
+            for container in self._real(self._inits):
+                await container.run()
+                if container.exit_code != 0:
+                    return
+            renewing = asyncio.get_running_loop().create_task(self._renew())
+            try:
+                await asyncio.gather(*(each.run() for each in self._real(self._containers)))
+            finally:
+                renewing.cancel()
+        except Exception:
+            log.warning("The pod %s could not be run", "/".join(self._key), exc_info=True)
+
+    async def _mount(self) -> None:
+        while True:
+            pod = self._find()
+            node = self._node(pod) if pod is not None else None
+            if pod is not None and node is not None:
+                try:
+                    self._write()
+                    self._volumes.write(pod.document, node)
+                    return
+                except Unavailable as problem:
+                    self._tell("FailedMount", str(problem), True)
+            await asyncio.sleep(RETRY_VOLUMES)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_VOLUMES)
+            self.refresh()
+
+    async def _end(self) -> None:
+        pod = self._find()
+        if pod is None:
+            await self._stop_all(LEAST_GRACE)
+        else:
+            await self._stop_all(pod.document["metadata"].get("deletionGracePeriodSeconds") or LEAST_GRACE)
+            self._write(ended=True)
+            pod = self._find()
+        if pod is not None:
+            self._machine.writer.delete("pods", pod, grace_seconds=0)
+        self._clean_up()
+
+    async def _stop_all(self, grace: float) -> None:
+        if not self._started:
+            self._task.cancel()
+        await asyncio.gather(*(each.stop(grace) for each in self._real()))
+        _, late = await asyncio.wait((self._task,), timeout=2 * LAST_OUTPUT)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    def _clean_up(self) -> None:
+        self._machine.logs.drop(*self._key, self._uid)
+        self._volumes.remove()
+
+    # Containers
+
+    def _container(self, pod: Stored, spec: Document) -> Container | Document:
+        """A container that is run, or the spec of one that is not."""
+        machine = self._machine
+        if not machine.programs.is_run(spec):
+            return spec
+        known = [
+            *(status_of(pod).get("containerStatuses") or ()),
+            *(status_of(pod).get("initContainerStatuses") or ()),
+        ]
+        counts = {each.get("name"): each.get("restartCount", 0) for each in known}
+        policy = spec_of(pod).get("restartPolicy", "Always")
+        is_init = spec in (spec_of(pod).get("initContainers") or ())
+        if is_init and policy == "Always":
+            policy = "OnFailure"
+        field = "initContainers" if is_init else "containers"
+        path = f"spec.{field}{{{spec.get('name', '')}}}"
+        return Container(
+            self._uid,
+            spec,
+            restarts=counts.get(spec.get("name"), 0),
+            policy=policy,
+            pod_name=f"{pod.name}_{pod.namespace}({self._uid})",
+            start=lambda: self._start(spec),
+            changed=self._write,
+            tell=lambda reason, message, warning: self._tell(reason, message, warning, path),
+            clock=machine.clock,
+        )
+
+    async def _start(self, spec: Document) -> Process:
+        """Starts the program of a container."""
+        pod = self._find()
+        node = self._node(pod) if pod is not None else None
+        if pod is None or node is None:
+            raise Unavailable("the pod or its node is gone")
+        machine = self._machine
+        document = pod.document
+        name = spec.get("name", "")
+        home = self._folder / "containers" / folder_name(name)
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        given = base_environment(machine.server, str(home), document)
+        variables = container_environment(document, spec, node, self._store, given)
+        mounts = self._volumes.mounts(document, spec, variables)
+        for mount in mounts:
+            if mount.path == SERVICE_ACCOUNT_PATH:
+                variables[FOLDER_VARIABLE] = str(mount.place)
+        words = command_line(spec, variables, mounts)
+        relocated = {
+            key: value if given.get(key) == value else relocate(value, mounts, after_equals=False)
+            for key, value in variables.items()
+        }
+        folder = Path(relocate(spec.get("workingDir") or str(home), mounts, after_equals=False))
+        return await Process.start(
+            words,
+            variables=relocated,
+            folder=folder if folder.is_dir() else home,
+            log=machine.logs.open(*self._key, self._uid, name),
+        )
+
+    def _real(self, containers: Iterable[Container | Document] | None = None) -> list[Container]:
+        every = [*self._inits, *self._containers] if containers is None else containers
+        return [each for each in every if isinstance(each, Container)]
+
+    # What it tells
+
+    def _write(self, *, ended: bool = False) -> None:
+        """Writes the status as it is now."""
+        pod = self._find()
+        node = self._node(pod) if pod is not None else None
+        if pod is None or node is None:
+            return
+        machine = self._machine
+        phase = self._phase(ended)
+        status = pod_status(
+            pod.document,
+            node,
+            phase=phase,
+            address=machine.addresses.take(self._uid, node),
+            containers=[self._status(each, phase, init=False) for each in self._containers],
+            init_containers=[self._status(each, phase, init=True) for each in self._inits],
+            now=machine.clock(),
+        )
+        if status == status_of(pod):
+            return
+        try:
+            machine.writer.change(
+                "pods", pod, lambda document: document.update(status=status), subresource="status"
+            )
+        except Refusal:
+            log.warning("The status of the pod %s was refused", "/".join(self._key), exc_info=True)
+
+    def _status(self, container: Container | Document, phase: str, *, init: bool) -> Document:
+        if isinstance(container, Container):
+            return container.status()
+        if not self._started:
+            return container_status(
+                self._uid, container, {"waiting": {"reason": "ContainerCreating"}}, ready=False
+            )
+        if init:
+            return simulated_init(self._uid, container, self._began)
+        return container_status(self._uid, container, running_state(self._began), ready=phase not in FINISHED)
+
+    def _phase(self, ended: bool) -> str:
+        real = self._real(self._containers)
+        failed_init = any(each.over and each.exit_code != 0 for each in self._real(self._inits))
+        if ended or failed_init or (len(real) == len(self._containers) and all(each.over for each in real)):
+            codes = [each.exit_code for each in (*real, *self._real(self._inits))]
+            return FAILED if failed_init or any(codes) else SUCCEEDED
+        inits_done = all(each.over for each in self._real(self._inits))
+        return RUNNING if self._started and inits_done else PENDING
+
+    def _tell(self, reason: str, message: str, warning: bool, path: str = "") -> None:
+        pod = self._find()
+        if pod is not None:
+            self._machine.recorder.tell(
+                pod,
+                reason,
+                message,
+                warning=warning,
+                field_path=path,
+                host=spec_of(pod).get("nodeName", ""),
+            )
+
+    def _find(self) -> Stored | None:
+        pod = self._store.get("pods", *self._key)
+        return pod if pod is not None and uid_of(pod) == self._uid else None
+
+    def _node(self, pod: Stored) -> Document | None:
+        node = self._store.get("nodes", "", spec_of(pod).get("nodeName", ""))
+        return node.document if node is not None else None

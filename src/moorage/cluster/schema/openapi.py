@@ -1,0 +1,164 @@
+"""What the API server says about its types and operations: OpenAPI v3, as far as clients use it.
+
+kubectl looks here whether dry runs and field validation are supported, how lists of built-in types are
+merged, and for `kubectl explain`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from hashlib import sha512
+from typing import Any, NamedTuple
+
+import msgspec
+
+from moorage.cluster.definitions import Definition, Definitions
+from moorage.cluster.schema.openapi_types import Components, OpenAPI, reference
+
+_QUERY = {
+    "post": ("dryRun", "fieldManager", "fieldValidation"),
+    "put": ("dryRun", "fieldManager", "fieldValidation"),
+    "patch": ("dryRun", "fieldManager", "fieldValidation", "force"),
+    "delete": ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy"),
+    "list": ("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "watch"),
+}
+_QUERY_TYPES = {
+    "force": "boolean",
+    "watch": "boolean",
+    "orphanDependents": "boolean",
+    "gracePeriodSeconds": "integer",
+    "limit": "integer",
+}
+_PATCHES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
+_STRATEGIC = "application/strategic-merge-patch+json"
+_METHODS = {"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
+_COLLECTION_METHODS = {"list": "get", "create": "post", "deletecollection": "delete"}
+
+
+class _Subject(NamedTuple):
+    """What an address gives and takes."""
+
+    kind: dict[str, str]
+    component: str
+    custom: bool
+
+
+class _Rendered(NamedTuple):
+    definitions: list[Definition]
+    document: OpenAPI
+    hash: str
+
+
+_rendered: dict[tuple[str, str], _Rendered] = {}
+"""The last document of each group and version, good for as long as the definitions are the same."""
+
+
+def openapi_v3_index(definitions: Definitions) -> dict[str, Any]:
+    """Which documents there are; their addresses change when they do."""
+    places = dict.fromkeys((each.group, each.version) for each in definitions)
+    paths = {}
+    for group, version in places:
+        place = _base(group, version).lstrip("/")
+        found = _render(definitions, group, version).hash
+        paths[place] = {"serverRelativeURL": f"/openapi/v3/{place}?hash={found}"}
+    return {"paths": paths}
+
+
+def openapi_v3_document(definitions: Definitions, group: str, version: str) -> dict[str, Any]:
+    """The types and operations of one group in one version. It is shared: nobody may change it."""
+    return _render(definitions, group, version).document
+
+
+def _render(definitions: Definitions, group: str, version: str) -> _Rendered:
+    served = [each for each in definitions if (each.group, each.version) == (group, version)]
+    last = _rendered.get((group, version))
+    if last is not None and list(map(id, last.definitions)) == list(map(id, served)):
+        return last
+    document = _document(served)
+    digest = sha512(msgspec.json.encode(document)).hexdigest().upper()
+    _rendered[group, version] = rendered = _Rendered(served, document, digest)
+    return rendered
+
+
+def _document(served: Iterable[Definition]) -> OpenAPI:
+    components = Components()
+    paths: dict[str, OpenAPI] = {}
+    for definition in served:
+        _add_paths(definition, components, paths)
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "unversioned"},
+        "paths": paths,
+        "components": {"schemas": components.schemas},
+    }
+
+
+def _base(group: str, version: str) -> str:
+    return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
+
+def _add_paths(definition: Definition, components: Components, paths: dict[str, OpenAPI]) -> None:
+    kind = _kind(definition.group, definition.version, definition.kind)
+    name = components.add(_component_name(definition), definition.schema, kind)
+    base = _base(definition.group, definition.version)
+    within = f"{base}/namespaces/{{namespace}}" if definition.namespaced else base
+    collection = f"{within}/{definition.plural}"
+    item = f"{collection}/{{name}}"
+    own = _Subject(kind, name, definition.custom)
+    paths[collection] = _operations(definition.verbs, _COLLECTION_METHODS, own, collection)
+    if definition.namespaced and "list" in definition.verbs:
+        everywhere = f"{base}/{definition.plural}"
+        paths[everywhere] = _operations(("list",), _COLLECTION_METHODS, own, everywhere)
+    if "get" in definition.verbs:
+        paths[item] = _operations(set(definition.verbs) - {"create"}, _METHODS, own, item)
+    for part in definition.subresources.values():
+        subject = own
+        if part.kind:
+            place = (part.group, part.version) if part.version else (definition.group, definition.version)
+            subject = _Subject(_kind(*place, part.kind), "", definition.custom)
+        paths[f"{item}/{part.name}"] = _operations(part.verbs, _METHODS, subject, item)
+
+
+def _component_name(definition: Definition) -> str:
+    """For example.com: com.example.v1.Thing"""
+    return ".".join((*reversed(definition.group.split(".")), definition.version, definition.kind))
+
+
+def _kind(group: str, version: str, kind: str) -> dict[str, str]:
+    return {"group": group, "version": version, "kind": kind}
+
+
+def _operations(verbs: Collection[str], methods: dict[str, str], subject: _Subject, path: str) -> OpenAPI:
+    """The operations at an address, and the parameters all of them have."""
+    found: OpenAPI = {
+        method: _operation(verb, method, subject) for verb, method in methods.items() if verb in verbs
+    }
+    places = [name for name in ("name", "namespace") if f"{{{name}}}" in path]
+    found["parameters"] = [_parameter(name, "path", required=True) for name in places]
+    return found
+
+
+def _operation(verb: str, method: str, subject: _Subject) -> OpenAPI:
+    shape = reference(subject.component) if subject.component else {"type": "object"}
+    answer: OpenAPI = {"description": "OK"}
+    if verb not in ("list", "deletecollection"):
+        answer["content"] = {"application/json": {"schema": shape}}
+    query = _QUERY.get(verb, _QUERY.get(method, ()))
+    found: OpenAPI = {
+        "parameters": [_parameter(name, "query") for name in query],
+        "responses": {"200": answer},
+        "x-kubernetes-action": verb,
+        "x-kubernetes-group-version-kind": subject.kind,
+    }
+    if method in ("post", "put"):
+        found["requestBody"] = {"content": {"application/json": {"schema": shape}}, "required": True}
+    if method == "patch":
+        patches = _PATCHES if subject.custom else (*_PATCHES, _STRATEGIC)
+        content = {media_type: {"schema": {"type": "object"}} for media_type in patches}
+        found["requestBody"] = {"content": content, "required": True}
+    return found
+
+
+def _parameter(name: str, place: str, *, required: bool = False) -> OpenAPI:
+    shown: OpenAPI = {"name": name, "in": place, "schema": {"type": _QUERY_TYPES.get(name, "string")}}
+    return {**shown, "required": True} if required else shown
