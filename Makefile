@@ -26,7 +26,7 @@ test: $(READY)  ## Run every test, with small numbers where `make soak` uses lar
 lint: $(READY)  ## Check formatting, lint, types and the import table
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy src examples tests bench
+	@$(BIN)/mypy src examples tests bench tools
 	@$(BIN)/lint-imports
 
 format: $(READY)  ## Format the code and fix what can be fixed

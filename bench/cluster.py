@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,22 @@ def measure() -> Iterator[Check]:
     if reason is not None:
         print(f"\nthe cluster benchmark is left out: {reason}")
         return
+    ours, theirs = drained()
+    print(f"{'':16}{'first bind':>12}{'pods/s':>9}{'CPU s/1000':>12}{'MB':>7}")
+    for name, figures in (("moorage", ours), ("kube-scheduler", theirs)):
+        print(
+            f"{name:16}{figures.first_bind:11.1f}s{figures.pods_per_second:9.0f}"
+            f"{figures.cpu_per_thousand:12.2f}{figures.megabytes:7.0f}",
+            flush=True,
+        )
+    print(f"pods per second against kube-scheduler: {ours.pods_per_second / theirs.pods_per_second:.2f}x\n")
+    yield Check("first bind after the start of the process", ours.first_bind, 10, "s")
+    yield Check("memory with 5000 nodes and 10000 pods", ours.megabytes, 500, "MB")
+
+
+@cache
+def drained() -> tuple[Drained, Drained]:
+    """How Moorage and kube-scheduler fare on the same real API server; measured once in a run."""
     programs = assets()
     assert programs is not None
     print(
@@ -62,29 +79,20 @@ def measure() -> Iterator[Check]:
     with ControlPlane(programs) as plane, tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "scheduler.yaml"
         config.write_text(_CONFIG.format(kubeconfig=plane.kubeconfig))
-        asyncio.run(_create_nodes(plane.kubeconfig))
+        asyncio.run(create_nodes(plane.kubeconfig))
         moorage = [str(Path(sys.executable).parent / "moorage"), "run", "--config", str(config)]
         ours = _drain(plane.kubeconfig, [*moorage, "--secure-port=0"], "moorage")
         original = [str(programs / "kube-scheduler"), "--config", str(config), "--secure-port=0"]
         theirs = _drain(plane.kubeconfig, original, "kube-scheduler")
-    print(f"{'':16}{'first bind':>12}{'pods/s':>9}{'CPU s/1000':>12}{'MB':>7}")
-    for name, drained in (("moorage", ours), ("kube-scheduler", theirs)):
-        print(
-            f"{name:16}{drained.first_bind:11.1f}s{drained.pods_per_second:9.0f}"
-            f"{drained.cpu_per_thousand:12.2f}{drained.megabytes:7.0f}",
-            flush=True,
-        )
-    print(f"pods per second against kube-scheduler: {ours.pods_per_second / theirs.pods_per_second:.2f}x\n")
-    yield Check("first bind after the start of the process", ours.first_bind, 10, "s")
-    yield Check("memory with 5000 nodes and 10000 pods", ours.megabytes, 500, "MB")
+    return ours, theirs
 
 
-async def _create_nodes(kubeconfig: Path) -> None:
+async def create_nodes(kubeconfig: Path) -> None:
     async with HttpClient(from_kubeconfig(str(kubeconfig)), qps=-1) as client:
         await _create(client, Resource.of(Node), (node.raw for node in make_nodes(NODES)))
 
 
-async def _create_pods(kubeconfig: Path, prefix: str) -> None:
+async def create_pods(kubeconfig: Path, prefix: str) -> None:
     async with HttpClient(from_kubeconfig(str(kubeconfig)), qps=-1) as client:
         documents = (
             {**pod.raw, "spec": {**pod.raw["spec"], "schedulerName": "bench"}}
@@ -106,12 +114,12 @@ async def _create(
 
 def _drain(kubeconfig: Path, command: list[str], prefix: str) -> Drained:
     """Creates the backlog, starts the scheduler and watches until everything is bound; then cleans up."""
-    asyncio.run(_create_pods(kubeconfig, prefix))
+    asyncio.run(create_pods(kubeconfig, prefix))
     started = time.monotonic()
     with tempfile.TemporaryFile() as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
             first, last = asyncio.run(_watch_binds(kubeconfig, prefix))
-            cpu, megabytes = _usage(process.pid)
+            cpu, megabytes = usage(process.pid)
         except BaseException:
             log.seek(0)
             sys.stderr.write(log.read().decode(errors="replace")[-4000:])
@@ -154,7 +162,7 @@ async def _delete_pods(kubeconfig: Path) -> None:
         await client.request_json("DELETE", path, {"gracePeriodSeconds": 0})
 
 
-def _usage(pid: int) -> tuple[float, float]:
+def usage(pid: int) -> tuple[float, float]:
     """Seconds of CPU and peak memory in MB of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     ticks = int(fields[11]) + int(fields[12])

@@ -153,8 +153,8 @@ class Definitions:
         self.generation += 1
         self._by_address[definition.group, definition.version, definition.plural] = definition
         self._by_kind[definition.group, definition.version, definition.kind] = definition
-        self._by_storage.setdefault(definition.storage, definition)
-        if self._by_storage[definition.storage].version == definition.version:
+        first = self._by_storage.setdefault(definition.storage, definition)
+        if (first.group, first.version) == (definition.group, definition.version):
             self._by_storage[definition.storage] = definition
 
     def remove(self, definition: Definition) -> None:

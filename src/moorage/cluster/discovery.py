@@ -187,8 +187,8 @@ def _aggregated(definition: Definition) -> Document:
             {
                 "subresource": part.name,
                 "responseKind": _kind(part.group, part.version, part.kind)
-                if part.kind
-                else _kind(definition.group, definition.version, definition.kind),
+                if part.version
+                else _kind(definition.group, definition.version, part.kind or definition.kind),
                 "verbs": list(part.verbs),
             }
             for part in definition.subresources.values()

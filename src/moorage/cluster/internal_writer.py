@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
+
+import msgspec
 
 from moorage.cluster.definitions import Definition
 from moorage.cluster.deletion import DeleteOptions
 from moorage.cluster.objects import Objects
 from moorage.cluster.store import Document, Store, Stored
 from moorage.cluster.writing import Options
+
+_decode = msgspec.json.Decoder(Document).decode  # quicker than a deep copy
 
 
 class InternalWriter:
@@ -38,7 +41,7 @@ class InternalWriter:
     ) -> Stored | None:
         if self.store.get(resource, stored.namespace, stored.name) is not stored:
             return None
-        document = deepcopy(stored.document)
+        document = _decode(stored.body)
         change(document)
         return self._objects.update(self._definition(resource), stored, document, Options(), subresource)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from copy import deepcopy
 
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.admission.chain import Admission
+from moorage.cluster.decoding import shape
 from moorage.cluster.definitions import Definition, Definitions
 from moorage.cluster.deletion import DeleteOptions, Deletion
 from moorage.cluster.errors import (
@@ -146,10 +146,10 @@ class Objects:
         _check_identity(definition, old, document)
         fill_on_update(document, known)
         strategy = definition.strategy
-        strategy.default(document)
         if subresource == "status":
             strategy.prepare_status_update(document, known)
         else:
+            strategy.default(document)
             strategy.prepare_update(document, known)
         metadata = document["metadata"]
         if strategy.counts_generations and not subresource and _spec_differs(document, known):
@@ -193,7 +193,7 @@ class Objects:
             api_version=definition.api_version,
             now=timestamp(self.clock()),
         )
-        document = deepcopy(merged)
+        document = shape(definition, merged, Options())
         # What the manager of an apply owns is settled; the rest of the way is that of any write.
         settled = Options(
             options.user, "", options.validation, options.dry_run, options.force, options.warnings

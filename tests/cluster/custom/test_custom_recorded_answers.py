@@ -1,4 +1,4 @@
-"""What a real API server (v1.36.4) answered to definitions and custom objects, one line per case in `recorded`."""
+"""What a real API server (v1.36.4) answered to definitions and objects: a line for each in `recorded`."""
 
 from __future__ import annotations
 

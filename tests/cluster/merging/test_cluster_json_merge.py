@@ -1,6 +1,7 @@
 """JSON merge patches: the table of RFC 7386 and what the API server refuses."""
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -37,7 +38,7 @@ def test_the_table_of_the_rfc(target: object, patch: object, expected: object) -
 
 
 def test_what_does_not_change_is_shared() -> None:
-    target = {"spec": {"x": [1]}, "metadata": {"labels": {}}}
+    target: dict[str, Any] = {"spec": {"x": [1]}, "metadata": {"labels": {}}}
     merged = merge_patch(target, {"metadata": {"name": "n"}})
     assert merged["spec"] is target["spec"]
     assert merged["metadata"]["labels"] is target["metadata"]["labels"]

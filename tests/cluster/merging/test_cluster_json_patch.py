@@ -131,6 +131,7 @@ def test_what_cannot_be_done(operation: Any) -> None:
     with pytest.raises(Refusal) as refusal:
         json_patch(DOCUMENT, [operation])
     assert (refusal.value.code, refusal.value.reason, refusal.value.message) == (422, "Invalid", REJECTED)
+    assert refusal.value.document()["details"] == {}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +121,9 @@ def test_leases_are_renewed_every_ten_seconds_and_spread_over_them() -> None:
         await asyncio.sleep(30.5)
         assert len(renewed) == 100
         for times in renewed.values():
-            gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+            gaps = [later - earlier for earlier, later in pairwise(times)]
             assert all(9 < gap < 11 for gap in gaps)
-            assert len(times) == 3
+            assert len(times) in (3, 4)
         first = sorted(times[0] for times in renewed.values())
         assert first[-1] - first[0] > 8
 

@@ -38,6 +38,13 @@ def test_repeated_fields() -> None:
     ]
 
 
+def test_repeated_fields_in_other_spellings() -> None:
+    assert duplicate_fields(b'{"a" : 1, "a" : 2}') == ["a"]
+    assert duplicate_fields(b'{"a":"\\u0022:", "b":"\\":", "b":"x"}') == ["b"]
+    assert duplicate_fields(b'{"\\u0061":1, "a":2}') == ["a"]
+    assert duplicate_fields(b'{"a" : {"b\\\\" : "\\\\\\":"}}') == []
+
+
 def test_bodies_without_repeated_fields_or_without_sense() -> None:
     assert duplicate_fields(b'{"a":{"b":1},"b":[{"b":1},{"b":1}]}') == []
     assert duplicate_fields(b"{") == []

@@ -22,11 +22,7 @@ class Attempt(NamedTuple):
     document: Document
     old: Document | None
     operation: str
-
-    @property
-    def namespace(self) -> str:
-        found: str = self.document["metadata"].get("namespace", "")
-        return found
+    namespace: str
 
     @property
     def name(self) -> str:

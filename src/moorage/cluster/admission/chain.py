@@ -45,7 +45,8 @@ class Admission:
         user: User,
     ) -> None:
         """Changes the document in place. Raises a Refusal if the request may not go on."""
-        attempt = Attempt(definition, document, old, operation)
+        namespace = document["metadata"].get("namespace", "")
+        attempt = Attempt(definition, document, old, operation, namespace)
         if operation == DELETE:
             admit_deletion(attempt)
             return

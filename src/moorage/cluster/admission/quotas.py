@@ -27,7 +27,7 @@ _ONE = nanos("1")
 
 
 def admit_quota(attempt: Attempt, store: Store) -> None:
-    for stored in store.objects("resourcequotas", attempt.namespace):
+    for stored in sorted(store.iterate("resourcequotas", attempt.namespace), key=lambda found: found.name):
         spec = part(stored.document, "spec")
         if not spec.get("scopes") and not spec.get("scopeSelector"):
             _admit(attempt, store, stored.name, part(spec, "hard"))

@@ -16,6 +16,24 @@ _VOLUME_PREFIX = "kube-api-access-"
 _MIRROR = "kubernetes.io/config.mirror"
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_TOKEN_SOURCE: Document = {
+    "sources": [
+        {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {
+            "downwardAPI": {
+                "items": [
+                    {
+                        "path": "namespace",
+                        "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"},
+                    }
+                ]
+            }
+        },
+    ],
+    "defaultMode": 420,
+}
+"""Shared by all pods, as stored documents are never changed in place."""
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 
@@ -65,30 +83,19 @@ def _admit_mirror(attempt: Attempt) -> None:
 
 def _mount_token(spec: Document, suffix: Callable[[], str]) -> None:
     volumes = spec.get("volumes") or []
-    known = next((each["name"] for each in volumes if each.get("name", "").startswith(_VOLUME_PREFIX)), "")
+    names = [volume.get("name", "") for volume in volumes]
+    known = next((name for name in names if name.startswith(_VOLUME_PREFIX)), "") if names else ""
     name = known or _VOLUME_PREFIX + suffix()
     needed = False
     for containers in (spec.get("initContainers"), spec.get("containers")):
         for container in containers or ():
             mounts = container.get("volumeMounts") or []
-            if not any(mount.get("mountPath") == TOKEN_PATH for mount in mounts):
+            if TOKEN_PATH not in [mount.get("mountPath") for mount in mounts]:
                 mount = {"name": name, "readOnly": True, "mountPath": TOKEN_PATH}
                 container["volumeMounts"] = [*mounts, mount]
                 needed = True
     if needed and not known:
-        spec["volumes"] = [*volumes, {"name": name, "projected": _token_source()}]
-
-
-def _token_source() -> Document:
-    field = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
-    return {
-        "sources": [
-            {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
-            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-            {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": field}]}},
-        ],
-        "defaultMode": 420,
-    }
+        spec["volumes"] = [*volumes, {"name": name, "projected": _TOKEN_SOURCE}]
 
 
 def _secrets_of_containers(spec: Document) -> Iterator[tuple[str, str]]:

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from moorage.cluster.store import Document
 
-_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _SECONDS = 300
+_DEFAULTS = tuple(
+    {
+        "key": f"node.kubernetes.io/{state}",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": _SECONDS,
+    }
+    for state in ("not-ready", "unreachable")
+)
+"""Shared by all pods, as stored documents are never changed in place."""
 
 
 def add_tolerations(document: Document) -> None:
     spec = document["spec"]
-    tolerations = spec.get("tolerations") or []
-    missing = [key for key in _TAINTS if not any(_tolerates(each, key) for each in tolerations)]
+    tolerations = spec.get("tolerations")
+    if not tolerations:
+        spec["tolerations"] = list(_DEFAULTS)
+        return
+    missing = [
+        default for default in _DEFAULTS if not any(_covers(each, default) for each in tolerations)
+    ]
     if missing:
-        spec["tolerations"] = [
-            *tolerations,
-            *(
-                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _SECONDS}
-                for key in missing
-            ),
-        ]
+        spec["tolerations"] = [*tolerations, *missing]
 
 
-def _tolerates(toleration: Document, key: str) -> bool:
-    return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
+def _covers(toleration: Document, default: Document) -> bool:
+    key, effect = toleration.get("key", ""), toleration.get("effect", "")
+    return key in ("", default["key"]) and effect in ("", default["effect"])

@@ -95,9 +95,10 @@ class Queue:
                 self._work.clear()
                 await self._work.wait()
             key = self._ready.popleft()
-            self._waiting.discard(key)
-            await self._do(key)
-            await breaks.take()
+            if key in self._waiting:  # and was not sent to rest meanwhile
+                self._waiting.discard(key)
+                await self._do(key)
+                await breaks.take()
 
     async def _do(self, key: Key) -> None:
         loop = asyncio.get_running_loop()
@@ -120,8 +121,9 @@ class Queue:
         if again is not None:
             self.add_after(key, again)
         took = loop.time() - began
-        if took > SLOW and key not in self._waiting:
-            self._resting[key] = False
+        if took > SLOW:
+            self._resting[key] = key in self._waiting
+            self._waiting.discard(key)
             loop.call_later(min(took * REST, LONGEST_REST), self._rested, key)
 
     def _rested(self, key: Key) -> None:

@@ -10,7 +10,7 @@ from moorage.cluster.custom.default_rules import default_problems
 from moorage.cluster.custom.field_paths import PathProblem, follow
 from moorage.cluster.custom.internal_form import ROOT_FIELDS, internal_schema, other_than_root_fields
 from moorage.cluster.custom.structural import META_FIELDS, declared_schema
-from moorage.cluster.custom.structure_rules import structure_problems, unsupported_part
+from moorage.cluster.custom.structure_rules import is_deeper_than, structure_problems, unsupported_part
 from moorage.cluster.custom.wording import Ordered, invalid, unsupported
 from moorage.cluster.errors import Cause, forbidden_value, required
 from moorage.cluster.store import Document
@@ -18,6 +18,7 @@ from moorage.cluster.store import Document
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINE_BREAK = re.compile(r"[\n\r]")
+_DEEPEST = 80  # far more than anyone needs, and few enough to be followed by functions that call themselves
 _UNSUPPORTED = ("additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 
 
@@ -31,6 +32,9 @@ class _Context:
 
 def schema_problems(schema: Document, path: str, *, has_status: bool) -> Iterator[Cause]:
     """The broken rules; where the status has an address of its own, less may stand at the root."""
+    if is_deeper_than(schema, _DEEPEST):
+        yield invalid(path, "", f"must not be nested more than {_DEEPEST} levels deep")
+        return
     found = [*_root_problems(schema, path, has_status=has_status)]
     unsupported_here = unsupported_part(schema)
     if not unsupported_here:

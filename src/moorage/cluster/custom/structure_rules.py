@@ -64,6 +64,13 @@ def parts(schema: Document) -> Iterator[Document]:
         yield from (each for each in (schema.get(name) or {}).values() if isinstance(each, dict))
 
 
+def is_deeper_than(schema: Document, limit: int) -> bool:
+    level = [schema]
+    for _ in range(limit):
+        level = [part for each in level for part in parts(each)]
+    return bool(level)
+
+
 def structure_problems(schema: Document, path: str) -> list[Cause]:
     found = [*_shapes(schema, "root", path), *_incomplete(schema, schema, path, path)]
     return sorted(found, key=str)

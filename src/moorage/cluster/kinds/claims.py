@@ -113,9 +113,9 @@ def _mode_and_sources(field: str, spec: Document) -> Iterator[Cause]:
         return
     if reference.get("namespace"):
         text = "may not be specified when dataSourceRef.namespace is specified"
-        yield invalid_value(field, f"{field}.dataSource", text)
+        yield invalid_value(field, {}, text)
     elif any(source.get(name) != reference.get(name) for name in ("apiGroup", "kind", "name")):
-        yield invalid_value(field, f"{field}.dataSource", "must match dataSourceRef")
+        yield invalid_value(field, {}, "must match dataSourceRef")
 
 
 def _source_rules(field: str, source: Document) -> Iterator[Cause]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from moorage.cluster.errors import (
@@ -140,11 +140,11 @@ def check_image_padding(container: Document, path: str, found: Found) -> None:
         found.append(invalid_value(f"{path}.image", image, detail))
 
 
-def visit_containers(spec: Document, path: str, visit: Callable[[Document, str], object]) -> None:
+def all_containers(spec: Document, path: str) -> Iterator[tuple[Document, str]]:
     """All containers of a pod with where they are, init containers first."""
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         for index, container in enumerate(spec.get(kind) or ()):
-            visit(container, f"{path}.{kind}[{index}]")
+            yield container, f"{path}.{kind}[{index}]"
 
 
 def _check_container(container: Document, path: str, pod: Surroundings, found: Found) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from moorage.api import quantities
-from moorage.api.names import label_value_problems, qualified_name_problems
+from moorage.api.names import is_qualified_name, label_value_problems, qualified_name_problems
 from moorage.api.resources import is_extended
 from moorage.cluster.errors import Cause, forbidden_value, invalid_value, required
 from moorage.cluster.kinds.naming import (
@@ -30,6 +30,7 @@ from moorage.cluster.store import Document
 NOT_INTEGER = "must be an integer"
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 
+_MOST = quantities.MAX_INT64 * quantities.NANOS
 _INTEGER_RESOURCES = frozenset(
     (
         "pods",
@@ -63,7 +64,7 @@ def dns_subdomain(field: str, value: str) -> Iterator[Cause]:
 
 
 def qualified_name(field: str, value: str) -> Iterator[Cause]:
-    return broken(field, value, qualified_name_problems(value))
+    return iter(()) if is_qualified_name(value) else broken(field, value, qualified_name_problems(value))
 
 
 def config_key(field: str, value: str) -> Iterator[Cause]:
@@ -137,11 +138,12 @@ def _field_requirement(field: str, requirement: Document) -> Iterator[Cause]:
 
 
 def nanos(quantity: Any) -> int:
-    """A quantity that has passed the schema as a number of nanos."""
+    """A quantity that has passed the schema as a number of nanos, within what 64 bits hold in whole units."""
     try:
-        return quantities.parse(quantity)
+        amount = quantities.parse(quantity)
     except quantities.QuantityError:
         return 0
+    return max(-_MOST, min(amount, _MOST))
 
 
 def not_negative(field: str, value: int) -> Iterator[Cause]:

@@ -89,7 +89,7 @@ def validate_metadata(
     check_nonnegative(metadata.get("generation"), "metadata.generation", found)
     _check_common(metadata, found)
     _check_finalizers(metadata.get("finalizers", ()), found)
-    check_managed_fields(metadata.get("managedFields", ()), found)
+    _check_managed_fields(metadata.get("managedFields", ()), found)
     if qualified_finalizers:
         _check_standard_finalizers(metadata.get("finalizers", ()), found)
     return found
@@ -120,7 +120,7 @@ def validate_metadata_update(
         if value != before.get(field, absent):
             found.append(invalid_value(f"metadata.{field}", value, IMMUTABLE))
     _check_common(metadata, found)
-    check_managed_fields(metadata.get("managedFields", ()), found)
+    _check_managed_fields(metadata.get("managedFields", ()), found)
     if qualified_finalizers:
         _check_standard_finalizers(finalizers, found)
     return found
@@ -205,7 +205,7 @@ def _check_standard_finalizers(finalizers: Iterable[str], found: Found) -> None:
             found.append(invalid_value(f"metadata.finalizers[{index}]", finalizer, detail))
 
 
-def check_managed_fields(entries: Iterable[Document], found: Found) -> None:
+def _check_managed_fields(entries: Iterable[Document], found: Found) -> None:
     for index, entry in enumerate(entries):
         path = f"metadata.managedFields[{index}]"
         operation = entry.get("operation", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.cluster.errors import forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.errors import Cause, forbidden_value, invalid_value, required, shown, unsupported_value
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.kinds.metadata import check_annotations
 from moorage.cluster.kinds.pods import drop_disabled
@@ -67,7 +67,8 @@ def check_selector(spec: Document, kind: str, detail: str, found: Found) -> bool
     if is_empty_selector(selector):
         found.append(invalid_value("spec.selector", {}, f"empty selector is invalid for {kind}"))
     if broken:
-        found.append(invalid_value("spec.selector", shown_selector(selector), detail))
+        text = f"Invalid value: {shown(shown_selector(selector))}{detail}"
+        found.append(Cause("FieldValueInvalid", "spec.selector", text))
     return not broken
 
 

@@ -13,7 +13,7 @@ from moorage.cluster.kinds.pods_defaults import default_pod
 from moorage.cluster.kinds.pods_placement import merge_label_keys
 from moorage.cluster.kinds.pods_spec import check_pod_spec
 from moorage.cluster.kinds.pods_status import check_status_changes, default_status, first_status, keep_known
-from moorage.cluster.kinds.pods_updates import check_ephemeral_changes, check_spec_changes
+from moorage.cluster.kinds.pods_updates import check_spec_changes
 from moorage.cluster.kinds.pods_warnings import name_warnings, pod_warnings
 from moorage.cluster.kinds.rules import Found
 from moorage.cluster.store import Document
@@ -24,6 +24,8 @@ class PodStrategy(Strategy):
 
     def default(self, document: Document) -> None:
         default_pod(own_part(document, "spec"))
+        if document["spec"].get("terminationGracePeriodSeconds", 0) < 0:
+            document["spec"]["terminationGracePeriodSeconds"] = 1
         status = document.get("status")
         if status:
             default_status(status)
@@ -47,15 +49,6 @@ class PodStrategy(Strategy):
         else:
             new["metadata"].pop("ownerReferences", None)
         keep_known(own_part(new, "status"), old.get("status", {}))
-
-    def prepare_ephemeral_update(self, new: Document, old: Document) -> None:
-        """Keeps what an update of the `ephemeralcontainers` subresource cannot change: all but these."""
-        added = new.get("spec", {}).get("ephemeralContainers")
-        new["spec"] = {**old["spec"]}
-        new["spec"].pop("ephemeralContainers", None)
-        if added:
-            new["spec"]["ephemeralContainers"] = added
-        keep_status(new, old)
 
     def validate(self, document: Document) -> Iterable[Cause]:
         found: Found = []
@@ -81,12 +74,6 @@ class PodStrategy(Strategy):
         found: Found = []
         check_annotation_changes(new, old, found)
         check_spec_changes(new["spec"], old["spec"], found)
-        return found
-
-    def validate_ephemeral_update(self, new: Document, old: Document) -> Iterable[Cause]:
-        """As `validate_update`, for the `ephemeralcontainers` subresource."""
-        found: Found = []
-        check_ephemeral_changes(new["spec"], old["spec"], found)
         return found
 
     def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:

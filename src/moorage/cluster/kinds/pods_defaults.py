@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from moorage.cluster.kinds.pods_resources import (
+from moorage.cluster.kinds.pods_amounts import (
     aggregate,
     is_huge_pages,
     is_pod_level,

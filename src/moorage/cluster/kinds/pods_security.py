@@ -13,6 +13,7 @@ from moorage.cluster.errors import (
     unsupported_value,
 )
 from moorage.cluster.kinds.naming import dns_subdomain_problems, range_problems, size
+from moorage.cluster.kinds.pods_shape import shown_part
 from moorage.cluster.kinds.rules import Found, check_descending_path
 from moorage.cluster.store import Document
 
@@ -51,7 +52,7 @@ def check_pod_security(spec: Document, path: str, found: Found) -> None:
     _check_optional_choice(context, "fsGroupChangePolicy", ("Always", "OnRootMismatch"), place, found)
     _check_profiles(context, place, found)
     _check_optional_choice(context, "supplementalGroupsPolicy", ("Merge", "Strict"), place, found)
-    _check_optional_choice(context, "seLinuxChangePolicy", ("MountOption", "Recursive"), place, found)
+    _check_optional_choice(context, "seLinuxChangePolicy", ("Recursive",), place, found)
 
 
 def check_container_security(context: Document, path: str, host_users: bool, found: Found) -> None:
@@ -68,35 +69,12 @@ def check_container_security(context: Document, path: str, host_users: bool, fou
     if context.get("allowPrivilegeEscalation") is False:
         if context.get("privileged"):
             detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            found.append(invalid_value(path, _shown_context(context), detail))
+            found.append(invalid_value(path, shown_part(context, "SecurityContext"), detail))
         if "CAP_SYS_ADMIN" in context.get("capabilities", {}).get("add", ()):
             detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-            found.append(invalid_value(path, _shown_context(context), detail))
+            found.append(invalid_value(path, shown_part(context, "SecurityContext"), detail))
     _check_windows_options(context, path, found)
     _check_app_armor(context, path, found)
-
-
-def _shown_context(context: Document) -> Document:
-    """A security context with the names of fields that messages have."""
-    capabilities = context.get("capabilities")
-    shown: Document = {
-        "Capabilities": capabilities and {"Add": capabilities.get("add"), "Drop": capabilities.get("drop")},
-    }
-    for name in ("Privileged", "SELinuxOptions", "WindowsOptions", "RunAsUser", "RunAsGroup"):
-        shown[name] = context.get(_FIELD_NAMES.get(name, name[:1].lower() + name[1:]))
-    for name in ("RunAsNonRoot", "ReadOnlyRootFilesystem", "AllowPrivilegeEscalation", "ProcMount"):
-        shown[name] = context.get(name[:1].lower() + name[1:])
-    for name in ("SeccompProfile", "AppArmorProfile"):
-        profile = context.get(name[:1].lower() + name[1:])
-        shown[name] = profile and _shown_profile(profile)
-    return shown
-
-
-_FIELD_NAMES = {"SELinuxOptions": "seLinuxOptions"}
-
-
-def _shown_profile(profile: Document) -> Document:
-    return {"Type": profile.get("type", ""), "LocalhostProfile": profile.get("localhostProfile")}
 
 
 def _check_id(number: int | None, path: str, found: Found) -> None:
@@ -158,7 +136,9 @@ def _check_seccomp(context: Document, path: str, found: Found) -> None:
             check_descending_path(local, f"{place}.localhostProfile", found)
     elif local is not None:
         detail = "can only be set when seccomp type is Localhost"
-        found.append(invalid_value(f"{place}.localhostProfile", _shown_profile(profile), detail))
+        found.append(
+            invalid_value(f"{place}.localhostProfile", shown_part(profile, "SeccompProfile"), detail)
+        )
 
 
 def _check_app_armor(context: Document, path: str, found: Found) -> None:

@@ -7,7 +7,7 @@ what is absent as null, "", 0 or false.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from moorage.cluster.kinds.rules import shown_selector
@@ -189,14 +189,11 @@ PodSchedulingGroup: PodGroupName
 
 def shown_pod_spec(spec: Document) -> Document:
     moved = {name: spec[name] for name in _MOVED if name in spec}
-    return _shown({**spec, "securityContext": {**spec.get("securityContext", {}), **moved}}, "PodSpec")
+    return shown_part({**spec, "securityContext": {**spec.get("securityContext", {}), **moved}}, "PodSpec")
 
 
-def shown_terms(terms: Iterable[Document]) -> list[Document]:
-    return [_shown(term, "NodeSelectorTerm") for term in terms]
-
-
-def _shown(value: Document, type_name: str) -> Document:
+def shown_part(value: Document, type_name: str) -> Document:
+    """A part of a spec, by the name of its type in Go."""
     return {name: show(value.get(field)) for name, field, show in _FIELDS[type_name]}
 
 
@@ -208,10 +205,10 @@ def _reader(kind: str) -> Callable[[Any], Any]:
     if kind == "*LabelSelector":
         return shown_selector
     if kind.startswith("*"):
-        return lambda value: None if value is None else _shown(value, kind[1:])
+        return lambda value: None if value is None else shown_part(value, kind[1:])
     if kind.startswith("["):
-        return lambda value: [_shown(each, kind[1:]) for each in value] if value else None
-    return lambda value: _shown(value or {}, kind)
+        return lambda value: [shown_part(each, kind[1:]) for each in value] if value else None
+    return lambda value: shown_part(value or {}, kind)
 
 
 def _sorted(value: Any) -> Any:

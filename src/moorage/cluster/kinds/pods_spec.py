@@ -12,10 +12,10 @@ from moorage.cluster.errors import (
 )
 from moorage.cluster.kinds.containers import (
     Surroundings,
+    all_containers,
     check_containers,
     check_ephemeral_containers,
     check_init_containers,
-    visit_containers,
 )
 from moorage.cluster.kinds.naming import dns_subdomain_with_underscores_problems, range_problems, size
 from moorage.cluster.kinds.pods_placement import (
@@ -188,21 +188,15 @@ def _check_isolation(spec: Document, path: str, found: Found) -> None:
         for container in (spec.get(kind) or ())
     )
     if uses_windows:
-        check_windows_host_process(spec, _visited(spec, path), path, found)
+        check_windows_host_process(spec, list(all_containers(spec, path)), path, found)
     if spec.get("hostUsers") is False:
         detail = "when `hostUsers` is false"
         for field, place in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if spec.get(field):
                 found.append(forbidden_value(f"{path}.{place}", detail))
-        for container, where in _visited(spec, path):
+        for container, where in all_containers(spec, path):
             if container.get("volumeDevices"):
                 found.append(forbidden_value(f"{where}.volumeDevices", detail))
-
-
-def _visited(spec: Document, path: str) -> list[tuple[Document, str]]:
-    visited: list[tuple[Document, str]] = []
-    visit_containers(spec, path, lambda container, place: visited.append((container, place)))
-    return visited
 
 
 def _check_names(spec: Document, path: str, found: Found) -> None:
@@ -244,7 +238,7 @@ def _check_rest(spec: Document, path: str, found: Found) -> None:
     if "overhead" in spec:
         check_requirements({"limits": spec["overhead"]}, f"{path}.overhead", (), found)
     if "os" in spec:
-        check_operating_system(spec, _visited(spec, path), path, found)
+        check_operating_system(spec, list(all_containers(spec, path)), path, found)
     _check_file_variables(spec, path, found)
 
 

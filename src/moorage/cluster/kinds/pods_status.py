@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from moorage.cluster.errors import duplicate_value, forbidden_value, invalid_value
 from moorage.cluster.kinds.naming import ip_problems
-from moorage.cluster.kinds.pods_resources import quality_class
+from moorage.cluster.kinds.pods_amounts import quality_class
 from moorage.cluster.kinds.rules import (
     Found,
     check_dns_subdomain,

@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage.cluster.errors import forbidden_value, invalid_value, required
 from moorage.cluster.kinds.differences import difference
-from moorage.cluster.kinds.pods_shape import shown_pod_spec, shown_terms
+from moorage.cluster.kinds.pods_shape import shown_part, shown_pod_spec
 from moorage.cluster.kinds.pods_spec import MAX_INT32
 from moorage.cluster.kinds.rules import Found, shown_map
 from moorage.cluster.store import Document
@@ -137,12 +137,14 @@ def _check_node_affinity(new: Document, old: Document, found: Found) -> None:
     terms: list[Document] = new.get(_REQUIRED, {}).get("nodeSelectorTerms") or []
     if before and len(before) != len(terms):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        found.append(invalid_value(path, shown_terms(terms) or None, detail))
+        found.append(
+            invalid_value(path, [shown_part(term, "NodeSelectorTerm") for term in terms] or None, detail)
+        )
         return
     for index, (term, earlier) in enumerate(zip(terms, before, strict=False)):
         if not _only_adds(term, earlier):
             detail = "only additions are allowed (no mutations or deletions)"
-            found.append(invalid_value(f"{path}[{index}]", shown_terms([term])[0], detail))
+            found.append(invalid_value(f"{path}[{index}]", shown_part(term, "NodeSelectorTerm"), detail))
 
 
 def _only_adds(term: Document, earlier: Document) -> bool:
@@ -154,18 +156,3 @@ def _only_adds(term: Document, earlier: Document) -> bool:
         if term.get(field, [])[: len(before)] != before:
             return False
     return True
-
-
-def check_ephemeral_changes(new: Document, old: Document, found: Found) -> None:
-    """Ephemeral containers only come; they neither change nor go."""
-    now = {each.get("name", ""): each for each in new.get("ephemeralContainers", ())}
-    for before in old.get("ephemeralContainers", ()):
-        name = before.get("name", "")
-        path = "spec.ephemeralContainers"
-        if name not in now:
-            detail = f'existing ephemeral containers "{name}" may not be removed\n'
-            found.append(forbidden_value(path, detail))
-        elif now[name] != before:
-            found.append(
-                forbidden_value(path, f'existing ephemeral containers "{name}" may not be changed\n')
-            )

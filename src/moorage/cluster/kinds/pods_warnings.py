@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from moorage.api.names import label_value_problems
 from moorage.api.quantities import NANOS, parse
 from moorage.cluster.errors import shown
+from moorage.cluster.kinds.containers import all_containers
 from moorage.cluster.kinds.naming import dns_label_problems
 from moorage.cluster.kinds.pods_annotations import SECCOMP_CONTAINER, SECCOMP_POD
 from moorage.cluster.store import Document
@@ -123,6 +124,10 @@ def _volume_warnings(spec: Document, path: str) -> Iterator[str]:
         for source, text in _OLD_VOLUMES.items():
             if source in volume:
                 yield f"{path}.volumes[{index}].{_SEEN_AS.get(source, source)}: {text}"
+    for volume in spec.get("volumes", ()):
+        for source in volume.get("projected", {}).get("sources") or ():
+            if not source:
+                yield f"volume {shown(volume.get('name', ''))} (Projected) has no sources provided"
 
 
 def _name_list_warnings(spec: Document, path: str) -> Iterator[str]:
@@ -154,7 +159,7 @@ def _seccomp_warnings(spec: Document, annotations: dict[str, str], prefix: str) 
 
 
 def _container_warnings(spec: Document, annotations: dict[str, str], prefix: str) -> Iterator[str]:
-    for container, path in _containers(spec, f"{prefix}spec"):
+    for container, path in all_containers(spec, f"{prefix}spec"):
         key = SECCOMP_CONTAINER + container.get("name", "")
         if key in annotations and "seccompProfile" not in container.get("securityContext", {}):
             yield (
@@ -185,7 +190,7 @@ def _port_warnings(spec: Document, path: str) -> Iterator[str]:
     known: dict[tuple[int, str], list[tuple[str, str, int]]] = {}
     names: dict[str, str] = {}
     again = []
-    for container, place in _containers(spec, path):
+    for container, place in all_containers(spec, path):
         for index, port in enumerate(container.get("ports", ())):
             where = f"{place}.ports[{index}]"
             ip, on_host = port.get("hostIP", ""), port.get("hostPort", 0)
@@ -225,9 +230,3 @@ def _end_warnings(spec: Document, path: str) -> Iterator[str]:
             if "labelSelector" not in weighted.get("podAffinityTerm", {}):
                 place = f"{path}.affinity.{kind}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector"
                 yield f"{place}: {_NULL_SELECTOR}"
-
-
-def _containers(spec: Document, path: str) -> Iterator[tuple[Document, str]]:
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            yield container, f"{path}.{kind}[{index}]"

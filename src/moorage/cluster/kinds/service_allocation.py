@@ -202,26 +202,24 @@ class _Ports:
 
 def _set_node_ports(document: Document, spec: Document, before: set[int], taken: _Ports) -> None:
     """Ports of the same number but of other protocols share a node port."""
-    shared: dict[int, int] = {}
     ports = spec.get("ports") or ()
+    asked: dict[int, int] = {}
     for port in ports:
         if port.get("nodePort"):
-            shared.setdefault(port.get("port", 0), port["nodePort"])
-    mine: set[int] = set()
+            asked.setdefault(port.get("port", 0), port["nodePort"])
+    given: dict[int, int] = {}
     for index, port in enumerate(ports):
-        number = port.get("nodePort") or shared.get(port.get("port", 0))
+        inside = port.get("port", 0)
+        number = port.get("nodePort") or given.get(inside) or asked.get(inside)
+        if not port.get("nodePort") and not _allocates_ports(spec):
+            continue
         if not number:
-            if not _allocates_ports(spec):
-                continue
             number = taken.next()
-            shared[port.get("port", 0)] = number
-        elif number not in before and number not in mine:
+        elif number not in before and given.get(inside) != number:
             why = taken.take(number)
             if why:
                 _refuse(document, [invalid_value(f"spec.ports[{index}].nodePort", number, why)])
-        mine.add(number)
-        if port.get("nodePort") or _allocates_ports(spec):
-            port["nodePort"] = number
+        port["nodePort"] = given[inside] = number
 
 
 def _set_health_check_port(document: Document, spec: Document, taken: _Ports) -> None:

@@ -262,10 +262,23 @@ class VolumeAttachmentStrategy(Strategy):
             yield from dns_subdomain("spec.source.persistentVolumeName", name)
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
-        return immutable("spec", new.get("spec"), old.get("spec"))
+        return immutable("spec", _shown_attachment(new), _shown_attachment(old))
 
     def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
         return _attachment_status(part(new, "status"))
+
+
+def _shown_attachment(document: Document) -> dict[str, Any]:
+    spec = part(document, "spec")
+    source = part(spec, "source")
+    return {
+        "Attacher": spec.get("attacher", ""),
+        "Source": {
+            "PersistentVolumeName": source.get("persistentVolumeName"),
+            "InlineVolumeSpec": source.get("inlineVolumeSpec"),
+        },
+        "NodeName": spec.get("nodeName", ""),
+    }
 
 
 def _attachment_status(status: Document) -> Iterator[Cause]:

@@ -43,7 +43,7 @@ __all__ = [
     "StatefulSetStrategy",
 ]
 
-_BAD_SELECTOR = "invalid label selector"
+_BAD_SELECTOR = ": invalid label selector"
 _NAMES_PODS = "this is used in Pod names and hostnames, which can result in surprising behavior"
 
 
@@ -257,7 +257,7 @@ class ControllerRevisionStrategy(Strategy):
 
     def validate_update(self, new: Document, old: Document) -> Iterable[Cause]:
         if new.get("data") != old.get("data"):
-            return [invalid_value("data", {}, IMMUTABLE)]
+            return [invalid_value("data", new.get("data"), IMMUTABLE)]
         return []
 
 

@@ -40,6 +40,9 @@ class DaemonSetStrategy(Workload):
             rolling = own_part(strategy, "rollingUpdate")
             rolling.setdefault("maxUnavailable", 1)
             rolling.setdefault("maxSurge", 0)
+        elif "rollingUpdate" in strategy:
+            for name in ("maxUnavailable", "maxSurge"):
+                strategy["rollingUpdate"].setdefault(name, 0)
         spec.setdefault("revisionHistoryLimit", 10)
 
     def prepare_create(self, document: Document) -> None:

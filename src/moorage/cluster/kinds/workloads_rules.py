@@ -57,9 +57,10 @@ def check_parts(status: Document, fields: Iterable[str], found: Found, *, ready:
     """No part of the replicas is more than all, and those available are ready, as messages call these."""
     replicas = status.get("replicas", 0)
     for field in fields:
-        if status.get(field, 0) > replicas:
+        count = status.get(field, 0)
+        if count > replicas:
             detail = "cannot be greater than status.replicas"
-            found.append(invalid_value(f"status.{field}", status[field], detail))
+            found.append(invalid_value(f"status.{field}", count, detail))
     available = status.get("availableReplicas", 0)
     if available > status.get("readyReplicas", 0):
         found.append(invalid_value("status.availableReplicas", available, f"cannot be greater than {ready}"))

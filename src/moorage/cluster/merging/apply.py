@@ -69,7 +69,7 @@ def apply(
     _check(schema, applied, api_version)
     who = Manager(manager, APPLY, api_version, subresource)
     if ignored is None:
-        ignored = reset_fields(applied.get("kind", ""), subresource)
+        ignored = reset_fields(str(applied.get("kind", "")), subresource)
     request = _Request(schema, applied, who, now, ignored)
     entries = stored_entries(live["metadata"].get("managedFields")) if live else {}
     before = _without_managed_fields(live) if live else {}

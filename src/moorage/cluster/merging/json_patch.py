@@ -43,7 +43,9 @@ def json_patch(document: Any, operations: Any) -> Any:
 
 
 def _rejected() -> Refusal:
-    return Refusal(422, "Invalid", "the server rejected our request due to an error in our request")
+    return Refusal(
+        422, "Invalid", "the server rejected our request due to an error in our request", details={}
+    )
 
 
 def _decode(operations: Any) -> list[dict[str, Any]]:

@@ -120,19 +120,18 @@ def after_update(
 ) -> Entries:
     """The entries after someone wrote `new` in place of `old`; the same ones if no field is different."""
     removed, changed = compare(schema, old, new)
-    removed = removed.without_subtrees(ignored)
-    changed = changed.without_subtrees(ignored)
-    taken = changed - _NEVER_MANAGED
-    if not taken and not removed and not changed:
+    removed = stripped(removed.without_subtrees(ignored))
+    changed = stripped(changed.without_subtrees(ignored))
+    if not removed and not changed:
         return entries
     after: Entries = {}
     for key, managed in entries.items():
         fields = managed.fields - changed - removed
         if fields:
             after[key] = managed if fields is managed.fields else managed._replace(fields=fields)
-    if taken:
+    if changed:
         mine = after.get(who.key)
-        after[who.key] = Managed(who, mine.fields | taken if mine else taken, now)
+        after[who.key] = Managed(who, mine.fields | changed if mine else changed, now)
     return _without_too_many(after)
 
 

@@ -20,7 +20,7 @@ def is_granular_map(schema: Schema) -> bool:
 
 
 def is_granular_list(schema: Schema) -> bool:
-    return schema.type == ARRAY and schema.list_type != ATOMIC
+    return schema.type == ARRAY and schema.list_type != ATOMIC and schema.items is not None
 
 
 def part(schema: Schema, name: str) -> Schema:

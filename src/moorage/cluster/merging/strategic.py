@@ -213,7 +213,9 @@ def _are_maps(*lists: list[Any]) -> bool:
         raise bad_request("no elements in any of the given slices")
     found = types.pop()
     if found is list:
-        raise Refusal(422, "Invalid", "the server rejected our request due to an error in our request")
+        raise Refusal(
+            422, "Invalid", "the server rejected our request due to an error in our request", details={}
+        )
     return found is dict
 
 

@@ -21,29 +21,37 @@ class NotStarted(Exception):
 class Process:
     """One run of a program. Its output goes to a log, which is closed when it has ended."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Log) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, output: int, log: Log) -> None:
         self._process = process
         self._log = log
-        self._output = asyncio.get_running_loop().create_task(self._copy())
+        self._output = asyncio.get_running_loop().create_task(self._copy(output))
 
     @classmethod
     async def start(
         cls, words: list[str], *, variables: Mapping[str, str], folder: Path, log: Log
     ) -> Process:
+        # A pipe of our own: with one of asyncio's, a program counts as running as long as anything it has
+        # started holds the other end.
+        output, theirs = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
                 *words,
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
+                stdout=theirs,
+                stderr=theirs,
                 env=variables,
                 cwd=folder,
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:
+        except BaseException as error:
+            os.close(output)
             log.close()
+            if not isinstance(error, OSError | ValueError):
+                raise
             raise NotStarted(f"{words[0]}: {getattr(error, 'strerror', None) or error}") from None
-        return cls(process, log)
+        finally:
+            os.close(theirs)
+        return cls(process, output, log)
 
     @property
     def pid(self) -> int:
@@ -86,10 +94,17 @@ class Process:
         except (ProcessLookupError, PermissionError):
             return
 
-    async def _copy(self) -> None:
-        output = self._process.stdout
-        while output is not None:
-            data = await output.read(_PORTION)
-            if not data:
-                return
-            self._log.write(data)
+    async def _copy(self, output: int) -> None:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        pipe = os.fdopen(output, "rb", buffering=0)
+        try:
+            transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+        except BaseException:
+            pipe.close()
+            raise
+        try:
+            while data := await reader.read(_PORTION):
+                self._log.write(data)
+        finally:
+            transport.close()

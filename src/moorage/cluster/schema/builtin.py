@@ -4,7 +4,7 @@ A file of the table holds the types of one Go package: its name, then a block fo
 with the type's name; each further line is a field: its name (with `!` if required), its type and what is
 special: `~` zero values are left out, `=` what is written for an absent field, `list=` the keys of a list
 that is merged by keys, `set`, `atomic`, `granular`, `patch=` the strategy and key of strategic merge patches,
-and `in=` the embedded struct that the field belongs to in Go. `tools/record_schema.py` writes these files.
+and `in=` the embedded struct that the field belongs to in Go. `tools.record_schema` writes these files.
 """
 
 from __future__ import annotations

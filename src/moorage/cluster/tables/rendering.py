@@ -8,21 +8,24 @@ from typing import Any, Literal, cast
 from moorage.cluster.errors import bad_request, shown
 from moorage.cluster.store import Document, Stored
 from moorage.cluster.tables.columns import Columns
+from moorage.cluster.tables.reading import text
 
 IncludeObject = Literal["None", "Metadata", "Object"]
 """How much of an object comes with its row."""
 
 API_VERSION = "meta.k8s.io/v1"
 
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
-def include_object(text: str) -> IncludeObject:
+
+def include_object(asked: str) -> IncludeObject:
     """The `includeObject` of a request. Raises a Refusal if it is none that there is."""
-    if text not in ("", "None", "Metadata", "Object"):
+    if asked not in ("", "None", "Metadata", "Object"):
         rule = "must be 'Metadata', 'Object', 'None', or empty"
         raise bad_request(
-            f"Unable to convert to Table as requested: includeObject: Invalid value: {shown(text)}: {rule}"
+            f"Unable to convert to Table as requested: includeObject: Invalid value: {shown(asked)}: {rule}"
         )
-    return cast(IncludeObject, text or "Metadata")
+    return cast(IncludeObject, asked or "Metadata")
 
 
 def table(
@@ -51,9 +54,14 @@ def _row(columns: Columns, document: Document, now: float, include_object: Inclu
     row: dict[str, Any] = {"cells": columns.cells(document, now)}
     if columns.conditions is not None and (conditions := columns.conditions(document)):
         row["conditions"] = conditions
-    if include_object == "Metadata":
+    if include_object == "Metadata" or (include_object == "None" and _ends_initial_events(document)):
         metadata = document.get("metadata", {})
         row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": API_VERSION, "metadata": metadata}
     else:
         row["object"] = document if include_object == "Object" else None
     return row
+
+
+def _ends_initial_events(document: Document) -> bool:
+    """A bookmark that means nothing without its metadata."""
+    return text(document, "metadata", "annotations", _INITIAL_EVENTS_END) == "true"
