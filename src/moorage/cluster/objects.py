@@ -21,7 +21,8 @@ from moorage.cluster.errors import (
     not_found,
 )
 from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
-from moorage.cluster.merging.apply import apply
+from moorage.cluster.merging.apply import apply, same_but_for_times
+from moorage.cluster.merging.field_sets import NOTHING, FieldSet
 from moorage.cluster.merging.managed_fields import track
 from moorage.cluster.naming import fill_on_create, fill_on_update, generated_name, timestamp
 from moorage.cluster.store import Document, Exists, Store, Stored
@@ -80,6 +81,7 @@ class Objects:
         fill_on_create(document, namespace, self.clock())
         generate = metadata.get("generateName") if metadata["name"] else ""
         strategy.default(document)
+        self._track(definition, None, document, options, "")
         strategy.prepare_create(document)
         if strategy.counts_generations:
             metadata["generation"] = 1
@@ -89,7 +91,6 @@ class Objects:
         self._validate(definition, document)
         self._authorizer.check_escalation(options.user, definition, document, None)
         options.warnings += strategy.warnings(document)
-        self._track(definition, None, document, options, "")
         if options.dry_run:
             if self.store.get(definition.storage, namespace, metadata["name"]) is not None:
                 raise already_exists(definition.name, metadata["name"])
@@ -147,9 +148,11 @@ class Objects:
         fill_on_update(document, known)
         strategy = definition.strategy
         if subresource == "status":
+            self._track(definition, known, document, options, subresource)
             strategy.prepare_status_update(document, known)
         else:
             strategy.default(document)
+            self._track(definition, known, document, options, subresource)
             strategy.prepare_update(document, known)
         metadata = document["metadata"]
         if strategy.counts_generations and not subresource and _spec_differs(document, known):
@@ -161,7 +164,6 @@ class Objects:
         if not subresource:
             self._authorizer.check_escalation(options.user, definition, document, known)
             options.warnings += strategy.warnings(document)
-        self._track(definition, known, document, options, subresource)
         return self._write(definition, old, document, options)
 
     def apply(
@@ -192,6 +194,7 @@ class Objects:
             subresource=subresource,
             api_version=definition.api_version,
             now=timestamp(self.clock()),
+            ignored=_ignored(definition),
         )
         document = shape(definition, merged, Options())
         # What the manager of an apply owns is settled; the rest of the way is that of any write.
@@ -215,7 +218,7 @@ class Objects:
     def _write(self, definition: Definition, old: Stored, document: Document, options: Options) -> Stored:
         known = old.document
         document["metadata"]["resourceVersion"] = known["metadata"]["resourceVersion"]
-        if document == known:
+        if document == known or same_but_for_times(known, document):
             return old
         if options.dry_run:
             return Stored(old.namespace, old.name, document, old.revision)
@@ -229,7 +232,7 @@ class Objects:
     ) -> None:
         if not options.manager or definition.storage in _UNTRACKED:
             return
-        new["metadata"]["managedFields"] = track(
+        tracked = track(
             definition.schema,
             old,
             new,
@@ -238,7 +241,12 @@ class Objects:
             subresource=subresource,
             api_version=definition.api_version,
             now=timestamp(self.clock()),
+            ignored=_ignored(definition),
         )
+        if tracked:
+            new["metadata"]["managedFields"] = tracked
+        else:
+            new["metadata"].pop("managedFields", None)
 
     def _validate(self, definition: Definition, document: Document) -> None:
         causes: list[Cause] = [
@@ -263,6 +271,11 @@ class Objects:
                 causes += strategy.validate(new)
             causes += strategy.validate_update(new, old)
         _refuse(definition, new, causes)
+
+
+def _ignored(definition: Definition) -> FieldSet | None:
+    """A status that has no address of its own is owned like any other field."""
+    return NOTHING if definition.custom and "status" not in definition.subresources else None
 
 
 def _refuse(definition: Definition, document: Document, causes: list[Cause]) -> None:

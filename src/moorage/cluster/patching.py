@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 from moorage.cluster.conversion import from_stored, to_stored
-from moorage.cluster.decoding import check_kind, read_json, read_yaml, shape
+from moorage.cluster.decoding import read_json, read_yaml, shape
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import (
     Cause,
@@ -67,11 +66,23 @@ class Patches:
     ) -> tuple[Stored, bool]:
         if not options.manager:
             raise _bad_options(required("fieldManager", "is required for apply patch"))
-        applied = check_kind(definition, read_yaml(body))
-        # Only looked at: defaults of the decoded form are not the applier's fields.
-        shape(definition, deepcopy(applied), options)
-        applied.setdefault("metadata", {})
+        applied = _applied(definition, read_yaml(body))
         return self._objects.apply(definition, namespace, name, applied, options, subresource)
+
+
+def _applied(definition: Definition, value: Any) -> Document:
+    """What somebody applies, of the right kind. Its shape is looked at when it is merged."""
+    given = value if isinstance(value, dict) else {}
+    kind, version = given.get("kind", ""), given.get("apiVersion", "")
+    if (kind, version) != (definition.kind, definition.api_version):
+        group = version if "/" in str(version) or not version else f"/{version}"
+        raise bad_request(f"invalid object type: {group or '/'}, Kind={kind}")
+    metadata = given.get("metadata") or {}
+    if not isinstance(metadata, dict) or not all(
+        isinstance(metadata.get(name, ""), str) for name in ("name", "namespace")
+    ):
+        raise bad_request("metadata: must be an object whose name and namespace are texts")
+    return {**given, "metadata": dict(metadata)}
 
 
 def patch_value(definition: Definition, document: Document, body: bytes, media_type: str) -> Any:
@@ -79,8 +90,6 @@ def patch_value(definition: Definition, document: Document, body: bytes, media_t
     patch = read_json(body)
     if media_type == JSON_PATCH:
         return json_patch(document, patch)
-    if not isinstance(patch, dict):
-        raise bad_request("the patch must be a JSON object")
     if media_type == MERGE_PATCH:
         return merge_patch(document, patch)
     return strategic_merge(definition.schema, document, patch)

@@ -229,3 +229,18 @@ def test_a_document_too_deep_to_follow_is_refused() -> None:
     with pytest.raises(Refusal) as refused:
         strategy.conform(obj(spec=deep))
     assert refused.value.code == 400
+
+
+def test_scores_of_nodes_as_a_custom_resource() -> None:
+    flags = {"type": "object", "additionalProperties": {"type": "boolean"}}
+    scores = {"type": "object", "additionalProperties": {"type": "integer", "format": "int64"}}
+    spec = {"type": "object", "properties": {"resourcesFilter": flags, "resourcesScore": scores}}
+    schema = {"type": "object", "required": ["spec"], "properties": {"spec": spec}}
+    strategy = make(schema={"openAPIV3Schema": schema})
+
+    assert messages(strategy.validate(obj(spec={"resourcesScore": {"company.net/memory": 55}}))) == []
+    assert messages(strategy.validate(obj(spec={"resourcesScore": {"x": "high"}}))) == [
+        'spec.resourcesScore.x: Invalid value: "string": spec.resourcesScore.x in body must be of type integer: '
+        '"string"'
+    ]
+    assert messages(strategy.validate(obj())) == ["spec: Required value"]

@@ -75,7 +75,7 @@ SCHEMAS = st.recursive(st.fixed_dictionaries({}, optional=LEAF_CHECKS), _deeper,
 OBJECTS = st.dictionaries(NAMES, VALUES, max_size=4)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SCHEMAS, OBJECTS, OBJECTS)
 def test_no_schema_and_no_value_is_too_strange(open_api: Document, value: Document, old: Document) -> None:
     before = deepcopy((open_api, value, old))
@@ -96,7 +96,7 @@ def test_no_schema_and_no_value_is_too_strange(open_api: Document, value: Docume
     assert (open_api, value, old) == before
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SCHEMAS, OBJECTS)
 def test_pruning_again_changes_nothing(open_api: Document, value: Document) -> None:
     schema = declared_schema(open_api)
@@ -105,7 +105,7 @@ def test_pruning_again_changes_nothing(open_api: Document, value: Document) -> N
     assert prune(schema, pruned) == (pruned, [])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SCHEMAS, OBJECTS)
 def test_completing_again_changes_nothing(open_api: Document, value: Document) -> None:
     schema = declared_schema(open_api)
@@ -116,7 +116,7 @@ def test_completing_again_changes_nothing(open_api: Document, value: Document) -
     assert value == once
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SCHEMAS, OBJECTS)
 def test_what_stays_as_it_was_is_never_refused(open_api: Document, value: Document) -> None:
     schema = declared_schema(open_api)

@@ -14,7 +14,7 @@ from moorage.cluster.custom.metadata import (
     validate_embedded,
 )
 from moorage.cluster.custom.structural import declared_schema
-from moorage.cluster.custom.uniqueness import duplicates
+from moorage.cluster.custom.uniqueness import duplicates, has_unique_lists
 from moorage.cluster.custom.validation import validate
 from moorage.cluster.custom.values import default, prune
 from moorage.cluster.custom.wording import invalid, quoted
@@ -53,6 +53,7 @@ class CustomStrategy(Strategy):
         open_api = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         self._schema = declared_schema(open_api)
         self._has_embedded = has_embedded(self._schema)
+        self._has_unique_lists = has_unique_lists(self._schema)
         subresources = version.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
         self.scale_paths = _scale_paths(subresources.get("scale"))
@@ -110,7 +111,7 @@ class CustomStrategy(Strategy):
         yield from validate(self._schema, document)
         yield from self._validate_scale(document)
         yield from self._validate_embedded(document)
-        yield from duplicates(self._schema, document)
+        yield from self._duplicates(document)
 
     def validate_update(self, new: Document, old: Document) -> Iterable[Cause]:
         """All the rules; what breaks them already, and is not changed, may go on doing so."""
@@ -129,9 +130,12 @@ class CustomStrategy(Strategy):
         yield from self._new_duplicates(new, old)
 
     def _new_duplicates(self, new: Document, old: Document) -> Iterator[Cause]:
-        found = list(duplicates(self._schema, new))
-        if found and not any(duplicates(self._schema, old)):
+        found = list(self._duplicates(new))
+        if found and not any(self._duplicates(old)):
             yield from found
+
+    def _duplicates(self, document: Document) -> Iterable[Cause]:
+        return duplicates(self._schema, document) if self._has_unique_lists else ()
 
     def _validate_embedded(self, document: Document) -> Iterator[Cause]:
         if self._has_embedded:

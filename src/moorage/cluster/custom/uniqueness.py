@@ -10,6 +10,15 @@ from moorage.cluster.errors import Cause
 from moorage.cluster.schema.model import MAP, SET, Schema
 
 
+def has_unique_lists(schema: Schema) -> bool:
+    """Whether there is anything to look for in objects of this shape."""
+    if schema.list_type in (SET, MAP):
+        return True
+    parts = [field.schema for field in schema.fields.values()]
+    parts += [part for part in (schema.values, schema.items) if part is not None]
+    return any(map(has_unique_lists, parts))
+
+
 def duplicates(schema: Schema, value: Any, field: str = "") -> Iterator[Cause]:
     """What lists of type `set` and `map` have more than once."""
     if type(value) is dict:

@@ -16,6 +16,7 @@ from moorage.cluster.schema.model import ABSENT, MAP, Schema
 _JSON_NAMES: dict[type, str] = {
     str: "string", bool: "boolean", dict: "object", list: "array", int: "integer", float: "number",
 }  # fmt: skip
+_PLAIN_TYPES: dict[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list}
 _GO_NUMBERS = {"integer": "int64", "number": "float64"}
 
 
@@ -45,9 +46,10 @@ def _check(schema: Schema, value: Any, old: Any, path: str, problems: Problems) 
     """Collects problems; returns how many checks went well, which tells near misses from far ones."""
     rules = schema.rules
     matches = 0
-    if schema.type or schema.format:
-        matches += _check_type(schema, value, path, problems)
-        matches += value is not None
+    if type(value) is _PLAIN_TYPES.get(schema.type):
+        matches = 2
+    elif schema.type or schema.format:
+        matches = _check_type(schema, value, path, problems) + (value is not None)
     if value is None:
         if "enum" in rules:
             _check_enum(rules["enum"], value, path, problems)

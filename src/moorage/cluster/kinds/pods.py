@@ -14,7 +14,7 @@ from moorage.cluster.kinds.pods_placement import merge_label_keys
 from moorage.cluster.kinds.pods_spec import check_pod_spec
 from moorage.cluster.kinds.pods_status import check_status_changes, default_status, first_status, keep_known
 from moorage.cluster.kinds.pods_updates import check_spec_changes
-from moorage.cluster.kinds.pods_warnings import name_warnings, pod_warnings
+from moorage.cluster.kinds.pods_warnings import is_new, name_warnings, pod_warnings
 from moorage.cluster.kinds.rules import Found
 from moorage.cluster.store import Document
 
@@ -62,7 +62,7 @@ class PodStrategy(Strategy):
         for kind in ("containers", "initContainers"):
             for index, container in enumerate(spec.get(kind) or ()):
                 check_image_padding(container, f"spec.{kind}[{index}]", found)
-        if _is_new(document):
+        if is_new(document):
             if spec.get("ephemeralContainers"):
                 found.append(forbidden_value("spec.ephemeralContainers", "cannot be set on create"))
             if spec.get("nodeName") and spec.get("schedulingGates"):
@@ -96,15 +96,10 @@ class PodStrategy(Strategy):
         }
 
     def warnings(self, document: Document) -> list[str]:
-        if not _is_new(document):
+        if not is_new(document):
             return []
         what = "this is used in the Pod's hostname, which can result in surprising behavior"
         return name_warnings(document, what) + pod_warnings(document)
-
-
-def _is_new(document: Document) -> bool:
-    """Whether a document is about to be created: only what is stored has a version."""
-    return not document["metadata"].get("resourceVersion")
 
 
 def _check_tokens(volumes: Iterable[Document], found: Found) -> None:

@@ -57,10 +57,15 @@ _OLD_VOLUMES = {
 _SEEN_AS = {"storageos": "storageOS"}
 
 
+def is_new(document: Document) -> bool:
+    """Whether a document is about to be created: only what is stored has a version."""
+    return not document["metadata"].get("resourceVersion")
+
+
 def name_warnings(document: Document, what: str) -> list[str]:
-    """Names that are no DNS labels are poor names of hosts."""
+    """Names that are no DNS labels are poor names of hosts; said once, when the object is created."""
     problems = dns_label_problems(document["metadata"].get("name", ""))
-    if not problems:
+    if not problems or not is_new(document):
         return []
     return [f"metadata.name: {what}; a DNS label is recommended: [{' '.join(problems)}]"]
 

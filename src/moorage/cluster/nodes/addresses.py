@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from moorage.cluster.controllers.reading import spec_of, status_of
@@ -82,13 +82,14 @@ class PodAddresses:
             self._used.discard(address)
 
     def _from(self, text: str) -> str:
-        try:
-            network = ip_network(text, strict=False)
-        except ValueError:
+        network = _network(text)
+        if network is None:
             return ""
         # One after the other and around again, so that an address is not used again at once.
+        count = min(max(network.num_addresses - 2, 0), 2**20)
         start = self._next.get(text, 0)
-        for offset in _around(start, network):
+        for step in range(count):
+            offset = (start + step) % count
             address = str(network.network_address + 1 + offset)
             if address not in self._used:
                 self._next[text] = offset + 1
@@ -96,6 +97,9 @@ class PodAddresses:
         return ""
 
 
-def _around(start: int, network: IPv4Network | IPv6Network) -> Iterator[int]:
-    count = min(max(network.num_addresses - 2, 0), 2**20)
-    return ((start + step) % count for step in range(count))
+@lru_cache(maxsize=8192)
+def _network(text: str) -> IPv4Network | IPv6Network | None:
+    try:
+        return ip_network(text, strict=False)
+    except ValueError:
+        return None

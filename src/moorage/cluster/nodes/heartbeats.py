@@ -161,10 +161,11 @@ class Heartbeats:
             leases += len(self._leases) * TICK / RENEW_LEASE
             statuses += len(self._statuses) * TICK / RENEW_STATUS
             now = self._clock()
+            time = micro_timestamp(now)
             try:
                 while leases >= 1:
                     leases -= 1
-                    self._renew_lease(self._turn(self._leases), now)
+                    self._renew_lease(self._turn(self._leases), time)
                     await breaks.take()
                 while statuses >= 1:
                     statuses -= 1
@@ -181,7 +182,7 @@ class Heartbeats:
             return name
         return ""
 
-    def _renew_lease(self, name: str, now: float) -> None:
+    def _renew_lease(self, name: str, time: str) -> None:
         lease = self._store.get(LEASES, LEASE_NAMESPACE, name)
         if lease is None:
             if name:
@@ -190,7 +191,7 @@ class Heartbeats:
         # Thousands of these are written every few seconds and nothing in them needs to be checked, so they
         # go to the store directly.
         document = lease.document
-        spec = {**(document.get("spec") or {}), "holderIdentity": name, "renewTime": micro_timestamp(now)}
+        spec = {**(document.get("spec") or {}), "holderIdentity": name, "renewTime": time}
         try:
             self._store.update(LEASES, lease, {**document, "spec": spec})
         except Stale:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from moorage.cluster.nodes.environment import expand
-from moorage.cluster.nodes.volumes import Mount, relocate
-from moorage.cluster.store import Document
+from moorage.cluster.nodes.environment import base_environment, container_environment, expand
+from moorage.cluster.nodes.volumes import SERVICE_ACCOUNT_PATH, Mount, Volumes, relocate
+from moorage.cluster.store import Document, Store
 
 IMAGE = "moorage"
 ENTRY_POINT = ("moorage", "run")
 """What the image runs where a container does not say."""
+FOLDER_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_FOLDER"
+"""Tells where the volume with the service account's token really is."""
 
 
 class Programs:
@@ -34,6 +37,38 @@ class Programs:
         return any(
             self.is_run(each) for field in ("containers", "initContainers") for each in spec.get(field) or ()
         )
+
+
+class Launch(NamedTuple):
+    """All that is needed to start a program."""
+
+    words: list[str]
+    variables: dict[str, str]
+    folder: Path
+
+
+def prepare(
+    pod: Document,
+    container: Document,
+    node: Document,
+    store: Store,
+    volumes: Volumes,
+    server: tuple[str, int],
+    home: Path,
+) -> Launch:
+    """How a container's program is started here; `home` is its folder. Raises Unavailable."""
+    given = base_environment(server, str(home), pod)
+    variables = container_environment(pod, container, node, store, given)
+    mounts = volumes.mounts(pod, container, variables)
+    words = command_line(container, variables, mounts)
+    for name, value in variables.items():
+        if given.get(name) != value:
+            variables[name] = relocate(value, mounts, after_equals=False)
+    for mount in mounts:
+        if mount.path == SERVICE_ACCOUNT_PATH:
+            variables[FOLDER_VARIABLE] = str(mount.place)
+    folder = Path(relocate(container.get("workingDir") or str(home), mounts, after_equals=False))
+    return Launch(words, variables, folder if folder.is_dir() else home)
 
 
 def command_line(container: Document, variables: Mapping[str, str], mounts: list[Mount]) -> list[str]:

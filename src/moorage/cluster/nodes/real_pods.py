@@ -16,7 +16,6 @@ from moorage.cluster.controllers.writing import Writer
 from moorage.cluster.errors import Refusal
 from moorage.cluster.nodes.addresses import PodAddresses
 from moorage.cluster.nodes.containers import Container
-from moorage.cluster.nodes.environment import base_environment, container_environment
 from moorage.cluster.nodes.fields import Unavailable
 from moorage.cluster.nodes.logs import Logs
 from moorage.cluster.nodes.pod_status import (
@@ -30,20 +29,12 @@ from moorage.cluster.nodes.pod_status import (
     simulated_init,
 )
 from moorage.cluster.nodes.processes import LAST_OUTPUT, Process
-from moorage.cluster.nodes.programs import Programs, command_line
-from moorage.cluster.nodes.volumes import (
-    SERVICE_ACCOUNT_PATH,
-    TokenFor,
-    Volumes,
-    folder_name,
-    referenced,
-    relocate,
-)
+from moorage.cluster.nodes.programs import Programs, prepare
+from moorage.cluster.nodes.volumes import TokenFor, Volumes, folder_name, referenced
 from moorage.cluster.store import Document, Stored
 
 RETRY_VOLUMES = 1.0  # seconds until volumes that lack something are tried again
 RENEW_VOLUMES = 600.0  # seconds after which volumes are written again, for their tokens
-FOLDER_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_FOLDER"
 LEAST_GRACE = 2  # seconds a process gets in any case
 SHUTDOWN_GRACE = 5.0  # seconds processes get to end when the cluster stops
 
@@ -66,7 +57,7 @@ class Machine:
 
 
 class RealPod:
-    """One such pod, from its binding until its end."""
+    """One such pod, from its binding until its end. Its sidecars are never run, only its other containers."""
 
     def __init__(self, machine: Machine, pod: Stored) -> None:
         self._machine = machine
@@ -179,7 +170,9 @@ class RealPod:
     def _container(self, pod: Stored, spec: Document) -> Container | Document:
         """A container that is run, or the spec of one that is not."""
         machine = self._machine
-        if not machine.programs.is_run(spec):
+        is_init = spec in (spec_of(pod).get("initContainers") or ())
+        is_sidecar = is_init and spec.get("restartPolicy") == "Always"
+        if is_sidecar or not machine.programs.is_run(spec):
             return spec
         known = [
             *(status_of(pod).get("containerStatuses") or ()),
@@ -187,7 +180,6 @@ class RealPod:
         ]
         counts = {each.get("name"): each.get("restartCount", 0) for each in known}
         policy = spec_of(pod).get("restartPolicy", "Always")
-        is_init = spec in (spec_of(pod).get("initContainers") or ())
         if is_init and policy == "Always":
             policy = "OnFailure"
         field = "initContainers" if is_init else "containers"
@@ -211,26 +203,14 @@ class RealPod:
         if pod is None or node is None:
             raise Unavailable("the pod or its node is gone")
         machine = self._machine
-        document = pod.document
         name = spec.get("name", "")
         home = self._folder / "containers" / folder_name(name)
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        given = base_environment(machine.server, str(home), document)
-        variables = container_environment(document, spec, node, self._store, given)
-        mounts = self._volumes.mounts(document, spec, variables)
-        for mount in mounts:
-            if mount.path == SERVICE_ACCOUNT_PATH:
-                variables[FOLDER_VARIABLE] = str(mount.place)
-        words = command_line(spec, variables, mounts)
-        relocated = {
-            key: value if given.get(key) == value else relocate(value, mounts, after_equals=False)
-            for key, value in variables.items()
-        }
-        folder = Path(relocate(spec.get("workingDir") or str(home), mounts, after_equals=False))
+        launch = prepare(pod.document, spec, node, self._store, self._volumes, machine.server, home)
         return await Process.start(
-            words,
-            variables=relocated,
-            folder=folder if folder.is_dir() else home,
+            launch.words,
+            variables=launch.variables,
+            folder=launch.folder,
             log=machine.logs.open(*self._key, self._uid, name),
         )
 
