@@ -22,6 +22,8 @@ STOP_SECONDS = 3.0  # an API server with open watches takes far longer, and its 
 COMMAND_SECONDS = 60.0
 POLL_SECONDS = 0.05
 LOG_LINES = 20
+WITHOUT_CONTROLLERS = ("ServiceAccount", "TaintNodesByCondition")
+"""Admission plugins that need a controller manager: it makes service accounts and takes taints away."""
 
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
@@ -125,9 +127,17 @@ class ControlPlane:
     here. With `audit`, every request to bind a pod is recorded.
     """
 
-    def __init__(self, programs: Path, *, apiserver_flags: Sequence[str] = (), audit: bool = False) -> None:
+    def __init__(
+        self,
+        programs: Path,
+        *,
+        apiserver_flags: Sequence[str] = (),
+        disabled_admission: Sequence[str] = WITHOUT_CONTROLLERS,
+        audit: bool = False,
+    ) -> None:
         self._programs = programs
         self._apiserver_flags = apiserver_flags
+        self._disabled_admission = disabled_admission
         self._audit = audit
         self._stack = contextlib.ExitStack()
         self._folder = Path()
@@ -284,8 +294,7 @@ class ControlPlane:
             f"--cert-dir={self.ca_file.parent}",
             f"--token-auth-file={tokens}",
             "--authorization-mode=RBAC",
-            # Without a controller manager nothing makes service accounts or takes away the not-ready taint.
-            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            f"--disable-admission-plugins={','.join(self._disabled_admission)}",
             f"--service-account-issuer={self.url}",
             f"--service-account-key-file={key}",
             f"--service-account-signing-key-file={key}",

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 from tests.controlplane.build import assets
 from tests.controlplane.schedulers import MOORAGE
 from tests.controlplane.servers import ControlPlaneError, Program, wait_for
+from tests.embedded import quiet
 
 START_SECONDS = 60.0
 COMMAND_SECONDS = 60.0
@@ -28,16 +30,18 @@ class Result(NamedTuple):
 
 
 class Kubectl:
-    """The kubectl of the control-plane folder, for one cluster."""
+    """The kubectl of the control-plane folder, for one cluster; it runs in the given folder."""
 
-    def __init__(self, kubeconfig: Path, cache: Path) -> None:
+    def __init__(self, kubeconfig: Path, cache: Path, folder: Path | None = None) -> None:
         programs = assets()
         assert programs is not None
+        self._folder = folder
         self._command = [str(programs / "kubectl"), f"--kubeconfig={kubeconfig}", f"--cache-dir={cache}"]
 
     def run(self, *arguments: str, input: str = "", seconds: float = COMMAND_SECONDS) -> Result:
         done = subprocess.run(
             [*self._command, *arguments],
+            cwd=self._folder,
             env=os.environ | {"KUBECTL_KUBERC": "false"},
             input=input,
             capture_output=True,
@@ -59,6 +63,7 @@ class Kubectl:
         """A command that goes on, such as a watch, until the block ends."""
         with subprocess.Popen(
             [*self._command, *arguments],
+            cwd=self._folder,
             env=os.environ | {"KUBECTL_KUBERC": "false"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -72,9 +77,13 @@ class Kubectl:
 
 
 class Embedded:
-    """A running `moorage up`, for the length of a `with` block."""
+    """A running `moorage up`, for the length of a `with` block.
 
-    def __init__(self, *flags: str, folder: Path | None = None) -> None:
+    A quiet one has an API server and nothing that acts by itself: no controllers, no kubelets, no scheduler.
+    """
+
+    def __init__(self, *flags: str, folder: Path | None = None, without_controllers: bool = False) -> None:
+        self._quiet = without_controllers
         self._flags = flags
         self._given_folder = folder
         self._stack = contextlib.ExitStack()
@@ -114,7 +123,12 @@ class Embedded:
 
     def start(self, *more: str) -> None:
         flags: Sequence[str] = ("up", f"--kubeconfig={self.kubeconfig}", *self._flags, *more)
-        self.program = Program(MOORAGE, flags, self.folder / "moorage.log")
+        log = self.folder / "moorage.log"
+        if self._quiet:
+            python = Path(sys.executable)
+            self.program = Program(python, (quiet.__file__, *flags, "--no-scheduler", "--nodes=0"), log)
+        else:
+            self.program = Program(MOORAGE, flags, log)
 
         def ready() -> bool:
             self.program.check_running()

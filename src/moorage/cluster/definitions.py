@@ -23,6 +23,10 @@ class Strategy:
     counts_generations = False
     """Whether metadata.generation starts at 1 and grows with each change of what is not status."""
 
+    def is_new_generation(self, new: Document, old: Document) -> bool:
+        """Whether a change is one of what is wanted: of anything but metadata and status, as a rule."""
+        return spec_differs(new, old)
+
     def default(self, document: Document) -> None:
         """Fills in what the API says about fields that are absent."""
 
@@ -54,6 +58,14 @@ class Strategy:
     def warnings(self, document: Document) -> list[str]:
         """What the client should be told about an object that is accepted."""
         return []
+
+
+def spec_differs(new: Document, old: Document) -> bool:
+    """Whether anything but metadata and status is another."""
+    return any(
+        name not in ("metadata", "status") and new.get(name) != old.get(name)
+        for name in new.keys() | old.keys()
+    )
 
 
 def keep_but(new: Document, old: Document, *changing: str) -> None:

@@ -49,5 +49,7 @@ def fill_on_update(new: Document, old: Document) -> None:
         else:
             metadata.pop(name, None)
     metadata.setdefault("uid", known["uid"])
+    if not metadata.get("resourceVersion"):
+        metadata["resourceVersion"] = known["resourceVersion"]
     if "namespace" in known:
         metadata.setdefault("namespace", known["namespace"])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.admission.chain import Admission
 from moorage.cluster.decoding import shape
-from moorage.cluster.definitions import Definition, Definitions
+from moorage.cluster.definitions import Definition, Definitions, spec_differs
 from moorage.cluster.deletion import DeleteOptions, Deletion
 from moorage.cluster.errors import (
     CHANGED,
@@ -155,7 +155,7 @@ class Objects:
             self._track(definition, known, document, options, subresource)
             strategy.prepare_update(document, known)
         metadata = document["metadata"]
-        if strategy.counts_generations and not subresource and _spec_differs(document, known):
+        if strategy.counts_generations and not subresource and strategy.is_new_generation(document, known):
             metadata["generation"] = known["metadata"].get("generation", 0) + 1
         self._admission.admit(
             definition, document, known, operation="UPDATE", subresource=subresource, user=options.user
@@ -163,7 +163,8 @@ class Objects:
         self._validate_update(definition, document, known, subresource)
         if not subresource:
             self._authorizer.check_escalation(options.user, definition, document, known)
-            options.warnings += strategy.warnings(document)
+            if spec_differs(document, known):
+                options.warnings += strategy.warnings(document)
         return self._write(definition, old, document, options)
 
     def apply(
@@ -251,7 +252,10 @@ class Objects:
     def _validate(self, definition: Definition, document: Document) -> None:
         causes: list[Cause] = [
             *validate_metadata(
-                document, namespaced=definition.namespaced, name_rule=name_rule_of(definition.storage)
+                document,
+                namespaced=definition.namespaced,
+                name_rule=name_rule_of(definition.storage),
+                qualified_finalizers=not definition.custom,
             ),
             *definition.strategy.validate(document),
         ]
@@ -261,11 +265,13 @@ class Objects:
         self, definition: Definition, new: Document, old: Document, subresource: str
     ) -> None:
         strategy = definition.strategy
-        causes: list[Cause] = list(validate_metadata_update(new, old))
+        causes: list[Cause] = list(
+            validate_metadata_update(new, old, qualified_finalizers=not definition.custom)
+        )
         if subresource == "status":
             causes += strategy.validate_status_update(new, old)
         else:
-            if new.get("metadata", {}).get("labels") != old["metadata"].get("labels") or _spec_differs(
+            if new.get("metadata", {}).get("labels") != old["metadata"].get("labels") or spec_differs(
                 new, old
             ):
                 causes += strategy.validate(new)
@@ -308,11 +314,3 @@ def _check_identity(definition: Definition, old: Stored, document: Document) -> 
             old.name,
             f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known['uid']}",
         )
-
-
-def _spec_differs(new: Document, old: Document) -> bool:
-    """Whether anything but metadata and status is another."""
-    for name in new.keys() | old.keys():
-        if name not in ("metadata", "status") and new.get(name) != old.get(name):
-            return True
-    return False

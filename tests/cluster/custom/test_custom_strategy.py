@@ -240,7 +240,7 @@ def test_scores_of_nodes_as_a_custom_resource() -> None:
 
     assert messages(strategy.validate(obj(spec={"resourcesScore": {"company.net/memory": 55}}))) == []
     assert messages(strategy.validate(obj(spec={"resourcesScore": {"x": "high"}}))) == [
-        'spec.resourcesScore.x: Invalid value: "string": spec.resourcesScore.x in body must be of type integer: '
-        '"string"'
+        'spec.resourcesScore.x: Invalid value: "string": spec.resourcesScore.x in body must be of type '
+        'integer: "string"'
     ]
     assert messages(strategy.validate(obj())) == ["spec: Required value"]

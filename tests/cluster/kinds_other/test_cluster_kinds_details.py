@@ -223,7 +223,8 @@ def test_a_namespace_that_is_deleted_may_only_be_terminating() -> None:
     new: Any = {"metadata": {"name": "x", "deletionTimestamp": "t"}, "status": {"phase": "Active"}}
 
     assert [str(cause) for cause in NamespaceStrategy().validate_status_update(new, old)] == [
-        "status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty"
+        'status.Phase: Invalid value: "Active": '
+        "may only be 'Terminating' if `deletionTimestamp` is not empty"
     ]
 
 

@@ -133,6 +133,7 @@ def refuse(definition: Definition, document: Document, found: list[Any]) -> None
 
 
 def causes(refusal: Refusal) -> list[str]:
+    assert refusal.details is not None
     return [f"{cause['reason']} {cause['field']}: {cause['message']}" for cause in refusal.details["causes"]]
 
 

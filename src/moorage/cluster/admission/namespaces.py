@@ -24,13 +24,12 @@ def admit_namespace(attempt: Attempt, store: Store) -> None:
         refusal = attempt.forbidden(
             f"unable to create new content in namespace {name} because it is being terminated"
         )
-        refusal.details["causes"] = [
-            {
-                "reason": "NamespaceTerminating",
-                "message": f"namespace {name} is being terminated",
-                "field": "metadata.namespace",
-            }
-        ]
+        cause = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {name} is being terminated",
+            "field": "metadata.namespace",
+        }
+        refusal.details = {**(refusal.details or {}), "causes": [cause]}
         raise refusal
 
 

@@ -23,9 +23,7 @@ def add_tolerations(document: Document) -> None:
     if not tolerations:
         spec["tolerations"] = list(_DEFAULTS)
         return
-    missing = [
-        default for default in _DEFAULTS if not any(_covers(each, default) for each in tolerations)
-    ]
+    missing = [default for default in _DEFAULTS if not any(_covers(each, default) for each in tolerations)]
     if missing:
         spec["tolerations"] = [*tolerations, *missing]
 

@@ -85,9 +85,12 @@ def _translated(pattern: str) -> str:
 class _Translation:
     """One walk along a pattern, collecting what Python has for each piece."""
 
-    def __init__(self, pattern: str, *, lines: bool = False) -> None:
+    def __init__(self, pattern: str, *, scope: str = "", lines: bool = False) -> None:
         self._pattern = pattern
+        self._scope = scope
+        """The flags that hold for all of it, and must be said again for each alternative."""
         self._lines = lines
+        self._depth = 0
         self._at = 0
         self._out: list[str] = []
 
@@ -107,6 +110,8 @@ class _Translation:
             self._out.append(self._escape(inside=False))
         elif letter == "[":
             self._out.append(self._class())
+        elif letter == "|" and self._scope and not self._depth:
+            self._out.append(f")|{self._scope}")
         elif letter == "$" and not self._lines:
             self._out.append(r"(?:\Z)")
         elif letter == "(" and self._pattern.startswith("?", self._at):
@@ -116,6 +121,7 @@ class _Translation:
         elif letter == "{":
             self._out.append(self._repeats())
         else:
+            self._depth += (letter == "(") - (letter == ")")
             self._out.append(letter)
 
     def _repeats(self) -> str:
@@ -130,6 +136,7 @@ class _Translation:
         """`(?i)` holds until the end of the group around it; Python wants it to say where it ends."""
         flags = re.match(r"\?([imsU]*)(?:-([imsU]+))?([:)])", self._pattern[self._at :])
         if not flags:
+            self._depth += 1
             if self._pattern.startswith("?<", self._at):
                 self._at += 2
                 return "(?P<"
@@ -139,8 +146,9 @@ class _Translation:
         off = (flags.group(2) or "").replace("U", "")
         scope = f"(?{on}{'-' + off if off else ''}:"
         if flags.group(3) == ":":
+            self._depth += 1
             return scope
-        rest = _Translation(self._rest_of_group(), lines="m" in on)
+        rest = _Translation(self._rest_of_group(), scope=scope, lines="m" in on)
         return f"{scope}{rest.run()})"
 
     def _rest_of_group(self) -> str:

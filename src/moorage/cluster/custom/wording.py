@@ -47,22 +47,23 @@ def _escaped(letter: str) -> str:
 
 
 def number(value: int | float) -> str:
-    """A number in the shortest form, with an exponent only if it is very large or very small."""
+    """A number in the shortest form, with an exponent if it is a large or a very small fraction."""
     if is_integer(value):
         return str(value)
-    value = as_float(value)
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    if value == 0:
-        return "-0" if math.copysign(1, value) < 0 else "0"
-    digits = repr(value)
-    if 1e-4 <= abs(value) < 1e21:
-        plain = format(Decimal(digits), "f")
-        return plain[:-2] if plain.endswith(".0") else plain
-    mantissa, _, exponent = digits.partition("e")
-    return f"{mantissa.removesuffix('.0')}e{exponent}" if exponent else format(Decimal(digits), "f")
+    return _float(as_float(value), 1e-4, 1e6, exponent_digits=2)
+
+
+def _float(value: float, least: float, most: float, exponent_digits: int) -> str:
+    if not value or not math.isfinite(value):
+        return {0.0: "0", math.inf: "+Inf", -math.inf: "-Inf"}.get(value, "NaN")
+    shortest = Decimal(repr(value)).normalize()
+    if least <= abs(value) < most:
+        return format(shortest, "f")
+    digits = "".join(map(str, shortest.as_tuple().digits))
+    exponent = shortest.adjusted()
+    mantissa = digits if len(digits) == 1 else f"{digits[0]}.{digits[1:]}"
+    sign = "-" if value < 0 else ""
+    return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):0{exponent_digits}}"
 
 
 def as_float(value: int | float) -> float:
@@ -84,16 +85,27 @@ def shown(value: Any) -> str:
 
 
 def as_json(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    return text.translate(_HTML_ESCAPES)
+    """With the fields of objects in the order of their names."""
+    return _json(value, sort=True)
 
 
 class Ordered:
     """A value whose fields are to be shown in the order they have."""
 
     def __init__(self, value: Any) -> None:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        self.text = text.translate(_HTML_ESCAPES)
+        self.text = _json(value, sort=False)
+
+
+def _json(value: Any, *, sort: bool) -> str:
+    if isinstance(value, dict):
+        names = sorted(value) if sort else value
+        inner = ",".join(f"{_json(name, sort=sort)}:{_json(value[name], sort=sort)}" for name in names)
+        return f"{{{inner}}}"
+    if isinstance(value, list):
+        return f"[{','.join(_json(each, sort=sort) for each in value)}]"
+    if isinstance(value, float) or (type(value) is int and not is_integer(value)):
+        return _float(as_float(value), 1e-6, 1e21, exponent_digits=1)
+    return json.dumps(value, ensure_ascii=False).translate(_HTML_ESCAPES)
 
 
 def invalid(field: str, value: Any, detail: str) -> Cause:

@@ -51,6 +51,11 @@ _NAMES_PODS = "this is used in Pod names and hostnames, which can result in surp
 
 
 class DeploymentStrategy(Workload):
+    def is_new_generation(self, new: Document, old: Document) -> bool:
+        """Annotations count too: they are copied to the replica sets."""
+        annotations = (part["metadata"].get("annotations") for part in (new, old))
+        return super().is_new_generation(new, old) or next(annotations) != next(annotations)
+
     def default_spec(self, spec: Document) -> None:
         spec.setdefault("replicas", 1)
         strategy = own_part(spec, "strategy")

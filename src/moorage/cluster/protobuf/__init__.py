@@ -1,0 +1,1 @@
+"""Objects as Kubernetes' own clients send them: in protobuf messages."""
