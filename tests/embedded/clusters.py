@@ -15,7 +15,7 @@ import yaml
 from tests.controlplane.build import assets
 from tests.controlplane.schedulers import MOORAGE
 from tests.controlplane.servers import ControlPlaneError, Program, wait_for
-from tests.embedded import quiet
+from tests.embedded import api_server
 
 START_SECONDS = 60.0
 COMMAND_SECONDS = 60.0
@@ -79,11 +79,11 @@ class Kubectl:
 class Embedded:
     """A running `moorage up`, for the length of a `with` block.
 
-    A quiet one has an API server and nothing that acts by itself: no controllers, no kubelets, no scheduler.
+    With `alone` it has an API server and nothing that acts by itself: no controllers, no kubelets, no scheduler.
     """
 
-    def __init__(self, *flags: str, folder: Path | None = None, without_controllers: bool = False) -> None:
-        self._quiet = without_controllers
+    def __init__(self, *flags: str, folder: Path | None = None, alone: bool = False) -> None:
+        self._alone = alone
         self._flags = flags
         self._given_folder = folder
         self._stack = contextlib.ExitStack()
@@ -124,9 +124,9 @@ class Embedded:
     def start(self, *more: str) -> None:
         flags: Sequence[str] = ("up", f"--kubeconfig={self.kubeconfig}", *self._flags, *more)
         log = self.folder / "moorage.log"
-        if self._quiet:
+        if self._alone:
             python = Path(sys.executable)
-            self.program = Program(python, (quiet.__file__, *flags, "--no-scheduler", "--nodes=0"), log)
+            self.program = Program(python, (api_server.__file__, *flags, "--no-scheduler", "--nodes=0"), log)
         else:
             self.program = Program(MOORAGE, flags, log)
 

@@ -34,7 +34,7 @@ from moorage.cluster.kinds.catalog import STRATEGIES
 from moorage.cluster.nodes import Nodes
 from moorage.cluster.objects import Objects
 from moorage.cluster.patching import Patches
-from moorage.cluster.requests import Answer, Request
+from moorage.cluster.requests import Answer, Request, Stream
 from moorage.cluster.resources import builtin_definitions
 from moorage.cluster.server import ApiServer
 from moorage.cluster.store import Document, Store
@@ -117,7 +117,7 @@ class EmbeddedCluster:
         )
         subresources = Subresources(self._definitions, self._handlers, self._tokens, lambda: self._nodes.logs)
         self._server = ApiServer(self._definitions, authenticator, authorizer, self._handlers, subresources)
-        self._http = HttpServer(self._server.handle)
+        self._http = HttpServer(self.handle)
         self._nodes: Nodes
 
     @property
@@ -126,29 +126,49 @@ class EmbeddedCluster:
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext, nodes: Sequence[Document]) -> None:
         """Raises OSError if the address cannot be used."""
-        if self._data is not None:
-            self._data.load(self.store)
-        self._custom.start()
-        self._fill(nodes)
+        self.prepare(nodes)
         async with AsyncExitStack() as stack:
             await self._http.start(host, port, tls)
             stack.push_async_callback(self._http.stop)
             stack.callback(self._handlers.end_watches)
-            controllers = Controllers(self.writer, ca=self.who.ca, clock=self._clock)
-            controllers.start()
-            stack.push_async_callback(controllers.stop)
-            self._nodes = Nodes(
-                self.writer,
-                folder=self._folder,
-                server=(host, self.port),
-                token_for=self._token_for,
-                run_images=self._run_images,
-            )
-            self._nodes.start()
-            stack.push_async_callback(self._nodes.stop)
-            sweeping = asyncio.create_task(self._sweep_events())
-            stack.callback(sweeping.cancel)
+            self._start_parts(stack, (host, self.port))
             self._stack = stack.pop_all()
+
+    async def start_unheard(self, nodes: Sequence[Document] = ()) -> None:
+        """As `start`, but for requests in this process only: it listens nowhere."""
+        self.prepare(nodes)
+        async with AsyncExitStack() as stack:
+            stack.callback(self._handlers.end_watches)
+            self._start_parts(stack, ("127.0.0.1", 0))
+            self._stack = stack.pop_all()
+
+    def prepare(self, nodes: Sequence[Document] = ()) -> None:
+        """Loads the data and adds what a fresh cluster has; `handle` can be used from then on."""
+        if self._data is not None:
+            self._data.load(self.store)
+        self._custom.start()
+        self._fill(nodes)
+
+    def handle(self, request: Request) -> Answer | Stream:
+        """Answers a request, whichever way it came."""
+        return self._server.handle(request)
+
+    def _start_parts(self, stack: AsyncExitStack, server: tuple[str, int]) -> None:
+        """What works by itself: controllers, nodes and the end of old events."""
+        controllers = Controllers(self.writer, ca=self.who.ca, clock=self._clock)
+        controllers.start()
+        stack.push_async_callback(controllers.stop)
+        self._nodes = Nodes(
+            self.writer,
+            folder=self._folder,
+            server=server,
+            token_for=self._token_for,
+            run_images=self._run_images,
+        )
+        self._nodes.start()
+        stack.push_async_callback(self._nodes.stop)
+        sweeping = asyncio.create_task(self._sweep_events())
+        stack.callback(sweeping.cancel)
 
     async def stop(self) -> None:
         await self._stack.aclose()

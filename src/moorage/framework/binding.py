@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from moorage.api.pods import Pod
 from moorage.framework.calls import failure, named
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import PreBindPlugin, checked_status
+from moorage.framework.extension_points import Plugin, PreBindPlugin, checked_status
+from moorage.framework.slow_calls import Steps, watched
 from moorage.framework.status import Code, Status
 
 if TYPE_CHECKING:
@@ -35,12 +36,29 @@ async def settled(answer: T | Awaitable[T]) -> T:
         raise RuntimeError("what it waited for was cancelled") from error
 
 
+async def _asked(
+    profile: Profile,
+    plugin: Plugin,
+    point: str,
+    method: Callable[[CycleState, Pod, str], object],
+    cycle: CycleState,
+    pod: Pod,
+    node_name: str,
+) -> object:
+    """The answer of a plugin, which is named if it blocks."""
+    answer = watched(profile, plugin, point, method, cycle, pod, node_name)
+    if not isinstance(answer, Awaitable):
+        return answer
+    return await settled(Steps(answer, profile, plugin, point))
+
+
 async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
     """None if some PreBind plugin will have work, Skip if none has, Error if one fails."""
     has_work = False
     for plugin in profile.pre_bind:
         try:
-            answer = await settled(plugin.pre_bind_pre_flight(cycle, pod, node_name))
+            method = plugin.pre_bind_pre_flight
+            answer = await _asked(profile, plugin, "PreBindPreFlight", method, cycle, pod, node_name)
             status = checked_status(answer, "pre_bind_pre_flight")
         except Exception as error:
             status = failure(error)
@@ -63,7 +81,7 @@ async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, nod
 async def pre_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
     """Runs the PreBind plugins; neighbours that allow it run side by side."""
     for group in pre_bind_groups(profile.pre_bind, cycle.skip_pre_bind):
-        status = await _run_group(group, cycle, pod, node_name)
+        status = await _run_group(profile, group, cycle, pod, node_name)
         if status is not None:
             return status
     return None
@@ -83,11 +101,11 @@ def pre_bind_groups(plugins: list[PreBindPlugin], skipped: set[str]) -> list[lis
 
 
 async def _run_group(
-    group: list[PreBindPlugin], cycle: CycleState, pod: Pod, node_name: str
+    profile: Profile, group: list[PreBindPlugin], cycle: CycleState, pod: Pod, node_name: str
 ) -> Status | None:
     if len(group) == 1:
-        return await _pre_bind_one(group[0], cycle, pod, node_name)
-    tasks = [asyncio.ensure_future(_pre_bind_one(plugin, cycle, pod, node_name)) for plugin in group]
+        return await _pre_bind_one(profile, group[0], cycle, pod, node_name)
+    tasks = [asyncio.ensure_future(_pre_bind_one(profile, plugin, cycle, pod, node_name)) for plugin in group]
     try:
         for finished in asyncio.as_completed(tasks):
             status = await finished
@@ -100,9 +118,12 @@ async def _run_group(
     return None
 
 
-async def _pre_bind_one(plugin: PreBindPlugin, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+async def _pre_bind_one(
+    profile: Profile, plugin: PreBindPlugin, cycle: CycleState, pod: Pod, node_name: str
+) -> Status | None:
     try:
-        status = checked_status(await settled(plugin.pre_bind(cycle, pod, node_name)), "pre_bind")
+        answer = await _asked(profile, plugin, "PreBind", plugin.pre_bind, cycle, pod, node_name)
+        status = checked_status(answer, "pre_bind")
     except Exception as error:
         status = failure(error)
     if status is None or status.code is Code.SUCCESS:
@@ -117,7 +138,8 @@ async def bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) ->
     """The first Bind plugin that does not skip binds; Skip if all of them do."""
     for plugin in profile.bind:
         try:
-            status = checked_status(await settled(plugin.bind(cycle, pod, node_name)), "bind")
+            answer = await _asked(profile, plugin, "Bind", plugin.bind, cycle, pod, node_name)
+            status = checked_status(answer, "bind")
         except Exception as error:
             status = failure(error)
         if status is None or status.code is Code.SUCCESS:
@@ -134,7 +156,7 @@ async def bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) ->
 async def post_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> None:
     for plugin in profile.post_bind:
         try:
-            await settled(plugin.post_bind(cycle, pod, node_name))
+            await _asked(profile, plugin, "PostBind", plugin.post_bind, cycle, pod, node_name)
         except Exception as error:
             log.error(
                 "plugin %s failed after pod %s was bound: %s", plugin.name, pod.key, failure(error).message

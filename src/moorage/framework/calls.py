@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import Plugin
+from moorage.framework.slow_calls import SLOW_SECONDS, notice
 from moorage.framework.status import Status
 
 if TYPE_CHECKING:
@@ -42,11 +43,13 @@ def timed(
     *arguments: P.args,
     **keywords: P.kwargs,
 ) -> T:
-    """The answer of one call; in some of the attempts how long it took is observed, too."""
-    if not cycle.is_timed:
-        return call(*arguments, **keywords)
+    """The answer of one call; in some of the attempts how long it took is observed, and slow ones are always named."""
     started = time.perf_counter()
     answer = call(*arguments, **keywords)
-    code = answer.code.label if isinstance(answer, Status) else "Success"
-    profile.observer.plugin_executed(plugin.name, point, code, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    if seconds > SLOW_SECONDS:
+        notice(profile, plugin, point, seconds)
+    if cycle.is_timed:
+        code = answer.code.label if isinstance(answer, Status) else "Success"
+        profile.observer.plugin_executed(plugin.name, point, code, seconds)
     return answer

@@ -32,6 +32,12 @@ class Observer(Protocol):
     def plugin_executed(self, plugin: str, point: str, code_label: str, seconds: float) -> None:
         """A plugin took so long, in an attempt whose plugins are timed."""
 
+    def plugin_slow(self, plugin: str, point: str, profile: str) -> None:
+        """A plugin held everything up."""
+
+    def plugin_failed(self, plugin: str, profile: str) -> None:
+        """A plugin raised, or answered what it must not."""
+
     def preemption_attempt(self) -> None:
         """Victims are being looked for."""
 
@@ -75,6 +81,12 @@ class NoObserver:
         pass
 
     def plugin_executed(self, plugin: str, point: str, code_label: str, seconds: float) -> None:
+        pass
+
+    def plugin_slow(self, plugin: str, point: str, profile: str) -> None:
+        pass
+
+    def plugin_failed(self, plugin: str, profile: str) -> None:
         pass
 
     def preemption_attempt(self) -> None:

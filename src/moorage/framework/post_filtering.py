@@ -9,6 +9,7 @@ from moorage.framework.calls import failure, named
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import WrongAnswer
 from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.slow_calls import watched
 from moorage.framework.status import Code, Nomination, Status
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def post_filter(profile: Profile, cycle: CycleState, pod: Pod, statuses: NodeSta
     for plugin in profile.post_filter:
         node_name: str | None = None
         try:
-            answer = plugin.post_filter(cycle, pod, statuses)
+            answer = watched(profile, plugin, "PostFilter", plugin.post_filter, cycle, pod, statuses)
             if isinstance(answer, Nomination):
                 status, node_name = answer.status or Status.success(), answer.node_name
             elif isinstance(answer, Status):

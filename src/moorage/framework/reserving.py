@@ -9,6 +9,7 @@ from moorage.api.pods import Pod
 from moorage.framework.calls import failure, named
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import WrongAnswer, checked_status
+from moorage.framework.slow_calls import watched
 from moorage.framework.status import Code, Status, Wait
 from moorage.framework.waiting_pods import WaitingPod
 
@@ -24,7 +25,9 @@ def reserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> St
     """Runs the Reserve plugins up to the first that fails; the caller then unreserves."""
     for plugin in profile.reserve:
         try:
-            status = checked_status(plugin.reserve(cycle, pod, node_name), "reserve")
+            status = checked_status(
+                watched(profile, plugin, "Reserve", plugin.reserve, cycle, pod, node_name), "reserve"
+            )
         except Exception as error:
             status = failure(error)
         if status is not None and status.code is not Code.SUCCESS:
@@ -39,7 +42,7 @@ def unreserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> 
     """Runs Unreserve of every Reserve plugin, last first, whether or not its Reserve was reached."""
     for plugin in reversed(profile.reserve):
         try:
-            plugin.unreserve(cycle, pod, node_name)
+            watched(profile, plugin, "Unreserve", plugin.unreserve, cycle, pod, node_name)
         except Exception as error:
             log.error(
                 "plugin %s failed to unreserve pod %s: %s", plugin.name, pod.key, failure(error).message
@@ -59,7 +62,7 @@ def permit(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Per
     for plugin in profile.permit:
         status: Status | None
         try:
-            answer = plugin.permit(cycle, pod, node_name)
+            answer = watched(profile, plugin, "Permit", plugin.permit, cycle, pod, node_name)
             if isinstance(answer, Wait):
                 timeouts[plugin.name] = _checked_timeout(answer)
                 continue

@@ -8,6 +8,7 @@ from moorage.api.pods import Pod
 from moorage.framework.calls import failure
 from moorage.framework.extension_points import checked_status
 from moorage.framework.profile import Profile
+from moorage.framework.slow_calls import watched
 from moorage.framework.status import Code, Status
 
 log = logging.getLogger(__name__)
@@ -17,7 +18,9 @@ def first_objection(profile: Profile, pod: Pod) -> Status | None:
     """The answer of the first PreEnqueue plugin that does not let the pod in; it has the plugin's name."""
     for plugin in profile.pre_enqueue:
         try:
-            status = checked_status(plugin.pre_enqueue(pod), "pre_enqueue")
+            status = checked_status(
+                watched(profile, plugin, "PreEnqueue", plugin.pre_enqueue, pod), "pre_enqueue"
+            )
         except Exception as error:
             status = failure(error)
         if status is not None and status.code is not Code.SUCCESS:

@@ -12,6 +12,7 @@ from moorage.api.pods import Condition, Pod
 from moorage.framework.handle import Services
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.status import Code
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.cycle import Failure
 from moorage.scheduler.logs import Logger
@@ -40,6 +41,8 @@ class FailureHandler:
         seconds = 0.0 if started is None else time.perf_counter() - started
         result = "unschedulable" if failure.is_rejection else "error"
         profile.observer.attempt(profile.name, result, seconds)
+        if failure.status.code is Code.ERROR and failure.status.plugin:
+            profile.observer.plugin_failed(failure.status.plugin, profile.name)
         queued.unschedulable_plugins = set(failure.unschedulable_plugins)
         queued.pending_plugins = set(failure.pending_plugins)
         queued.gating_plugin, queued.gating_events = "", ()

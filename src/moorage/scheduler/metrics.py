@@ -144,6 +144,16 @@ class SchedulerMetrics(Collector):
             "[BETA] Calls of a plugin at an extension point.",
             ("plugin", "extension_point", "profile"),
         )
+        self._failures = self._counter(
+            "plugin_failures_total",
+            "[ALPHA] Attempts that ended with an error of a plugin.",
+            ("plugin", "profile"),
+        )
+        self._slow_calls = self._counter(
+            "plugin_slow_calls_total",
+            "[ALPHA] Calls of a plugin that held up everything else for longer than 0.2 s.",
+            ("plugin", "extension_point", "profile"),
+        )
         # By extension point and profile first, so that all plugins of a point are counted in one go.
         self._evaluated: defaultdict[Labels, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._victims = self._histograms(
@@ -229,6 +239,12 @@ class SchedulerMetrics(Collector):
 
     def plugin_executed(self, plugin: str, point: str, code_label: str, seconds: float) -> None:
         self._plugin_seconds[plugin, point, code_label].observe(seconds)
+
+    def plugin_slow(self, plugin: str, point: str, profile: str) -> None:
+        self._slow_calls[plugin, point, profile] += 1
+
+    def plugin_failed(self, plugin: str, profile: str) -> None:
+        self._failures[plugin, profile] += 1
 
     def preemption_attempt(self) -> None:
         self._preemptions[()] += 1

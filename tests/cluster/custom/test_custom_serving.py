@@ -7,6 +7,7 @@ from typing import Any
 from moorage.cluster.custom.definitions import CrdStrategy
 from moorage.cluster.custom.serving import CRDS, CustomResources, relabel, terminating
 from moorage.cluster.definitions import Definition, Definitions
+from moorage.cluster.schema.model import Schema
 from moorage.cluster.store import Store, Stored
 
 Document = dict[str, Any]
@@ -207,6 +208,22 @@ def test_a_change_of_the_definition_counts_at_once() -> None:
     assert cluster.status("things")["storedVersions"] == ["v1", "v2"]
 
 
+def test_a_change_of_its_status_alone_leaves_it_served_as_it_was() -> None:
+    cluster = Cluster()
+    cluster.create(crd())
+    found, generation = cluster.find("things"), cluster.definitions.generation
+    cluster.custom.settle()
+
+    assert cluster.find("things") is found
+    assert cluster.definitions.generation == generation
+
+
+def test_deleting_it_twice_is_the_same_as_once() -> None:
+    once = terminating(crd(), NOW)
+
+    assert terminating(once, "2030-01-01T00:00:00Z") == once
+
+
 def test_deleting_a_definition_deletes_its_objects() -> None:
     cluster = Cluster()
     cluster.create(crd())
@@ -252,6 +269,22 @@ def test_it_waits_for_objects_with_finalizers() -> None:
     cluster.custom.settle()
     assert cluster.store.count(CRDS) == 0
     assert cluster.find("things") is None
+
+
+def test_a_definition_cannot_take_the_place_of_what_is_built_in() -> None:
+    cluster = Cluster()
+    own = Definition(GROUP, "v1", "things", "Thing", False, Schema())
+    cluster.definitions.add(own)
+    cluster.put("things", "a")
+    cluster.create(crd())
+    cluster.custom.settle()
+    assert cluster.find("things") is own
+
+    cluster.delete("things")
+    cluster.custom.settle()
+    assert cluster.store.count(CRDS) == 0
+    assert cluster.store.count(f"things.{GROUP}") == 1
+    assert cluster.find("things") is own
 
 
 def test_after_a_restart_all_is_served_again() -> None:

@@ -38,6 +38,8 @@ def apply_limits(attempt: Attempt, store: Store) -> None:
 
 def admit_claim_size(attempt: Attempt, store: Store) -> None:
     requests = part(part(part(attempt.document, "spec"), "resources"), "requests")
+    if "storage" not in requests:
+        return  # No claim may say nothing; that is for its own rules to tell.
     for stored in store.iterate("limitranges", attempt.namespace):
         problems: list[str] = []
         for limit in _limits(stored.document, "PersistentVolumeClaim"):

@@ -45,6 +45,8 @@ class CustomResources:
         self._clock = clock
         self._wake = wake
         self._served: dict[str, list[Definition]] = {}
+        self._served_as: dict[str, Document] = {}
+        """What decides how each definition is served: as long as it is the same, nothing is done."""
         self._names: dict[str, tuple[str, Document]] = {}
         """The group and the names of each definition, ahead of what its stored status says."""
         self._ending: dict[str, Callable[[], None]] = {}
@@ -76,8 +78,17 @@ class CustomResources:
         status = self.established_status(crd)
         accepted = {**crd, "status": status}
         self._names[name] = (crd["spec"]["group"], status["acceptedNames"])
+        wanted = {
+            "spec": crd["spec"],
+            "names": status["acceptedNames"],
+            "established": is_established(accepted),
+            "terminating": "deletionTimestamp" in crd["metadata"],
+        }
+        if self._served_as.get(name) == wanted:
+            return
         self._withdraw(name)
-        if not is_established(accepted):
+        self._served_as[name] = wanted
+        if not wanted["established"] or self._is_built_in(name):
             return
         made = [_definition(accepted, version) for version in _in_order(crd) if version["served"]]
         for definition in made:
@@ -93,8 +104,14 @@ class CustomResources:
             self._ending.pop(name)()
 
     def _withdraw(self, name: str) -> None:
+        self._served_as.pop(name, None)
         for definition in self._served.pop(name, ()):
             self._definitions.remove(definition)
+
+    def _is_built_in(self, storage: str) -> bool:
+        """Whether the server has such a resource of its own, with objects that no definition may touch."""
+        found = self._definitions.of_storage(storage)
+        return found is not None and not found.custom
 
     def established_status(self, crd: Document) -> Document:
         """The status with the names the definition gets, given those that others of its group have."""
@@ -130,9 +147,10 @@ class CustomResources:
         metadata = crd["metadata"]
         if CLEANUP_FINALIZER not in metadata.get("finalizers", ()):
             return False
-        changed = self._delete_objects(stored.name)
-        if self._store.count(stored.name):
-            return self._wait_for_objects(stored) or changed
+        if not self._is_built_in(stored.name):
+            changed = self._delete_objects(stored.name)
+            if self._store.count(stored.name):
+                return self._wait_for_objects(stored) or changed
         finalizers = [each for each in metadata["finalizers"] if each != CLEANUP_FINALIZER]
         if finalizers:
             kept = {**crd, "metadata": {**metadata, "finalizers": finalizers}}
@@ -180,12 +198,14 @@ class CustomResources:
 def terminating(crd: Document, now: str) -> Document:
     """A definition that somebody deleted: it stays until its objects are gone. To be stored instead."""
     metadata = crd["metadata"]
+    if "deletionTimestamp" in metadata:
+        return crd
     finalizers = metadata.get("finalizers", [])
     if CLEANUP_FINALIZER not in finalizers:
         finalizers = [*finalizers, CLEANUP_FINALIZER]
     marked = {
         **metadata,
-        "deletionTimestamp": metadata.get("deletionTimestamp", now),
+        "deletionTimestamp": now,
         "finalizers": finalizers,
     }
     message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"

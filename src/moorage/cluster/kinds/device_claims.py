@@ -86,6 +86,35 @@ def claim_rules(field: str, spec: Document) -> Iterator[Cause]:
     yield from every(f"{field}.config", devices.get("config") or (), _MAX_CONFIGURATIONS, configuration)
 
 
+def shown_claim(spec: Document) -> dict[str, Any]:
+    """A claim with its fields named and ordered as they are in messages."""
+    devices = part(spec, "devices")
+    requests = [
+        {
+            "Name": request.get("name", ""),
+            "Exactly": _shown_wanted(request.get("exactly")),
+            "FirstAvailable": [_shown_wanted(each) for each in request.get("firstAvailable") or ()] or None,
+        }
+        for request in devices.get("requests") or ()
+    ]
+    return {
+        "Devices": {
+            "Requests": requests or None,
+            "Constraints": devices.get("constraints"),
+            "Config": devices.get("config"),
+        }
+    }
+
+
+def _shown_wanted(wanted: Document | None) -> dict[str, Any] | None:
+    if wanted is None:
+        return None
+    fields = ("selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity")
+    shown_name = {"Name": wanted["name"]} if "name" in wanted else {}
+    rest = {name[0].upper() + name[1:]: wanted.get(name) for name in fields}
+    return {**shown_name, "DeviceClassName": wanted.get("deviceClassName", ""), **rest}
+
+
 def class_rules(spec: Document) -> Iterator[Cause]:
     yield from _selectors("spec.selectors", spec.get("selectors") or ())
     configurations = spec.get("config") or ()

@@ -26,6 +26,7 @@ from moorage.cluster.kinds.device_claims import (
     default_claim,
     device_qualified_name,
     every,
+    shown_claim,
 )
 from moorage.cluster.kinds.fields import (
     broken,
@@ -78,7 +79,7 @@ class ResourceClaimStrategy(Strategy):
         return claim_rules("spec", part(document, "spec"))
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
-        return immutable("spec", new.get("spec"), old.get("spec"))
+        return immutable("spec", shown_claim(part(new, "spec")), shown_claim(part(old, "spec")))
 
     def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
         after, before = part(new, "status"), part(old, "status")

@@ -6,12 +6,8 @@ from collections.abc import Iterator
 
 from moorage.cluster.errors import Cause
 from moorage.cluster.kinds.common import WithStatus, own_part, part
-from moorage.cluster.kinds.service_rules import (
-    is_headless,
-    load_balancer_status,
-    service_changes,
-    service_rules,
-)
+from moorage.cluster.kinds.service_changes import load_balancer_status, service_changes
+from moorage.cluster.kinds.service_rules import is_headless, service_rules
 from moorage.cluster.store import Document
 
 WITH_ADDRESS = ("ClusterIP", "NodePort", "LoadBalancer")

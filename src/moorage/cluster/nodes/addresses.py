@@ -90,11 +90,18 @@ class PodAddresses:
         start = self._next.get(text, 0)
         for step in range(count):
             offset = (start + step) % count
-            address = str(network.network_address + 1 + offset)
+            address = _text(network, 1 + offset)
             if address not in self._used:
                 self._next[text] = offset + 1
                 return address
         return ""
+
+
+def _text(network: IPv4Network | IPv6Network, offset: int) -> str:
+    if network.version == 6:
+        return str(network.network_address + offset)
+    number = int(network.network_address) + offset
+    return f"{number >> 24}.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
 @lru_cache(maxsize=8192)

@@ -1,21 +1,18 @@
 """Reads messages into documents as JSON has them.
 
 What a message means is told by the shape of the value and the numbers of its fields. Each message is compiled
-once, on its first use, into a function that adds the fields it finds to a dict.
+once, on its first use, into tables of functions that add what they find to a dict.
 """
 
 from __future__ import annotations
 
-import base64
 import math
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-
-from moorage.cluster.protobuf import moments
 from moorage.cluster.protobuf.field_numbers import field_numbers
+from moorage.cluster.protobuf.special_values import SPECIAL, Piece, read_json, read_string
 from moorage.cluster.protobuf.wire import (
     CUT_SHORT,
     END_GROUP,
@@ -24,6 +21,8 @@ from moorage.cluster.protobuf.wire import (
     VARINT,
     Malformed,
     end_of_piece,
+    signed32,
+    signed64,
     skip,
     varint,
 )
@@ -33,74 +32,55 @@ from moorage.cluster.store import Document
 
 Fill = Callable[[Document, bytes, int, int], None]
 """Adds to a document what stands in the data between two places."""
-Piece = Callable[[bytes, int, int], Any]
-"""The value that stands in the data between two places; None for none."""
 Convert = Callable[[int], Any]
 """The value that a variable-length number stands for."""
 
-
-def message(schema: Schema, owner: str = "") -> Fill:
-    """The function that reads objects of this shape; `owner` is the package of the type they stand in."""
-    found = _messages.get(schema)
-    if found is not None:
-        return found
-
-    def later(document: Document, data: bytes, start: int, end: int) -> None:
-        _messages[schema](document, data, start, end)
-
-    _messages[schema] = later
-    whole_name = type_name(schema)
-    # A shape that is special in one place is a copy of its type's, which has no whole name.
-    package = ".".join(whole_name.split(".")[-3:-1]) if whole_name else owner
-    made = _Message(schema.name, package)
-    made.add(field_numbers(package, schema.name), {name: field.schema for name, field in schema.fields.items()})
-    _messages[schema] = made.fill
-    return made.fill
+_double = struct.Struct("<d")
 
 
-_messages: dict[Schema, Fill] = {}
+class Message:
+    """How messages of one type are read."""
 
-
-class _Message:
-    def __init__(self, name: str, package: str = "") -> None:
-        self._name = name
-        self._package = package
-        self._names: dict[int, str] = {}
-        # By tag, which is the number of a field and how its value is written
+    def __init__(self, name: str, package: str, numbers: Mapping[str, int]) -> None:
+        self.name = name
+        self.package = package
+        self._field_numbers = numbers
+        self._field_names = {number: name for name, number in numbers.items()}
+        # By tag, which is the number of a field and the way its value is written
         self._pieces: dict[int, Fill] = {}
         self._numbers: dict[int, tuple[str, bool, Convert]] = {}
 
-    def add(self, numbers: Mapping[str, int], shapes: Mapping[str, Schema]) -> _Message:
-        for name, number in numbers.items():
-            self._names[number] = name
+    def compile(self, shapes: Mapping[str, Schema]) -> None:
+        """Makes the tables; `shapes` are those of the fields in JSON."""
+        for name, number in self._field_numbers.items():
             if name.startswith("+"):
-                inner = _Message(name[1:], self._package)
-                inner.add(field_numbers(self._package, name[1:]), shapes)
+                inner = Message(name[1:], self.package, field_numbers(self.package, name[1:]))
+                inner.compile(shapes)
                 self._pieces[number << 3 | LENGTH] = inner.fill
             elif name in shapes:
-                self._add_field(name, number << 3, shapes[name])
-        return self
+                self._compile_field(name, number << 3, shapes[name])
 
-    def _add_field(self, name: str, tag: int, shape: Schema) -> None:
+    def _compile_field(self, name: str, tag: int, shape: Schema) -> None:
         repeated = shape.type == ARRAY
-        values = shape.items if repeated and shape.items is not None else shape
-        convert = _number(values)
+        value = shape.items if repeated and shape.items is not None else shape
+        convert = _number(value)
         if convert is not None:
             self._numbers[tag | VARINT] = (name, repeated, convert)
             if repeated:
                 self._pieces[tag | LENGTH] = _packed(name, convert)
-        elif values.type == NUMBER:
-            self._pieces[tag | FIXED64] = _single(name, _double)
+        elif value.type == NUMBER:
+            self._pieces[tag | FIXED64] = _single(name, _read_double)
         elif repeated:
-            self._pieces[tag | LENGTH] = _repeated(name, _piece(values, self._package))
+            self._pieces[tag | LENGTH] = _repeated(name, _piece(value, self.package))
         elif shape.type == OBJECT and shape.values is not None:
-            self._pieces[tag | LENGTH] = _map(name, shape.values, self._package)
+            self._pieces[tag | LENGTH] = _map(name, shape.values, self.package)
         elif shape.type == OBJECT:
-            self._pieces[tag | LENGTH] = _nested(name, message(shape, self._package))
+            self._pieces[tag | LENGTH] = _nested(name, message(shape, self.package).fill)
         else:
-            self._pieces[tag | LENGTH] = _single(name, _piece(shape, self._package))
+            self._pieces[tag | LENGTH] = _single(name, _piece(shape, self.package))
 
     def fill(self, document: Document, data: bytes, start: int, end: int) -> None:
+        """Adds the fields between two places to the document."""
         pieces, numbers = self._pieces, self._numbers
         position = start
         while position < end:
@@ -121,9 +101,9 @@ class _Message:
                 else:
                     document[name] = convert(number)
             elif wire == FIXED64 and tag in pieces:
-                position += 8
+                begin, position = position, position + 8
                 if position <= end:
-                    pieces[tag](document, data, position - 8, position)
+                    pieces[tag](document, data, begin, position)
             else:
                 self._check_unknown(tag)
                 position = skip(data, position, end, tag)
@@ -133,12 +113,35 @@ class _Message:
     def _check_unknown(self, tag: int) -> None:
         number, wire = tag >> 3, tag & 7
         if wire == END_GROUP:
-            raise Malformed(f"proto: {self._name}: wiretype end group for non-group")
+            raise Malformed(f"proto: {self.name}: wiretype end group for non-group")
         if not 0 < number < 1 << 31:
-            raise Malformed(f"proto: {self._name}: illegal tag {number} (wire type {tag})")
-        if number in self._names:
-            name = self._names[number].lstrip("+")
+            raise Malformed(f"proto: {self.name}: illegal tag {number} (wire type {tag})")
+        if number in self._field_names:
+            name = self._field_names[number].lstrip("+")
             raise Malformed(f"proto: wrong wireType = {wire} for field {name[0].upper()}{name[1:]}")
+
+
+_messages: dict[Schema, Message] = {}
+
+
+def message(schema: Schema, owner: str = "") -> Message:
+    """The message of a type; `owner` is the package of the type in which it is used."""
+    found = _messages.get(schema)
+    if found is None:
+        whole_name = type_name(schema)
+        # A shape that is special in one place is a copy of its type's, and has no whole name.
+        package = ".".join(whole_name.split(".")[-3:-1]) if whole_name else owner
+        found = Message(schema.name, package, field_numbers(package, schema.name))
+        _messages[schema] = found  # before its fields, which may refer to it
+        found.compile({name: field.schema for name, field in schema.fields.items()})
+    return found
+
+
+def _made_up(name: str, package: str, **shapes: Schema) -> Piece:
+    """A message of which the fields are numbered in this order."""
+    made = Message(name, package, {field: number for number, field in enumerate(shapes, 1)})
+    made.compile(shapes)
+    return _object(made.fill)
 
 
 # How fields are put into the document
@@ -180,11 +183,10 @@ def _packed(name: str, convert: Convert) -> Fill:
 
 
 def _map(name: str, values: Schema, package: str) -> Fill:
-    entry = _Message("", package).add({"key": 1, "value": 2}, {"key": Schema(STRING), "value": values}).fill
+    entry = _made_up("", package, key=Schema(STRING), value=values)
 
     def put(document: Document, data: bytes, start: int, end: int) -> None:
-        found: Document = {}
-        entry(found, data, start, end)
+        found = entry(data, start, end)
         document.setdefault(name, {})[found.get("key", "")] = found.get("value")
 
     return put
@@ -197,20 +199,12 @@ def _number(shape: Schema) -> Convert | None:
     if shape.type == BOOLEAN:
         return bool
     if shape.type == INTEGER:
-        return _int32 if shape.format == "int32" else _int64
+        return signed32 if shape.format == "int32" else signed64
     return None
 
 
-def _int32(number: int) -> int:
-    return number if number < 1 << 31 else ((number & 0xFFFF_FFFF) ^ 1 << 31) - (1 << 31)
-
-
-def _int64(number: int) -> int:
-    return number if number < 1 << 63 else number - (1 << 64)
-
-
-def _double(data: bytes, start: int, end: int) -> float:
-    number: float = struct.unpack_from("<d", data, start)[0]
+def _read_double(data: bytes, start: int, end: int) -> float:
+    number: float = _double.unpack_from(data, start)[0]
     if not math.isfinite(number):
         raise Malformed(f"json: unsupported value: {number}")
     return number
@@ -218,17 +212,15 @@ def _double(data: bytes, start: int, end: int) -> float:
 
 def _piece(shape: Schema, package: str) -> Piece:
     """How to read a value that is written with its length."""
-    if shape.format in _SPECIAL:
-        return _SPECIAL[shape.format]
+    if shape.format in SPECIAL:
+        return SPECIAL[shape.format]
     if shape.type == STRING:
-        return _string
-    if shape.name in EITHER and shape.values is not None:
-        return _either(shape.name, shape.values, package)
-    if shape.type == ANY:
-        return _any
+        return read_string
     if shape.type == ARRAY:
         return _wrapped(shape, package)
-    return _object(message(shape, package))
+    if shape.name in EITHER and shape.values is not None:
+        return _either(shape.name, shape.values, package)
+    return read_json if shape.type == ANY else _object(message(shape, package).fill)
 
 
 def _object(fill: Fill) -> Piece:
@@ -241,28 +233,25 @@ def _object(fill: Fill) -> Piece:
 
 
 def _wrapped(shape: Schema, package: str) -> Piece:
-    """A list in a map or list, where there can be only a message that holds it."""
-    read = _object(_Message(shape.name, package).add({"items": 1}, {"items": shape}).fill)
+    """A list inside a map or list: protobuf has it in a message of its own."""
+    read = _made_up(shape.name, package, items=shape)
     return lambda data, start, end: read(data, start, end).get("items", [])
 
 
-def _string(data: bytes, start: int, end: int) -> str:
-    return data[start:end].decode()
+def _either(name: str, schema: Schema, package: str) -> Piece:
+    """A schema of a custom resource, or what may stand for one."""
+    if name.endswith("OrBool"):
+        read = _made_up(name, package, allows=Schema(BOOLEAN), schema=schema)
+        other, otherwise = "allows", False
+    else:
+        items = Schema(STRING) if name.endswith("StringArray") else schema
+        read = _made_up(name, package, schema=schema, list=Schema(ARRAY, items=items))
+        other, otherwise = "list", None
 
+    def read_either(data: bytes, start: int, end: int) -> Any:
+        found = read(data, start, end)
+        if other == "list" and "list" in found:
+            return found["list"]
+        return found.get("schema", found.get(other, otherwise))
 
-def _bytes(data: bytes, start: int, end: int) -> str:
-    return base64.b64encode(data[start:end]).decode()
-
-
-def _of_fields(name: str, **shapes: Schema) -> Piece:
-    """A small message of which the fields are numbered in this order."""
-    numbers = {field: number for number, field in enumerate(shapes, 1)}
-    return _object(_Message(name).add(numbers, shapes).fill)
-
-
-_INT32, _INT64, _TEXT = Schema(INTEGER, "int32"), Schema(INTEGER, "int64"), Schema(STRING)
-
-_read_quantity = _of_fields("Quantity", string=_TEXT)
-_read_int_or_string = _of_fields("IntOrString", type=_INT64, intVal=_INT32, strVal=_TEXT)
-_read_time = _of_fields("Timestamp", seconds=_INT64, nanos=_INT32)
-_read_raw = _of_fields("RawExtension", raw=Schema(STRING, "byte"))
+    return read_either

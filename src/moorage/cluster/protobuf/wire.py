@@ -65,3 +65,51 @@ def skip(data: bytes, position: int, end: int, tag: int) -> int:
         if open_groups <= 0:
             return position
         tag, position = varint(data, position)
+
+
+def flat_fields(data: bytes, start: int, end: int) -> dict[int, int | bytes]:
+    """The fields of a message without looking into them, by number; of several with one number, the last."""
+    found: dict[int, int | bytes] = {}
+    position = start
+    while position < end:
+        tag, position = varint(data, position)
+        number, wire = tag >> 3, tag & 7
+        if wire == VARINT:
+            found[number], position = varint(data, position)
+        elif wire == LENGTH:
+            begin, position = end_of_piece(data, position, end)
+            found[number] = data[begin:position]
+        elif wire == END_GROUP or not number:
+            raise Malformed(f"proto: illegal tag {number} (wire type {tag})")
+        else:
+            position = skip(data, position, end, tag)
+    if position > end:
+        raise Malformed(CUT_SHORT)
+    return found
+
+
+def text(fields: dict[int, int | bytes], number: int) -> str:
+    return piece(fields, number).decode()
+
+
+def piece(fields: dict[int, int | bytes], number: int) -> bytes:
+    value = fields.get(number, b"")
+    if isinstance(value, int):
+        raise Malformed(f"proto: wrong wireType = {VARINT} for field {number}")
+    return value
+
+
+def int64(fields: dict[int, int | bytes], number: int) -> int:
+    value = fields.get(number, 0)
+    if isinstance(value, bytes):
+        raise Malformed(f"proto: wrong wireType = {LENGTH} for field {number}")
+    return signed64(value)
+
+
+def signed64(number: int) -> int:
+    return number if number < 1 << 63 else number - (1 << 64)
+
+
+def signed32(number: int) -> int:
+    """What is left of a number in 32 bits."""
+    return number if 0 <= number < 1 << 31 else ((number & 0xFFFF_FFFF) ^ 1 << 31) - (1 << 31)

@@ -1,0 +1,87 @@
+"""Naming the plugins that hold everything up: while one of them computes or sleeps, nothing else happens."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from moorage.framework.extension_points import Plugin
+
+if TYPE_CHECKING:
+    from moorage.framework.profile import Profile
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+SLOW_SECONDS = 0.2
+SILENCE_SECONDS = 60.0  # between two warnings about the same plugin at the same point
+
+_warned: dict[tuple[str, str, str], float] = {}
+
+
+def watched(
+    profile: Profile, plugin: Plugin, point: str, call: Callable[P, T], /, *args: P.args, **keywords: P.kwargs
+) -> T:
+    """The answer of a call, whose time is looked at."""
+    started = time.perf_counter()
+    try:
+        return call(*args, **keywords)
+    finally:
+        if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
+            notice(profile, plugin, point, seconds)
+
+
+def notice(profile: Profile, plugin: Plugin, point: str, seconds: float) -> None:
+    """Counts a slow call and warns of it, but not again and again."""
+    profile.observer.plugin_slow(plugin.name, point, profile.name)
+    now, key = time.monotonic(), (profile.name, plugin.name, point)
+    if now - _warned.get(key, -SILENCE_SECONDS) < SILENCE_SECONDS:
+        return
+    _warned[key] = now
+    log.warning(
+        "Slow plugin: nothing else is scheduled while it runs; use the fast form, or async for what waits",
+        extra={"plugin": plugin.name, "extensionPoint": point, "profile": profile.name, "seconds": seconds},
+    )
+
+
+class Steps(Awaitable[T]):
+    """An awaitable of a plugin, each of whose steps is looked at: waiting is fine, blocking is not."""
+
+    def __init__(self, awaitable: Awaitable[T], profile: Profile, plugin: Plugin, point: str) -> None:
+        self._awaitable = awaitable
+        self._about = profile, plugin, point
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        steps = self._awaitable.__await__()
+        step = _sending(steps, None)
+        try:
+            while True:
+                try:
+                    waiting_for = watched(*self._about, step)
+                except StopIteration as done:
+                    result: T = done.value
+                    return result
+                try:
+                    sent = yield waiting_for
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    step = _throwing(steps, error)
+                else:
+                    step = _sending(steps, sent)
+        finally:
+            close = getattr(steps, "close", None)
+            if close is not None:
+                close()
+
+
+def _sending(steps: Any, value: Any) -> Callable[[], Any]:
+    return (lambda: next(steps)) if value is None else (lambda: steps.send(value))
+
+
+def _throwing(steps: Any, error: BaseException) -> Callable[[], Any]:
+    return lambda: steps.throw(error)

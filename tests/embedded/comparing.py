@@ -1,0 +1,136 @@
+"""The same kubectl commands on the embedded cluster's API server and on the real one, side by side."""
+
+import contextlib
+import difflib
+import re
+import shlex
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from tests.embedded.clusters import Kubectl, Result
+
+
+class Mask(NamedTuple):
+    """What differs between any two clusters, and the word it is compared as."""
+
+    pattern: re.Pattern[str]
+    word: str
+
+    def __call__(self, text: str) -> str:
+        return self.pattern.sub(self.word, text)
+
+
+def mask(pattern: str, word: str) -> Mask:
+    return Mask(re.compile(pattern, re.MULTILINE), word)
+
+
+_ALWAYS = (
+    mask(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<uid>"),
+    mask(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", "<time>"),
+    mask(r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}\b", "<time>"),
+    mask(r'(?<=resourceVersion: ")\d+(?=")', "<version>"),
+    mask(r'(?<="resourceVersion": ")\d+(?=")', "<version>"),
+    mask(r"\b127\.0\.0\.1:\d{2,5}\b", "<server>"),
+    # An age also decides how wide its column is.
+    mask(r"(?<=\s)\d+(s|m|m\d+s)(?=\s|$) *", "<age>"),
+    mask(r"\bAGE +", "AGE "),
+)
+
+
+class Differences(AssertionError):
+    """All commands of a script that did not do the same on both servers."""
+
+
+class Pair:
+    """Two servers that are to do the same: ours, and the real one."""
+
+    def __init__(self, ours: Kubectl, real: Kubectl) -> None:
+        self._servers = (ours, real)
+
+    def on_both(self, command: str) -> tuple[Result, Result]:
+        """What a command does on ours and on the real one, both at the same time."""
+        arguments = shlex.split(command)
+        with ThreadPoolExecutor(len(self._servers)) as pool:
+            ours, real = pool.map(lambda kubectl: kubectl.run(*arguments), self._servers)
+        return ours, real
+
+    def prepare(self, script: str) -> None:
+        """Runs commands that have to succeed on both servers, without comparing what they print."""
+        for command in _commands(script):
+            for result in self.on_both(command):
+                assert result.code == 0, f"kubectl {command}\n{result.errors}"
+
+    def compare(self, script: str, *masks: Mask) -> None:
+        """Runs a script of commands, one a line, and raises if any of them does not do the same.
+
+        The masks come on top of those for ages, times, uids, resource versions and the server's address.
+        """
+        different = [text for command in _commands(script) if (text := self._difference(command, masks))]
+        if different:
+            raise Differences("\n".join(["", *different]))
+
+    def _difference(self, command: str, masks: Sequence[Mask]) -> str:
+        ours, real = (_shown(result, masks) for result in self.on_both(command))
+        if ours == real:
+            return ""
+        lines = difflib.unified_diff(real, ours, "the real one", "ours", lineterm="")
+        return "\n".join([f"$ kubectl {command}", *lines])
+
+    def compare_watch(self, watch: str, changes: str, lines: int, *masks: Mask) -> None:
+        """Compares the first lines of a watch during which the changes are made."""
+        shown = [
+            _masked("\n".join(_watched(kubectl, watch, changes, lines)), masks) for kubectl in self._servers
+        ]
+        if shown[0] != shown[1]:
+            both = difflib.unified_diff(
+                shown[1].splitlines(), shown[0].splitlines(), "the real one", "ours", lineterm=""
+            )
+            raise Differences("\n".join([f"$ kubectl {watch}", *both]))
+
+
+def _commands(script: str) -> Iterator[str]:
+    """The lines of a script; empty ones and comments are left out."""
+    for line in script.splitlines():
+        command = line.strip()
+        if command and not command.startswith("#"):
+            yield command
+
+
+def _shown(result: Result, masks: Sequence[Mask]) -> list[str]:
+    text = f"{result.output}\n--- errors ---\n{result.errors}\n--- exit code {result.code} ---"
+    return _masked(text, masks).splitlines()
+
+
+def _masked(text: str, masks: Sequence[Mask]) -> str:
+    for each in (*masks, *_ALWAYS):
+        text = each(text)
+    return text
+
+
+def _watched(kubectl: Kubectl, watch: str, changes: str, lines: int) -> list[str]:
+    """The first lines of a watch; the changes are made once the first one is there."""
+    seen: list[str] = []
+    with kubectl.started(*shlex.split(watch)) as process, _ended_after(process, seconds=20):
+        assert process.stdout is not None
+        for line in process.stdout:
+            seen.append(line.rstrip("\n"))
+            if len(seen) == 1:
+                for command in _commands(changes):
+                    kubectl(*shlex.split(command))
+            if len(seen) == lines:
+                break
+    return seen
+
+
+@contextlib.contextmanager
+def _ended_after(process: subprocess.Popen[str], seconds: float) -> Iterator[None]:
+    """Ends a process that goes on for too long, so that reading its output comes to an end."""
+    timer = threading.Timer(seconds, process.terminate)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
