@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from moorage.api.meta import Object as Object
     from moorage.api.meta import ObjectMeta as ObjectMeta
+    from moorage.api.meta import PrinterColumn as PrinterColumn
+    from moorage.api.meta import Quantity as Quantity
     from moorage.api.nodes import Node as Node
     from moorage.api.pods import Pod as Pod
     from moorage.api.requests import Resources as Resources
@@ -47,6 +49,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "Object": "api.meta",
     "ObjectMeta": "api.meta",
+    "PrinterColumn": "api.meta",
+    "Quantity": "api.meta",
     "Node": "api.nodes",
     "Pod": "api.pods",
     "Resources": "api.requests",

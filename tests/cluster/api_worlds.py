@@ -59,6 +59,9 @@ class World:
     def prepared(self) -> World:
         """With what a fresh cluster has; nothing in it works by itself."""
         self.cluster.prepare()
+        self.cluster.writer.create(
+            "serviceaccounts", {"metadata": {"name": "default", "namespace": "default"}}
+        )
         return self
 
     def ask(

@@ -34,6 +34,7 @@ _ALWAYS = (
     mask(r'(?<=resourceVersion: ")\d+(?=")', "<version>"),
     mask(r'(?<="resourceVersion": ")\d+(?=")', "<version>"),
     mask(r"\b127\.0\.0\.1:\d{2,5}\b", "<server>"),
+    mask(r"\bkube-api-access-[0-9a-z]{5}\b", "kube-api-access-<random>"),
     # An age also decides how wide its column is.
     mask(r"(?<=\s)\d+(s|m|m\d+s)(?=\s|$) *", "<age>"),
     mask(r"\bAGE +", "AGE "),

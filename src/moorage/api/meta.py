@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -41,6 +41,18 @@ class ObjectMeta(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=Tru
     owner_references: tuple[OwnerReference, ...] = ()
 
 
+class PrinterColumn(NamedTuple):
+    """A column that `kubectl get` shows of a custom resource, for example `.spec.replicas`."""
+
+    name: str
+    type: Literal["boolean", "date", "integer", "number", "string"]
+    json_path: str
+    description: str = ""
+    format: str = ""
+    priority: int = 0
+    """Columns above 0 are shown with `-o wide` only."""
+
+
 class Object(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, eq=False, dict=True):
     """A Kubernetes object with the fields a scheduler uses.
 
@@ -53,6 +65,12 @@ class Object(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, e
     resource: ClassVar[str] = ""
     kind: ClassVar[str] = ""
     namespaced: ClassVar[bool] = True
+
+    # What the definition of a custom resource says beside its address and its fields
+    short_names: ClassVar[tuple[str, ...]] = ()
+    categories: ClassVar[tuple[str, ...]] = ()
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = ()
+    api_approved: ClassVar[str] = ""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 

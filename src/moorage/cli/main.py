@@ -12,6 +12,7 @@ from moorage import __version__
 
 COMMANDS = {
     "config": "Check, show and convert scheduler configuration files.",
+    "crd": "Print the definition of a custom resource that is written as a Python class.",
     "evaluate": "Tell what a pod's placement would be, and why.",
     "plugins": "List the plugins there are.",
     "run": "Schedule the pods of a cluster.",

@@ -10,6 +10,7 @@ import yaml
 from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import bad_request, unsupported_media_type
+from moorage.cluster.protobuf import objects as protobuf
 from moorage.cluster.schema.conform import conform
 from moorage.cluster.schema.strict import duplicate_fields, strict_error, strict_warnings
 from moorage.cluster.store import Document
@@ -17,7 +18,7 @@ from moorage.cluster.writing import Options
 
 JSON = "application/json"
 YAML = "application/yaml"
-MEDIA_TYPES = (JSON, YAML)
+MEDIA_TYPES = (JSON, YAML, protobuf.PROTOBUF)
 
 _decode = msgspec.json.Decoder().decode
 
@@ -55,8 +56,8 @@ _JsonLikeLoader.yaml_implicit_resolvers = {
 
 
 def read_body(body: bytes, content_type: str) -> Any:
-    """The value in a body of a known media type; without one it is taken for JSON."""
-    media_type = content_type.partition(";")[0].strip().lower()
+    """The value in a body that can be read without knowing what it is; without a media type that is JSON."""
+    media_type = _media_type(content_type)
     if media_type in ("", JSON):
         return read_json(body)
     if media_type == YAML:
@@ -66,9 +67,21 @@ def read_body(body: bytes, content_type: str) -> Any:
 
 def read_object(definition: Definition, body: bytes, content_type: str, options: Options) -> Document:
     """A document of the definition's kind; what does not belong in it is dropped, warned of or refused."""
+    if _media_type(content_type) == protobuf.PROTOBUF and not definition.custom:
+        value = protobuf.read_object(body, definition.schema, definition.kind, definition.api_version)
+        return shape(definition, value, options)
     value = read_body(body, content_type)
     repeated = duplicate_fields(body) if options.validation != "Ignore" and _is_json(content_type) else []
     return shape(definition, value, options, repeated)
+
+
+def read_delete_options(body: bytes, content_type: str) -> Any:
+    """What a DELETE says in its body, if it has one."""
+    if not body:
+        return None
+    if _media_type(content_type) == protobuf.PROTOBUF:
+        return protobuf.read_delete_options(body)
+    return read_body(body, content_type)
 
 
 def shape(
@@ -134,4 +147,8 @@ def _json_name(value: Any) -> str:
 
 
 def _is_json(content_type: str) -> bool:
-    return content_type.partition(";")[0].strip().lower() in ("", JSON)
+    return _media_type(content_type) in ("", JSON)
+
+
+def _media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()

@@ -82,23 +82,37 @@ class Deletion:
             return self._end_namespace(definition, old, options)
         if definition.storage == CRDS:
             return self._end_definition(old, options)
-        if not grace and not finalizers:
-            return (old if options.dry_run else self._store.delete(definition.storage, old)), True
+        at_once = not grace and not finalizers
         changes: Document = {}
+        # A pod is seen to be deleted even when it goes at once.
+        if not at_once or definition.storage == "pods":
+            changes = self._changes(metadata, grace)
         if finalizers != metadata.get("finalizers", []):
             changes["finalizers"] = finalizers
-        known = metadata.get("deletionGracePeriodSeconds")
-        if "deletionTimestamp" not in metadata or (known is not None and grace < known):
-            changes["deletionTimestamp"] = timestamp(self._clock() + grace)
-            changes["deletionGracePeriodSeconds"] = grace
+        if options.dry_run:
+            return old, at_once
+        if changes:
+            new = {**metadata, **changes}
+            if not finalizers:
+                new.pop("finalizers", None)
+            old = self._store.update(definition.storage, old, {**document, "metadata": new})
+        return (self._store.delete(definition.storage, old) if at_once else old), at_once
+
+    def _changes(self, metadata: Document, grace: int) -> Document:
+        """What the metadata says from now on of the end of the object, which may come sooner than it did."""
+        if "deletionTimestamp" not in metadata:
+            changes = {
+                "deletionTimestamp": timestamp(self._clock() + grace),
+                "deletionGracePeriodSeconds": grace,
+            }
             if "generation" in metadata:
                 changes["generation"] = metadata["generation"] + 1
-        if not changes or options.dry_run:
-            return old, False
-        new = {**metadata, **changes}
-        if not finalizers:
-            new.pop("finalizers", None)
-        return self._store.update(definition.storage, old, {**document, "metadata": new}), False
+            return changes
+        known = metadata.get("deletionGracePeriodSeconds")
+        if known is None or grace >= known:
+            return {}
+        asked = seconds_of(metadata["deletionTimestamp"]) - known
+        return {"deletionTimestamp": timestamp(asked + grace), "deletionGracePeriodSeconds": grace}
 
     def _end_definition(self, old: Stored, options: DeleteOptions) -> tuple[Stored, bool]:
         """The definition of a custom resource stays until all its objects are gone."""

@@ -182,9 +182,9 @@ class EmbeddedCluster:
         system = [*system_objects(), *bootstrap_roles()]
         system.append(("configmaps", authentication_config(self.who.ca)))
         for resource, document in system:
-            self._ensure(resource, document)
+            self._ensure(resource, document, Options(manager="kube-apiserver"))
         for node in nodes:
-            self._ensure("nodes", node)
+            self._ensure("nodes", node, Options())
 
     def _settle_definitions(self) -> None:
         """Has what custom resource definitions call for written before the next request is answered."""
@@ -195,12 +195,13 @@ class EmbeddedCluster:
         self._settling = None
         self._custom.settle()
 
-    def _ensure(self, resource: str, document: Document) -> None:
+    def _ensure(self, resource: str, document: Document, options: Options) -> None:
         metadata = document["metadata"]
         if self.store.get(resource, metadata.get("namespace", ""), metadata["name"]) is None:
             definition = self._definitions.of_storage(resource)
             assert definition is not None
-            self.writer.create(resource, shape(definition, document, Options()))
+            shaped = shape(definition, document, options)
+            self._objects.create(definition, metadata.get("namespace", ""), shaped, options)
 
     def _token_for(self, namespace: str, account: str, pod_name: str, pod_uid: str) -> str:
         stored = self.store.get("serviceaccounts", namespace, account)

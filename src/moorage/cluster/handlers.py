@@ -6,7 +6,7 @@ from moorage.cluster.access.reviews import Reviews
 from moorage.cluster.access.users import User
 from moorage.cluster.conversion import to_stored
 from moorage.cluster.custom.strategy import CustomStrategy
-from moorage.cluster.decoding import read_body, read_object
+from moorage.cluster.decoding import read_delete_options, read_object
 from moorage.cluster.definitions import Definition
 from moorage.cluster.deletion import DeleteOptions, delete_options
 from moorage.cluster.errors import bad_request
@@ -35,6 +35,8 @@ _SHOWN_WHEN_DELETED = frozenset(
     )
 )
 """Resources whose DELETE answers with the object even when it is gone at once."""
+_DEPRECATED = {"endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
+"""What every answer about such a resource warns of."""
 _NEEDS_NAMESPACE = "an empty namespace may not be set during creation"
 
 
@@ -47,6 +49,14 @@ class Handlers:
         self._watches: set[Watch] = set()
 
     def handle(
+        self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
+    ) -> Answer | Stream:
+        answer = self._handle(definition, place, verb, request, query, user)
+        if deprecation := _DEPRECATED.get(definition.storage):
+            answer.headers.append(("Warning", f'299 - "{deprecation}"'))
+        return answer
+
+    def _handle(
         self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
     ) -> Answer | Stream:
         if "get" not in definition.verbs and verb == "create":
@@ -148,7 +158,7 @@ class Handlers:
     def _delete(
         self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
     ) -> Answer:
-        body = read_body(request.body, request.header("content-type")) if request.body else None
+        body = read_delete_options(request.body, request.header("content-type"))
         options = delete_options(query, body, user)
         if verb == "deletecollection":
             return self._delete_all(definition, place, request, query, options)

@@ -21,6 +21,7 @@ from moorage.cluster.errors import (
     not_found,
 )
 from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
+from moorage.cluster.kinds.namespaces import NamespaceStrategy
 from moorage.cluster.merging.apply import apply, same_but_for_times
 from moorage.cluster.merging.field_sets import NOTHING, FieldSet
 from moorage.cluster.merging.managed_fields import track
@@ -150,6 +151,8 @@ class Objects:
         if subresource == "status":
             self._track(definition, known, document, options, subresource)
             strategy.prepare_status_update(document, known)
+        elif isinstance(strategy, NamespaceStrategy) and subresource == "finalize":
+            strategy.prepare_finalize(document, known)
         else:
             strategy.default(document)
             self._track(definition, known, document, options, subresource)
@@ -270,6 +273,8 @@ class Objects:
         )
         if subresource == "status":
             causes += strategy.validate_status_update(new, old)
+        elif isinstance(strategy, NamespaceStrategy) and subresource == "finalize":
+            causes += strategy.validate_finalize(new)
         else:
             if new.get("metadata", {}).get("labels") != old["metadata"].get("labels") or spec_differs(
                 new, old

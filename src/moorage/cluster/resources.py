@@ -74,7 +74,7 @@ def _definition(recorded: _Recorded, strategies: Mapping[str, Strategy]) -> Defi
         subresources={
             part[0]: _subresource(part, kind) for part in recorded.parts if part[0] not in _LEFT_OUT_PARTS
         },
-        strategy=strategies.get(storage) or Strategy(),
+        strategy=strategies.get(name) or strategies.get(storage) or Strategy(),
     )
 
 

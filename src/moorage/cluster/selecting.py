@@ -186,7 +186,12 @@ class FieldSelector:
         return not self.terms
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        return all((fields.get(name, "") == value) is equal for name, value, equal in self.terms)
+        for name, value, equal in self.terms:
+            if (fields.get(name, "") == value) is not equal:
+                break
+        else:
+            return True
+        return False
 
     def names(self) -> set[str]:
         """The fields it looks at."""

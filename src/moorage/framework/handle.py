@@ -7,11 +7,11 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
-from moorage.framework.listers import Lister, Listers
+from moorage.framework.listers import Lister, Listers, Requirement
 from moorage.framework.metrics import Metrics
 from moorage.framework.observer import NoObserver, Observer
 from moorage.framework.pre_binding import PodsInPreBind
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from moorage.framework.status import Status
     from moorage.state.columns import Int64s
     from moorage.state.node_info import NodeInfo
+
+T = TypeVar("T", bound=Object)
 
 
 class Recorder(Protocol):
@@ -75,9 +77,12 @@ class Services:
 class Handle:
     """The scheduler as a plugin sees it; every plugin has it as `self.handle`."""
 
-    def __init__(self, services: Services, profile_name: str = "default-scheduler") -> None:
+    def __init__(
+        self, services: Services, profile_name: str = "default-scheduler", plugin_name: str = ""
+    ) -> None:
         self.services = services
         self.profile_name = profile_name
+        self.plugin_name = plugin_name
         self.profile: Profile | None = None
         self.recorder = services.recorder_of(profile_name)
         self.log = logging.getLogger(f"moorage.profile.{profile_name}")
@@ -127,15 +132,37 @@ class Handle:
         self.services.activate(pods)
 
     def lister(
-        self, group: str, version: str, resource: str, type: builtins.type[Object] | None = None
+        self,
+        group: str,
+        version: str,
+        resource: str,
+        type: builtins.type[Object] | None = None,
+        *,
+        sync_timeout: float | None = None,
     ) -> Lister[Any]:
         """The objects of a resource, kept up to date; ask for it in the plugin's constructor.
 
-        `type` is a Struct that derives from `moorage.Object` and names the fields you use.
+        `type` is a Struct that derives from `moorage.Object` and names the fields you use. With a
+        `sync_timeout`, no pod is scheduled before the objects are known, and the scheduler ends if that takes
+        more seconds; without it, a resource that the API server does not serve is not waited for.
         """
         kind = type or known_kind(group, version, resource) or Object
         store: Store[Object] | None = self.services.state.objects.of(kind) if kind is not Object else None
-        return self.services.listers.get(group, version, resource, kind, store)
+        found = self.services.listers.get(group, version, resource, kind, store)
+        if sync_timeout is not None:
+            found.requirements.append(Requirement(self.plugin_name, sync_timeout))
+        return found
+
+    def lister_of(self, kind: builtins.type[T], *, sync_timeout: float | None = None) -> Lister[T]:
+        """As `lister`, for a class that says with its class variables where its objects live."""
+        address = Resource.of(kind)
+        return self.lister(address.group, address.version, address.plural, kind, sync_timeout=sync_timeout)
+
+    def resource_client(self, kind: builtins.type[T]) -> ResourceClient[T]:
+        """Reads and writes the objects of a class in the API server; for `async` methods of plugins."""
+        if not isinstance(self.client, HttpClient):
+            raise RuntimeError("there is no API server to talk to: this run keeps everything in memory")
+        return ResourceClient(self.client, kind)
 
     # The profile's own plugins, for plugins that ask "what if"
 

@@ -26,6 +26,13 @@ class ResourceName(NamedTuple):
         return f"{self.resource}.{self.version}.{self.group}"
 
 
+class Requirement(NamedTuple):
+    """A plugin that cannot do without a resource, and how many seconds it waits for the first list."""
+
+    plugin: str
+    seconds: float
+
+
 class Lister(Generic[T]):
     """The objects of one resource, kept up to date."""
 
@@ -33,6 +40,9 @@ class Lister(Generic[T]):
         self.name = name
         self.type = type
         self.has_synced = False
+        """Whether the first list has arrived."""
+        self.requirements: list[Requirement] = []
+        """Nothing is scheduled before these are met; whoever runs the scheduler sees to that."""
         self._store = store
         self._added: list[Callable[[T], None]] = []
         self._updated: list[Callable[[T, T], None]] = []

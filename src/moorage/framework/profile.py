@@ -156,11 +156,14 @@ def make_profile(
 
     Raises PluginLoadError, in the words `initializing plugin "NAME": CAUSE`, if a plugin cannot be made.
     """
-    handle = Handle(services, name)
     wanted = dict.fromkeys(enabled.name for enabled_here in points.values() for enabled in enabled_here)
-    plugins = {plugin: _make(plugin, registry, (args or {}).get(plugin), handle) for plugin in wanted}
+    handles = {plugin: Handle(services, name, plugin) for plugin in wanted}
+    plugins = {
+        plugin: _make(plugin, registry, (args or {}).get(plugin), handle) for plugin, handle in handles.items()
+    }
     profile = Profile(name, points, plugins, services, percentage_of_nodes_to_score)
-    handle.profile = profile
+    for handle in handles.values():
+        handle.profile = profile
     return profile
 
 

@@ -114,8 +114,7 @@ def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
     from moorage.framework.extension_points import Plugin, points_of
 
     place, _, attribute = spec.partition(":")
-    is_file = place.endswith(".py") or place[:1] in ("", ".") or "/" in place or Path(place).is_file()
-    module = _import_file(Path(place)) if is_file else _import_module(place)
+    module = import_from(place)
     if attribute:
         found = getattr(module, attribute, None)
         if not (isinstance(found, type) and issubclass(found, Plugin)):
@@ -177,10 +176,16 @@ def _entry_point_class(point: metadata.EntryPoint, source: str) -> type[Plugin]:
     return found
 
 
+def import_from(place: str) -> ModuleType:
+    """Imports a Python file or a module; raises PluginLoadError."""
+    is_file = place.endswith(".py") or place[:1] in ("", ".") or "/" in place or Path(place).is_file()
+    return _import_file(Path(place)) if is_file else _import_module(place)
+
+
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise PluginLoadError(f"{path}: no such file; check the path")
-    name = f"moorage_plugin_{path.stem}_{abs(hash(str(path.resolve())))}"
+    name = f"{_package_of(path.resolve().parent)}.{path.stem.replace('.', '_')}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise PluginLoadError(f"{path}: is not a Python file")
@@ -193,6 +198,15 @@ def _import_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise PluginLoadError(f"{path}: cannot be imported: {described(error)}") from error
     return module
+
+
+def _package_of(folder: Path) -> str:
+    """A package that stands for a folder, so that its files can import one another: `from .api import X`."""
+    name = f"moorage_plugin_{folder.name.replace('.', '_')}_{abs(hash(str(folder)))}"
+    if name not in sys.modules:
+        package = sys.modules[name] = ModuleType(name)
+        package.__path__ = [str(folder)]
+    return name
 
 
 def _import_module(name: str) -> ModuleType:

@@ -40,6 +40,7 @@ def test_an_event_says_what_happened_to_what() -> None:
         "firstTimestamp": "2027-01-15T08:00:00Z",
         "lastTimestamp": "2027-01-15T08:00:00Z",
         "count": 1,
+        "eventTime": None,
         "type": "Normal",
         "reportingComponent": "kubelet",
         "reportingInstance": "n",

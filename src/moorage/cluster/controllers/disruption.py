@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from moorage.api.selectors import Selector
 from moorage.cluster.controllers.owners import controller_of
-from moorage.cluster.controllers.queue import Key, Queue
+from moorage.cluster.controllers.queue import Breaks, Key, Queue
 from moorage.cluster.controllers.reading import (
     condition,
     is_deleted,
@@ -94,7 +94,8 @@ class Disruption:
         if budget is None:
             return None
         selector = selector_of(spec_of(budget).get("selector"))
-        pods = [pod for pod in self._store.iterate("pods", key[0]) if selector.matches(labels_of(pod))]
+        every = list(self._store.iterate("pods", key[0]))
+        pods = [pod async for pod in Breaks().between(every) if selector.matches(labels_of(pod))]
         expected, desired = self._expected(budget, pods)
         disrupted, again = self._disrupted(budget, pods)
         healthy = sum(

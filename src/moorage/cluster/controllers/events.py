@@ -148,6 +148,7 @@ class Recorder:
                 "firstTimestamp": timestamp(now),
                 "lastTimestamp": timestamp(now),
                 "count": 1,
+                "eventTime": None,
                 "type": "Warning" if warning else "Normal",
                 "reportingComponent": source["component"],
                 "reportingInstance": source.get("host", ""),

@@ -6,7 +6,10 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import TypeVar
+
+from moorage.cluster.errors import Refusal
 
 Key = tuple[str, str]
 """Namespace and name of an object."""
@@ -18,6 +21,9 @@ SLOW = 0.001
 REST = 10  # a slow key rests this many times as long as it took
 LONGEST_REST = 0.5
 
+FEW = 32
+
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -31,6 +37,13 @@ class Breaks:
         if time.perf_counter() - self._began >= SLICE:
             await asyncio.sleep(0)
             self._began = time.perf_counter()
+
+    async def between(self, items: Iterable[T]) -> AsyncIterator[T]:
+        """The items one by one, with breaks."""
+        for number, item in enumerate(items):
+            if number % FEW == 0:
+                await self.take()
+            yield item
 
 
 class Queue:
@@ -105,15 +118,16 @@ class Queue:
         began = loop.time()
         try:
             again = await self._reconcile(key)
-        except Exception:
+        except Exception as error:
             failures = self._failures[key] = self._failures.get(key, 0) + 1
             delay = min(FIRST_DELAY * 2 ** min(failures - 1, 20), LONGEST_DELAY)
             log.warning(
-                "The %s controller failed at %s, trying again in %g s",
+                "The %s controller failed at %s, trying again in %g s: %s",
                 self._name,
                 "/".join(filter(None, key)),
                 delay,
-                exc_info=True,
+                error,
+                exc_info=not isinstance(error, Refusal),
             )
             self.add_after(key, delay)
             return

@@ -13,7 +13,7 @@ from moorage.api.selectors import (
     parse_selector,
 )
 from moorage.cluster.controllers.queue import Key
-from moorage.cluster.store import Document, Stored
+from moorage.cluster.store import Document, Store, Stored
 
 FINISHED = ("Succeeded", "Failed")
 
@@ -52,6 +52,12 @@ def created(stored: Stored) -> str:
 def is_deleted(stored: Stored) -> bool:
     """Whether its deletion has begun."""
     return stored.document["metadata"].get("deletionTimestamp") is not None
+
+
+def is_ending(store: Store, namespace: str) -> bool:
+    """Whether a namespace is on its way out, so that nothing can be created in it."""
+    found = store.get("namespaces", "", namespace)
+    return found is not None and is_deleted(found)
 
 
 def finalizers_of(stored: Stored) -> list[str]:

@@ -20,6 +20,7 @@ from moorage.cluster.controllers.reading import (
     created,
     is_active,
     is_deleted,
+    is_ending,
     key_of,
     labels_of,
     ready_condition,
@@ -63,7 +64,7 @@ class ReplicaSets:
         replica_set = self._store.get(REPLICA_SETS, *key)
         if replica_set is None:
             return None
-        pods = self._claim(replica_set)
+        pods = await self._claim(replica_set)
         wanted = max(spec_of(replica_set).get("replicas", 1), 0)
         active = [pod for pod in pods if is_active(pod)]
         refusal: Refusal | None = None
@@ -74,18 +75,20 @@ class ReplicaSets:
                 elif len(active) > wanted:
                     await self._delete(replica_set, active, min(len(active) - wanted, BURST))
             except Refusal as refused:
+                if is_ending(self._store, key[0]):
+                    return None
                 refusal = refused
-        again = self._tell_status(key, uid_of(replica_set), refusal)
+        again = await self._tell_status(key, uid_of(replica_set), refusal)
         if refusal is not None and refusal.code != 409:
             raise refusal
         return again
 
-    def _claim(self, replica_set: Stored) -> list[Stored]:
+    async def _claim(self, replica_set: Stored) -> list[Stored]:
         """The pods of a replica set, after fitting ones were adopted and others let go."""
         selector = selector_of(spec_of(replica_set).get("selector"))
         uid = uid_of(replica_set)
         pods = []
-        for pod in self._pods.owned(uid):
+        async for pod in Breaks().between(self._pods.owned(uid)):
             if selector.matches(labels_of(pod)):
                 pods.append(pod)
             elif not is_deleted(replica_set):
@@ -118,10 +121,9 @@ class ReplicaSets:
             try:
                 pod = self._writer.create("pods", msgspec.json.decode(encoded))
             except Refusal as refusal:
-                if self._store.get(REPLICA_SETS, replica_set.namespace, replica_set.name) is not None:
-                    self._recorder.tell(
-                        replica_set, "FailedCreate", f"Error creating: {refusal.message}", warning=True
-                    )
+                self._recorder.tell(
+                    replica_set, "FailedCreate", f"Error creating: {refusal.message}", warning=True
+                )
                 raise
             self._recorder.tell(replica_set, "SuccessfulCreate", f"Created pod: {pod.name}")
             await breaks.take()
@@ -160,11 +162,12 @@ class ReplicaSets:
             and spec_of(found).get("replicas") == spec_of(replica_set).get("replicas")
         )
 
-    def _tell_status(self, key: Key, uid: str, refusal: Refusal | None) -> float | None:
+    async def _tell_status(self, key: Key, uid: str, refusal: Refusal | None) -> float | None:
         """Writes the counts, and says when a pod that is ready now will count as available."""
         replica_set = self._store.get(REPLICA_SETS, *key)
         if replica_set is None or uid_of(replica_set) != uid:
             return None
+        # Should it change while pods are counted, the status is not written, but it is in the queue again.
         spec = spec_of(replica_set)
         selector = selector_of(spec.get("selector"))
         template_labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
@@ -172,7 +175,7 @@ class ReplicaSets:
         now = self._clock()
         active = terminating = labelled = ready = available = 0
         again: float | None = None
-        for pod in self._pods.owned(uid):
+        async for pod in Breaks().between(self._pods.owned(uid)):
             labels = labels_of(pod)
             if not selector.matches(labels):
                 continue

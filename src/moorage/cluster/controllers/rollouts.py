@@ -18,6 +18,7 @@ from moorage.cluster.controllers.reading import (
     annotations_of,
     condition,
     is_deleted,
+    is_ending,
     labels_of,
     selector_of,
     spec_of,
@@ -56,7 +57,7 @@ DEPLOYMENTS = "deployments.apps"
 
 
 class _Outdated(Exception):
-    """Something has changed meanwhile; the change has put the deployment into the queue again."""
+    """Something has changed meanwhile. Where it matters, that has put the deployment into the queue again."""
 
 
 class Rollouts:
@@ -171,6 +172,8 @@ class Rollouts:
         try:
             new = self._writer.create(REPLICA_SETS, document)
         except Refusal as refusal:
+            if is_ending(self._store, deployment.namespace):
+                raise _Outdated from None
             text = f'Failed to create new replica set "{name}": {refusal.message}'
             self._recorder.tell(deployment, statuses.CREATE_ERROR, text, warning=True)
             if statuses.deadline_of(deployment) is not None:

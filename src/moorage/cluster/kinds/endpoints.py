@@ -56,9 +56,6 @@ class EndpointsStrategy(Strategy):
             for number, port in enumerate(ports):
                 yield from _port(f"{field}.ports[{number}]", port, len(ports) > 1)
 
-    def warnings(self, document: Document) -> list[str]:
-        return ["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"]
-
 
 def _address(field: str, address: Document) -> Iterator[Cause]:
     ip = address.get("ip", "")

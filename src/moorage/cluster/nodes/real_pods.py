@@ -71,6 +71,7 @@ class RealPod:
         self._inits = [self._container(pod, each) for each in spec_of(pod).get("initContainers") or ()]
         self._began = machine.clock()
         self._started = False
+        self._silent = False
         self.references = referenced(pod.document)
         """The ConfigMaps and Secrets that its volumes are made of."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"pod {'/'.join(self._key)}")
@@ -96,7 +97,8 @@ class RealPod:
         return self._ending
 
     async def stop(self) -> None:
-        """Ends the processes without a word: the cluster itself stops."""
+        """Ends the processes without a word: the cluster itself stops, and may go on with the pod later."""
+        self._silent = True
         if self._ending is not None:
             self._ending.cancel()
             await asyncio.gather(self._ending, return_exceptions=True)
@@ -174,20 +176,21 @@ class RealPod:
         is_sidecar = is_init and spec.get("restartPolicy") == "Always"
         if is_sidecar or not machine.programs.is_run(spec):
             return spec
-        known = [
-            *(status_of(pod).get("containerStatuses") or ()),
-            *(status_of(pod).get("initContainerStatuses") or ()),
-        ]
-        counts = {each.get("name"): each.get("restartCount", 0) for each in known}
+        field = "initContainer" if is_init else "container"
+        known = status_of(pod).get(f"{field}Statuses") or ()
+        restarts = sum(
+            each.get("restartCount", 0) + ("running" in each.get("state", {}))
+            for each in known
+            if each.get("name") == spec.get("name")
+        )
         policy = spec_of(pod).get("restartPolicy", "Always")
         if is_init and policy == "Always":
             policy = "OnFailure"
-        field = "initContainers" if is_init else "containers"
-        path = f"spec.{field}{{{spec.get('name', '')}}}"
+        path = f"spec.{field}s{{{spec.get('name', '')}}}"
         return Container(
             self._uid,
             spec,
-            restarts=counts.get(spec.get("name"), 0),
+            restarts=restarts,
             policy=policy,
             pod_name=f"{pod.name}_{pod.namespace}({self._uid})",
             start=lambda: self._start(spec),
@@ -237,7 +240,7 @@ class RealPod:
             init_containers=[self._status(each, phase, init=True) for each in self._inits],
             now=machine.clock(),
         )
-        if status == status_of(pod):
+        if status == status_of(pod) or self._silent:
             return
         try:
             machine.writer.change(
@@ -268,7 +271,7 @@ class RealPod:
 
     def _tell(self, reason: str, message: str, warning: bool, path: str = "") -> None:
         pod = self._find()
-        if pod is not None:
+        if pod is not None and not self._silent:
             self._machine.recorder.tell(
                 pod,
                 reason,

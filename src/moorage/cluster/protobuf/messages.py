@@ -20,7 +20,7 @@ from moorage.cluster.protobuf.wire import (
     LENGTH,
     VARINT,
     Malformed,
-    end_of_piece,
+    length,
     signed32,
     signed64,
     skip,
@@ -84,29 +84,33 @@ class Message:
         pieces, numbers = self._pieces, self._numbers
         position = start
         while position < end:
-            tag, position = varint(data, position)
-            wire = tag & 7
-            if wire == LENGTH:
-                put = pieces.get(tag)
-                if put is None:
-                    self._check_unknown(tag)
-                begin, position = end_of_piece(data, position, end)
-                if put is not None:
-                    put(document, data, begin, position)
-            elif wire == VARINT and tag in numbers:
+            tag = data[position]  # numbers of one byte are read in place: a call would take longer
+            position += 1
+            if tag > 0x7F:
+                tag, position = varint(data, position - 1)
+            put = pieces.get(tag)
+            if put is not None:
+                if tag & 7 == LENGTH:
+                    size = data[position]
+                    position += 1
+                    if size > 0x7F:
+                        size, position = length(data, position - 1)
+                else:
+                    size = 8
+                if position + size > end:
+                    raise Malformed(CUT_SHORT)
+                put(document, data, position, position + size)
+                position += size
+            elif tag in numbers:
                 number, position = varint(data, position)
                 name, repeated, convert = numbers[tag]
                 if repeated:
                     document.setdefault(name, []).append(convert(number))
                 else:
                     document[name] = convert(number)
-            elif wire == FIXED64 and tag in pieces:
-                begin, position = position, position + 8
-                if position <= end:
-                    pieces[tag](document, data, begin, position)
             else:
                 self._check_unknown(tag)
-                position = skip(data, position, end, tag)
+                position = skip(data, position, tag)
         if position > end:
             raise Malformed(CUT_SHORT)
 
@@ -146,6 +150,8 @@ def _made_up(name: str, package: str, **shapes: Schema) -> Piece:
 
 # How fields are put into the document
 
+_NO_VALUE = (None,)
+
 
 def _single(name: str, read: Piece) -> Fill:
     def put(document: Document, data: bytes, start: int, end: int) -> None:
@@ -183,11 +189,12 @@ def _packed(name: str, convert: Convert) -> Fill:
 
 
 def _map(name: str, values: Schema, package: str) -> Fill:
-    entry = _made_up("", package, key=Schema(STRING), value=values)
+    in_list = Schema(ARRAY, items=values)  # so that a list, too, is read as one value
+    entry = _made_up("", package, key=Schema(STRING), value=in_list)
 
     def put(document: Document, data: bytes, start: int, end: int) -> None:
         found = entry(data, start, end)
-        document.setdefault(name, {})[found.get("key", "")] = found.get("value")
+        document.setdefault(name, {})[found.get("key", "")] = found.get("value", _NO_VALUE)[-1]
 
     return put
 
@@ -235,7 +242,7 @@ def _object(fill: Fill) -> Piece:
 def _wrapped(shape: Schema, package: str) -> Piece:
     """A list inside a map or list: protobuf has it in a message of its own."""
     read = _made_up(shape.name, package, items=shape)
-    return lambda data, start, end: read(data, start, end).get("items", [])
+    return lambda data, start, end: read(data, start, end).get("items")
 
 
 def _either(name: str, schema: Schema, package: str) -> Piece:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from moorage.cluster.errors import bad_request
@@ -14,6 +16,7 @@ from moorage.cluster.store import Document
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 _MAGIC = b"k8s\0"
+_NO_MAGIC = "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
 _SHOWN = 30  # bytes of a body that is no envelope
 _DELETE_OPTIONS = "DeleteOptions"
 
@@ -58,34 +61,31 @@ def _open(body: bytes) -> _Envelope:
     if not body:
         raise Malformed("empty data")
     if not body.startswith(_MAGIC):
-        raise Malformed(
-            f"provided data does not appear to be a protobuf message, expected prefix [{_bytes_shown(_MAGIC)}]"
-        )
+        raise Malformed(_NO_MAGIC)
     if body == _MAGIC:
         raise Malformed("empty body")
-    try:
+    with _problems_named():
         fields = flat_fields(body, len(_MAGIC), len(body))
         type_meta = piece(fields, 1)
         type_fields = flat_fields(type_meta, 0, len(type_meta))
         return _Envelope(text(type_fields, 1), text(type_fields, 2), piece(fields, 2))
-    except IndexError:
-        raise Malformed(CUT_SHORT) from None
-    except UnicodeDecodeError:
-        raise Malformed("proto: invalid UTF-8") from None
 
 
 def _content(envelope: _Envelope, schema: Schema) -> Document:
     document: Document = {}
-    try:
+    with _problems_named():
         message(schema).fill(document, envelope.content, 0, len(envelope.content))
-    except IndexError:
-        raise Malformed(CUT_SHORT) from None
-    except UnicodeDecodeError:
-        raise Malformed("proto: invalid UTF-8") from None
-    except RecursionError:
-        raise Malformed("exceeded max depth") from None
     return document
 
 
-def _bytes_shown(data: bytes) -> str:
-    return " ".join(map(str, data))
+@contextmanager
+def _problems_named() -> Iterator[None]:
+    """Has everything that can be wrong with a message be Malformed."""
+    try:
+        yield
+    except IndexError:
+        raise Malformed(CUT_SHORT) from None
+    except UnicodeDecodeError:
+        raise Malformed("proto: invalid UTF-8 in a string") from None
+    except RecursionError:
+        raise Malformed("exceeded max depth") from None

@@ -37,7 +37,7 @@ def _bytes(data: bytes, start: int, end: int) -> str:
 
 def _quantity(data: bytes, start: int, end: int) -> str:
     fields = flat_fields(data, start, end)
-    return text(fields, 1) if fields else "0"
+    return text(fields, 1) if 1 in fields else "0"
 
 
 def _int_or_string(data: bytes, start: int, end: int) -> int | str:

@@ -35,25 +35,24 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
     raise Malformed("proto: integer overflow")
 
 
-def end_of_piece(data: bytes, position: int, end: int) -> tuple[int, int]:
-    """Where the bytes begin whose length stands here, and where they end."""
+def length(data: bytes, position: int) -> tuple[int, int]:
+    """The number of bytes that a value has, and where it begins."""
     size, position = varint(data, position)
     if size >= 1 << 63:
         raise Malformed("proto: negative length found during unmarshaling")
-    if position + size > end:
-        raise Malformed(CUT_SHORT)
-    return position, position + size
+    return size, position
 
 
-def skip(data: bytes, position: int, end: int, tag: int) -> int:
-    """Where the value ends that belongs to this tag and starts here."""
+def skip(data: bytes, position: int, tag: int) -> int:
+    """Where the value ends that belongs to this tag and starts here; that may be beyond the end."""
     open_groups = 0
     while True:
         wire = tag & 7
         if wire == VARINT:
             _, position = varint(data, position)
         elif wire == LENGTH:
-            _, position = end_of_piece(data, position, end)
+            size, position = length(data, position)
+            position += size
         elif wire in _FIXED_SIZES:
             position += _FIXED_SIZES[wire]
         elif wire == START_GROUP:
@@ -74,15 +73,16 @@ def flat_fields(data: bytes, start: int, end: int) -> dict[int, int | bytes]:
     while position < end:
         tag, position = varint(data, position)
         number, wire = tag >> 3, tag & 7
+        if not number or wire == END_GROUP:
+            raise Malformed(f"proto: illegal tag {number} (wire type {tag})")
         if wire == VARINT:
             found[number], position = varint(data, position)
         elif wire == LENGTH:
-            begin, position = end_of_piece(data, position, end)
-            found[number] = data[begin:position]
-        elif wire == END_GROUP or not number:
-            raise Malformed(f"proto: illegal tag {number} (wire type {tag})")
+            size, position = length(data, position)
+            found[number] = data[position : position + size]
+            position += size
         else:
-            position = skip(data, position, end, tag)
+            position = skip(data, position, tag)
     if position > end:
         raise Malformed(CUT_SHORT)
     return found

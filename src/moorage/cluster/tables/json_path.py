@@ -38,9 +38,14 @@ class JSONPath:
             return []
 
 
+_MOST_VALUES = 10_000
+
+
 def _walk(steps: list[Step], values: list[Any]) -> list[Any]:
     for step in steps:
         values = step(values)
+        if len(values) > _MOST_VALUES:
+            raise PathError("it leads to too much")
     return values
 
 
@@ -64,7 +69,10 @@ class _Parser:
     def steps(self) -> list[Step]:
         steps: list[Step] = []
         while self._at < len(self._text):
-            steps += self._step()
+            found = self._step()
+            if found and found[0] is _descend and steps and steps[-1] is _descend:
+                raise PathError(f"twice everything below: {self._text}")
+            steps += found
         return steps
 
     def _step(self) -> list[Step]:
