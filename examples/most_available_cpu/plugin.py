@@ -26,9 +26,7 @@ class MostAvailableCPU(ScorePlugin):
             millicores -= node.requested["cpu"]
         return max(0, millicores)
 
-    def normalize_scores(
-        self, cycle: CycleState, pod: Pod, scores: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def normalize_scores(self, cycle: CycleState, pod: Pod, scores: NDArray[np.int64]) -> NDArray[np.int64]:
         """The node with the most gets 100, the others their share of it."""
         most = scores.max()
         return scores * 100 // most if most else scores

@@ -10,8 +10,6 @@ class MyScoringPlugin(ScorePlugin):
     def score(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> int:
         return 10
 
-    def normalize_scores(
-        self, cycle: CycleState, pod: Pod, scores: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def normalize_scores(self, cycle: CycleState, pod: Pod, scores: NDArray[np.int64]) -> NDArray[np.int64]:
         """Only scores outside of 0 to 100 have to be changed here, and there are none."""
         return scores

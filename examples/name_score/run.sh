@@ -1,5 +1,7 @@
 #!/bin/sh
-# Runs the scheduler from the shell, against the cluster of $KUBECONFIG; further arguments go to `moorage run`.
+# Runs the scheduler from the shell: run.sh [CONFIG [FLAGS OF moorage run]]
 set -eu
 here=$(dirname "$0")
-exec moorage run --config "${CONFIG:-$here/scheduler-config.yaml}" --plugin "$here/plugin.py" -v=5 "$@"
+config=${1:-$here/scheduler-config.yaml}
+[ $# -eq 0 ] || shift
+exec moorage run --config "$config" --plugin "$here/plugin.py" -v=5 "$@"

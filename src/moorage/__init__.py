@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from moorage.framework.handle import Handle as Handle
     from moorage.framework.listers import Lister as Lister
     from moorage.framework.node_statuses import NodeStatuses as NodeStatuses
+    from moorage.framework.permissions import Permission as Permission
     from moorage.framework.queued_pod import QueuedPod as QueuedPod
     from moorage.framework.status import Code as Code
     from moorage.framework.status import Nomination as Nomination
@@ -74,6 +75,7 @@ _HOMES = {
     "Handle": "framework.handle",
     "Lister": "framework.listers",
     "NodeStatuses": "framework.node_statuses",
+    "Permission": "framework.permissions",
     "QueuedPod": "framework.queued_pod",
     "Code": "framework.status",
     "Nomination": "framework.status",

@@ -33,10 +33,11 @@ _ALWAYS = (
     mask(r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}\b", "<time>"),
     mask(r'(?<=resourceVersion: ")\d+(?=")', "<version>"),
     mask(r'(?<="resourceVersion": ")\d+(?=")', "<version>"),
+    mask(r"(?<=Resource Version:)( +)\d+", r"\1<version>"),
     mask(r"\b127\.0\.0\.1:\d{2,5}\b", "<server>"),
     mask(r"\bkube-api-access-[0-9a-z]{5}\b", "kube-api-access-<random>"),
     # An age also decides how wide its column is.
-    mask(r"(?<=\s)\d+(s|m|m\d+s)(?=\s|$) *", "<age>"),
+    mask(r"(?<=\s)(\d{1,3}s|[2-9]m\d{1,2}s)(?=\s|$) *", "<age>"),
     mask(r"\bAGE +", "AGE "),
 )
 

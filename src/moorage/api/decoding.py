@@ -57,16 +57,17 @@ def _convert(kind: type[T], document: Any) -> T:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError:
         try:
-            return msgspec.convert(_without_nulls(document), kind)
+            return msgspec.convert(without_nulls(document), kind)
         except msgspec.ValidationError as error:
             raise DecodeError(f"{_named(kind, document)}: {error}") from None
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
+    """A value without the fields that are null, at any depth."""
     if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
+        return [without_nulls(item) for item in value]
     return value
 
 

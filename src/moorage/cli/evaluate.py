@@ -152,7 +152,7 @@ def _json(document: Any) -> str:
 def _explain(cluster: str, pod_file: str, setup: Any, output: str) -> None:
     from moorage.api.pods import Pod
     from moorage.cli.explain import show_table
-    from moorage.cli.manifests import read_manifests
+    from moorage.cli.manifest_files import read_manifests
     from moorage.scheduler.scenario import Scenario
 
     pods = [item for item in read_manifests(pod_file) if isinstance(item, Pod)]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Callable
+from typing import TypeAlias
 
 from moorage.cli.setup import Setup
 from moorage.client.connection import ConnectionConfig
 from moorage.client.http import HttpClient
+from moorage.framework.registry import PluginLoadError
 from moorage.scheduler.event_recorder import EventBroadcaster
 from moorage.scheduler.informers import Informers
 from moorage.scheduler.logs import Logger
@@ -19,22 +22,31 @@ USER_AGENT = "moorage/scheduler"
 _LATE_EVENTS = 1.0
 
 
+OnFailure: TypeAlias = Callable[[PluginLoadError], None]
+
+
 class LocalScheduler:
-    """Schedules from `start` to `stop`; `replace` goes on with other plugins and tries all pods again."""
+    """Schedules from `start` to `stop`; `replace` goes on with other plugins and tries all pods again.
+
+    `on_failure` is told when a plugin gives up waiting for a resource that it cannot do without.
+    """
 
     def __init__(self, connection: ConnectionConfig) -> None:
         self._connection = connection
         self._running: _Running | None = None
 
-    async def start(self, setup: Setup) -> None:
-        """Returns once it schedules. Raises what is wrong with the configuration or a plugin."""
-        running = _Running(self._connection, setup)
+    async def start(self, setup: Setup, on_failure: OnFailure) -> None:
+        """Returns once it schedules, or waits for what plugins demand: only then can that be made.
+
+        Raises what is wrong with the configuration or a plugin.
+        """
+        running = _Running(self._connection, setup, on_failure)
         await running.start()
         self._running = running
 
-    async def replace(self, setup: Setup) -> None:
+    async def replace(self, setup: Setup, on_failure: OnFailure) -> None:
         """If the new one cannot be made, the old one has not noticed."""
-        new = _Running(self._connection, setup)
+        new = _Running(self._connection, setup, on_failure)
         await self.stop()
         await new.start()
         self._running = new
@@ -48,7 +60,8 @@ class LocalScheduler:
 class _Running:
     """One scheduler with its informers and its events."""
 
-    def __init__(self, connection: ConnectionConfig, setup: Setup) -> None:
+    def __init__(self, connection: ConnectionConfig, setup: Setup, on_failure: OnFailure) -> None:
+        self._on_failure = on_failure
         self._client = HttpClient(connection, user_agent=USER_AGENT)
         self._events = EventBroadcaster(self._client)
         self._scheduler = Scheduler(
@@ -67,16 +80,17 @@ class _Running:
         await self._client.__aenter__()
         self._tasks.append(asyncio.create_task(self._events.run()))
         self._informers.start()
-        await self._informers.wait_synced()
-        gc.collect()
-        gc.freeze()
+        if not self._informers.has_requirements:
+            await self._informers.wait_synced()
         self._tasks.append(asyncio.create_task(self._run()))
 
     async def stop(self) -> None:
         self._scheduler.stop()
         await self._informers.stop()
-        events, *scheduling = self._tasks
-        await asyncio.gather(*scheduling)
+        events, scheduling = self._tasks
+        if not self._scheduler.is_running:
+            scheduling.cancel()
+        await asyncio.gather(scheduling, return_exceptions=True)
         await self._events.stop(_LATE_EVENTS)
         events.cancel()
         await asyncio.gather(events, return_exceptions=True)
@@ -85,6 +99,11 @@ class _Running:
 
     async def _run(self) -> None:
         try:
+            await self._informers.wait_synced()
+            gc.collect()
+            gc.freeze()
             await self._scheduler.run()
+        except PluginLoadError as error:
+            self._on_failure(error)
         except Exception as error:
             log.error(error, "The scheduler failed")

@@ -21,6 +21,7 @@ from moorage.client.errors import ConfigurationError
 from moorage.client.http import HttpClient
 from moorage.config import expand_all, show
 from moorage.config.show import show_expanded, to_yaml
+from moorage.framework.registry import PluginLoadError
 from moorage.scheduler import logs
 from moorage.scheduler.dump import dump
 from moorage.scheduler.event_recorder import EventBroadcaster
@@ -134,7 +135,7 @@ class Process:
         )
         server = await self._start_server(stack, scheduler, metrics)
         try:
-            await self._report_missing_permissions(client, informers)
+            await self._report_missing_permissions(client, scheduler, informers)
             if not self._config.delay_cache_until_active:
                 informers.start()
             return await self._lead(scheduler, informers)
@@ -157,12 +158,17 @@ class Process:
         results = await asyncio.gather(working, return_exceptions=True)
         stopping.cancel()
         for result in results:
+            if isinstance(result, PluginLoadError):
+                raise result
             if isinstance(result, Exception) and not isinstance(result, ElectionEnded):
                 log.error(result, "The scheduler failed")
                 return 1
         return 1 if self._lost_lease else 0
 
     async def _work(self, scheduler: Scheduler, informers: Informers) -> None:
+        if not self._config.delay_cache_until_active:
+            # A plugin that cannot work is no leader.
+            await informers.wait_required()
         if self._elector is not None:
             self._elector.start()
             await self._elector.wait_until_leading()
@@ -300,8 +306,12 @@ class Process:
                 log.info(2, "the scheduler starts to work with those plugins", profile=name, Plugins=points)
             log.info(2, "Using component config", config=to_yaml(show(self._config)))
 
-    async def _report_missing_permissions(self, client: HttpClient, informers: Informers) -> None:
+    async def _report_missing_permissions(
+        self, client: HttpClient, scheduler: Scheduler, informers: Informers
+    ) -> None:
         """Names what the API server would refuse, before anybody has to guess it."""
         resources = [informer.resource for informer in informers.all]
-        for permission in await missing_permissions(client, resources, self._config):
+        for permission in await missing_permissions(
+            client, resources, scheduler.profiles.values(), self._config
+        ):
             log.error(None, "Missing permission", permission=str(permission))

@@ -67,7 +67,7 @@ def simulate(
         import asyncio
 
         from moorage.api.pods import Pod
-        from moorage.cli.manifests import read_manifests
+        from moorage.cli.manifest_files import read_manifests
         from moorage.scheduler.simulation import Simulation
         from moorage.scheduler.workloads import make_nodes, make_pods
 

@@ -19,7 +19,7 @@ import click
 
 from moorage.cli.live_view import LiveView, PlainView, View
 from moorage.cli.local_scheduler import LocalScheduler
-from moorage.cli.manifests import read_manifests
+from moorage.cli.manifest_files import read_manifests
 from moorage.cli.process import loop_factory
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
 from moorage.cli.setup import BadInput, Setup, set_up
@@ -112,6 +112,7 @@ class Up:
         self._data = data
         self._started = started
         self._stopping = asyncio.Event()
+        self._failure: PluginLoadError | None = None
 
     async def run(self) -> int:
         self._watch_signals()
@@ -127,7 +128,7 @@ class Up:
             view: View = LiveView(cluster.store) if _has_terminal(options) else PlainView(cluster.store)
             scheduler = LocalScheduler(cluster.connection())
             if self._setup is not None:
-                await scheduler.start(self._setup)
+                await scheduler.start(self._setup, self._fail)
                 stack.push_async_callback(scheduler.stop)
             server = f"https://{_in_url(options.address)}:{cluster.port}"
             write_kubeconfig(options.kubeconfig, server=server, ca=who.ca, token=who.admin_token)
@@ -141,7 +142,13 @@ class Up:
                 stack.callback(watching.cancel)
             await self._stopping.wait()
             view.say("Stopping.")
+        if self._failure is not None:
+            raise self._failure
         return 0
+
+    def _fail(self, error: PluginLoadError) -> None:
+        self._failure = error
+        self._stopping.set()
 
     async def _start(self, cluster: EmbeddedCluster, folder: str) -> None:
         options = self._options
@@ -165,7 +172,10 @@ class Up:
         names = ", ".join(path.name for path in files)
         try:
             forget_modules(files)
-            await scheduler.replace(self._options.set_up())
+            await scheduler.replace(
+                self._options.set_up(),
+                lambda error: view.say(f"{error}; nothing is scheduled until {names} is loaded again"),
+            )
         except (ConfigError, PluginLoadError, BadInput) as error:
             view.say(f"{names}: not reloaded, the old one goes on: {error}")
             return

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.cluster.access.users import User
+from moorage.cluster.controllers.times import seconds_of
 from moorage.cluster.custom.serving import CRDS, terminating
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import bad_request, conflict, invalid, invalid_value, unsupported_value

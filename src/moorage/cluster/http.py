@@ -9,7 +9,7 @@ from collections.abc import Callable
 from aiohttp import web
 
 from moorage.cluster.errors import bad_request, too_large
-from moorage.cluster.requests import Answer, Request, Stream
+from moorage.cluster.requests import JSON, Answer, Request, Stream
 from moorage.cluster.server import refused
 
 BODY_LIMIT = 3 * 1024 * 1024
@@ -75,7 +75,8 @@ async def _body(request: web.BaseRequest) -> bytes | Answer:
 
 
 def _response(answer: Answer) -> web.Response:
-    response = web.Response(body=answer.body, status=answer.status)
+    body = answer.body + b"\n" if answer.content_type == JSON else answer.body
+    response = web.Response(body=body, status=answer.status)
     response.headers["Content-Type"] = answer.content_type
     response.headers.update(_COMMON)
     for name, value in answer.headers:

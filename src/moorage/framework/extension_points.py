@@ -15,6 +15,7 @@ import numpy as np
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import ClusterEvent
+from moorage.framework.permissions import Permission
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.status import Nomination, Status, Wait
 from moorage.framework.verdicts import Verdicts
@@ -32,6 +33,11 @@ class Plugin:
 
     name: ClassVar[str] = ""
     args_type: ClassVar[type[msgspec.Struct] | None] = None
+    permissions: ClassVar[Sequence[Permission]] = ()
+    """What it asks of the API server beyond reading what it lists or waits for.
+
+    `moorage run` says at the start what of it is missing, `moorage manifests` writes the rules.
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
+from moorage.client.resources import Resource
 from moorage.framework.listers import Lister, Listers, Requirement
 from moorage.framework.metrics import Metrics
 from moorage.framework.observer import NoObserver, Observer
@@ -23,6 +24,7 @@ from moorage.state.objects import Store
 
 if TYPE_CHECKING:
     from moorage.client import Client
+    from moorage.client.resource_client import ResourceClient
     from moorage.framework.cycle_state import CycleState
     from moorage.framework.profile import Profile
     from moorage.framework.status import Status
@@ -160,6 +162,9 @@ class Handle:
 
     def resource_client(self, kind: builtins.type[T]) -> ResourceClient[T]:
         """Reads and writes the objects of a class in the API server; for `async` methods of plugins."""
+        from moorage.client.http import HttpClient
+        from moorage.client.resource_client import ResourceClient
+
         if not isinstance(self.client, HttpClient):
             raise RuntimeError("there is no API server to talk to: this run keeps everything in memory")
         return ResourceClient(self.client, kind)

@@ -159,7 +159,8 @@ def make_profile(
     wanted = dict.fromkeys(enabled.name for enabled_here in points.values() for enabled in enabled_here)
     handles = {plugin: Handle(services, name, plugin) for plugin in wanted}
     plugins = {
-        plugin: _make(plugin, registry, (args or {}).get(plugin), handle) for plugin, handle in handles.items()
+        plugin: _make(plugin, registry, (args or {}).get(plugin), handle)
+        for plugin, handle in handles.items()
     }
     profile = Profile(name, points, plugins, services, percentage_of_nodes_to_score)
     for handle in handles.values():

@@ -141,6 +141,7 @@ def checked(plugin: type[Plugin], source: str) -> type[Plugin]:
     from msgspec import Struct
 
     from moorage.framework.extension_points import missing_methods, points_of
+    from moorage.framework.permissions import Permission
 
     if not points_of(plugin):
         raise PluginLoadError(
@@ -152,6 +153,10 @@ def checked(plugin: type[Plugin], source: str) -> type[Plugin]:
     if args_type is not None and not (isinstance(args_type, type) and issubclass(args_type, Struct)):
         raise PluginLoadError(
             f"{source}: class {plugin.__name__} has an `args_type` that is no msgspec.Struct"
+        )
+    if not all(isinstance(each, Permission) for each in plugin.permissions):
+        raise PluginLoadError(
+            f"{source}: class {plugin.__name__} has `permissions` that are not all moorage.Permission"
         )
     missing = missing_methods(plugin)
     if missing:

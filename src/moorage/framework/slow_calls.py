@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-SLOW_SECONDS = 0.2
+SLOW_SECONDS = 0.5
 SILENCE_SECONDS = 60.0  # between two warnings about the same plugin at the same point
 
 _warned: dict[tuple[str, str, str], float] = {}

@@ -14,6 +14,7 @@ from moorage.framework.extension_points import PostFilterPlugin, PreEnqueuePlugi
 from moorage.framework.handle import Handle
 from moorage.framework.messages import nodes_available
 from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.permissions import Permission
 from moorage.framework.status import Code, Nomination, Status
 from moorage.plugins.preemption_candidates import Candidate, best_candidates
 from moorage.plugins.preemption_dry_run import DryRun
@@ -35,6 +36,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     """Makes room for a pod by finding less important pods that could go."""
 
     args_type = DefaultPreemptionArgs
+    permissions = (Permission("delete", "", "pods"),)
 
     def __init__(self, args: DefaultPreemptionArgs | None, handle: Handle) -> None:
         super().__init__(args or DefaultPreemptionArgs(), handle)

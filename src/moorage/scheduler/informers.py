@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from moorage.api.kinds import KINDS
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
@@ -15,32 +14,17 @@ from moorage.client.http import HttpClient
 from moorage.client.informer import Informer
 from moorage.client.resources import Resource
 from moorage.framework import events
-from moorage.framework.handle import known_kind
 from moorage.framework.listers import Lister, Listers
 from moorage.framework.profile import Profile
+from moorage.framework.registry import PluginLoadError
 from moorage.scheduler.event_handlers import EventHandlers
+from moorage.scheduler.logs import Logger
+from moorage.scheduler.watched import add_waited_for, event_of, resource_of
+
+log = Logger(__name__)
 
 _POLL = 0.1
 UNFINISHED_PODS = "status.phase!=Succeeded,status.phase!=Failed"
-
-_OF_EVENTS: dict[str, tuple[str, str, str]] = {
-    events.RESOURCE_CLAIM: ("resource.k8s.io", "v1", "resourceclaims"),
-    events.RESOURCE_SLICE: ("resource.k8s.io", "v1", "resourceslices"),
-    events.DEVICE_CLASS: ("resource.k8s.io", "v1", "deviceclasses"),
-}
-"""Resources without a Struct of their own that events may name."""
-
-_EVENT_OF = {address: name for name, address in _OF_EVENTS.items()}
-
-_BUILT_IN = {
-    events.PERSISTENT_VOLUME: "PersistentVolume",
-    events.PERSISTENT_VOLUME_CLAIM: "PersistentVolumeClaim",
-    events.CSI_NODE: "CSINode",
-    events.CSI_DRIVER: "CSIDriver",
-    events.CSI_STORAGE_CAPACITY: "CSIStorageCapacity",
-    events.VOLUME_ATTACHMENT: "VolumeAttachment",
-    events.STORAGE_CLASS: "StorageClass",
-}
 
 
 class Informers:
@@ -54,6 +38,7 @@ class Informers:
         profiles: Mapping[str, Profile],
     ) -> None:
         self._tasks: list[asyncio.Task[None]] = []
+        self._started = 0.0
         self.all: list[Informer[Any]] = [
             Informer(
                 client,
@@ -71,7 +56,7 @@ class Informers:
                 field_selector=UNFINISHED_PODS,
             ),
         ]
-        self._add_waited_for(listers, profiles.values())
+        add_waited_for(listers, profiles.values())
         nodes, pods = self.all
         shared: dict[type[Object], Informer[Any]] = {Node: nodes, Pod: pods}
         self._of_listers = [
@@ -80,27 +65,8 @@ class Informers:
         ]
         self.all += [informer for lister, informer in self._of_listers if lister.type not in shared]
 
-    def _add_waited_for(self, listers: Listers, profiles: Iterable[Profile]) -> None:
-        """Has those resources watched, too, whose changes some plugin registered for."""
-        for registration in (found for profile in profiles for found in profile.registrations):
-            name = registration.event.resource
-            kind = KINDS.get(_BUILT_IN.get(name, ""))
-            if kind is not None:
-                listers.get(kind.group, kind.version, kind.resource, kind)
-            elif name in _OF_EVENTS:
-                listers.get(*_OF_EVENTS[name], Object)
-            elif name.count(".") >= 2 and "/" not in name:
-                plural, version, group = name.split(".", 2)
-                listers.get(group, version, plural, Object)
-
     def _of_lister(self, client: HttpClient, handlers: EventHandlers, lister: Lister[Any]) -> Informer[Any]:
-        group, version, plural = lister.name
-        resource: Resource[Any] = Resource(group, version, plural, lister.type.kind, True, lister.type)
-        # By the address: a plugin's own Struct need not say where its objects live.
-        event = _EVENT_OF.get(lister.name, lister.name.event_resource)
-        kind = known_kind(group, version, plural)
-        if kind is not None:
-            event = events.event_resource(kind)
+        resource, event = resource_of(lister), event_of(lister)
 
         def added(item: Object) -> None:
             lister.put(item)
@@ -117,23 +83,50 @@ class Informers:
         return Informer(client, resource, added=added, updated=updated, deleted=deleted)
 
     def start(self) -> None:
+        self._started = asyncio.get_running_loop().time()
         self._tasks = [asyncio.create_task(informer.run()) for informer in self.all]
         self._tasks += [asyncio.create_task(_mark_synced(*pair)) for pair in self._of_listers]
+
+    @property
+    def has_requirements(self) -> bool:
+        """Whether some plugin cannot do without a resource, be it served or not."""
+        return any(lister.requirements for lister, _ in self._of_listers)
 
     def not_synced(self) -> list[str]:
         """The resources whose first list has not arrived, each with the last error if there is one.
 
-        What the API server does not serve is not waited for; it is watched as soon as it does.
+        What the API server does not serve is not waited for, unless a plugin cannot do without it; it is
+        watched as soon as it is served.
         """
+        required = [informer for lister, informer in self._of_listers if lister.requirements]
         return [
             f"{informer.resource.plural} ({informer.last_error})"
             if informer.last_error
             else informer.resource.plural
             for informer in self.all
-            if not informer.synced and not isinstance(informer.last_error, NotFound)
+            if not informer.synced and (informer in required or not isinstance(informer.last_error, NotFound))
         ]
 
+    async def wait_required(self) -> None:
+        """Waits for the resources that plugins cannot do without.
+
+        Raises PluginLoadError when a plugin has waited for one as long as it wants to.
+        """
+        told = False
+        while unmet := [pair for pair in self._of_listers if pair[0].requirements and not pair[1].synced]:
+            waited = asyncio.get_running_loop().time() - self._started
+            for lister, informer in unmet:
+                for plugin, seconds in lister.requirements:
+                    if waited >= seconds:
+                        raise _failed(plugin, informer)
+                if not told and isinstance(informer.last_error, NotFound):
+                    log.info(0, "Waiting for a resource that is not served yet", resource=informer.resource)
+                    told = True
+            await asyncio.sleep(_POLL)
+
     async def wait_synced(self) -> None:
+        """Waits for everything that the first pod needs; raises as `wait_required` does."""
+        await self.wait_required()
         while self.not_synced():
             await asyncio.sleep(_POLL)
         for lister, informer in self._of_listers:
@@ -143,6 +136,12 @@ class Informers:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _failed(plugin: str, informer: Informer[Any]) -> PluginLoadError:
+    why = "WaitForCacheSync failed"
+    log.error(why, "Cannot sync caches", resource=informer.resource, cause=informer.last_error)
+    return PluginLoadError(f'initializing plugin "{plugin}": {why}')
 
 
 async def _mark_synced(lister: Lister[Any], informer: Informer[Any]) -> None:

@@ -4,59 +4,76 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from moorage.client.errors import ApiError
 from moorage.client.http import HttpClient
 from moorage.client.resources import Resource
 from moorage.config import KubeSchedulerConfiguration
+from moorage.framework.permissions import Permission
+from moorage.framework.profile import Profile
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
+_OF_EVERY_SCHEDULER = (
+    Permission("create", "", "pods", "binding"),
+    Permission("patch", "", "pods", "status"),
+    Permission("create", "events.k8s.io", "events"),
+    Permission("patch", "events.k8s.io", "events"),
+)
 
-class Permission(NamedTuple):
-    verb: str
-    group: str
-    resource: str
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-
-    def __str__(self) -> str:
-        what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
-        of = f"{what}.{self.group}" if self.group else what
-        named = f" named {self.name}" if self.name else ""
-        where = f" in namespace {self.namespace}" if self.namespace else ""
-        return f"{self.verb} {of}{named}{where}"
+_OF_A_SERVICE_ACCOUNT = (
+    # The election tells of itself in the core group, and so does everything where there is no other.
+    Permission("create", "", "events"),
+    Permission("patch", "", "events"),
+    # Who may read its metrics and configuration
+    Permission("create", "authentication.k8s.io", "tokenreviews"),
+    Permission("create", "authorization.k8s.io", "subjectaccessreviews"),
+)
 
 
-def needed(resources: Iterable[Resource[Any]], config: KubeSchedulerConfiguration) -> list[Permission]:
-    """Reading what is watched, binding, telling about it, and holding the lease."""
+def needed(
+    resources: Iterable[Resource[Any]], profiles: Iterable[Profile], config: KubeSchedulerConfiguration
+) -> list[Permission]:
+    """Reading what is watched, binding, telling about it, what plugins declare, and holding the lease."""
     found = [
         Permission(verb, resource.group, resource.plural)
         for resource in resources
         for verb in ("list", "watch")
     ]
+    found += _OF_EVERY_SCHEDULER
     found += [
-        Permission("create", "", "pods", "binding"),
-        Permission("patch", "", "pods", "status"),
-        Permission("delete", "", "pods"),
-        Permission("create", "events.k8s.io", "events"),
-        Permission("patch", "events.k8s.io", "events"),
+        permission
+        for profile in profiles
+        for plugin in profile.plugins.values()
+        for permission in plugin.permissions
     ]
     election = config.leader_election
     if election.leader_elect:
         lease = ("coordination.k8s.io", "leases", "", election.resource_namespace)
         found.append(Permission("create", *lease))
         found += [Permission(verb, *lease, election.resource_name) for verb in ("get", "update")]
-    return found
+    return list(dict.fromkeys(found))
+
+
+def of_service_account(
+    resources: Sequence[Resource[Any]], profiles: Iterable[Profile], config: KubeSchedulerConfiguration
+) -> list[Permission]:
+    """What an identity of its own is given: what is needed, and what `moorage run` uses where it can."""
+    found = [*needed(resources, profiles, config), *_OF_A_SERVICE_ACCOUNT]
+    # Whoever may list and watch may get: what the objects say is known either way.
+    found += [permission._replace(verb="get") for permission in found if permission.verb == "watch"]
+    return list(dict.fromkeys(found))
 
 
 async def missing_permissions(
-    client: HttpClient, resources: Sequence[Resource[Any]], config: KubeSchedulerConfiguration
+    client: HttpClient,
+    resources: Sequence[Resource[Any]],
+    profiles: Iterable[Profile],
+    config: KubeSchedulerConfiguration,
 ) -> list[Permission]:
     """The permissions that are needed and not given; none if the API server cannot be asked."""
-    wanted = needed(resources, config)
+    wanted = needed(resources, profiles, config)
     allowed = await asyncio.gather(*(_is_allowed(client, permission) for permission in wanted))
     return [permission for permission, yes in zip(wanted, allowed, strict=True) if not yes]
 

@@ -80,8 +80,14 @@ class FakeHandle(Handle):
         state.table.refresh()
 
     def lister(
-        self, group: str, version: str, resource: str, type: builtins.type[Object] | None = None
+        self,
+        group: str,
+        version: str,
+        resource: str,
+        type: builtins.type[Object] | None = None,
+        *,
+        sync_timeout: float | None = None,
     ) -> Lister[Any]:
-        found = super().lister(group, version, resource, type)
+        found = super().lister(group, version, resource, type, sync_timeout=sync_timeout)
         found.has_synced = True
         return found

@@ -2,6 +2,10 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from moorage.cluster.errors import Refusal
+from moorage.cluster.store import Document
 from tests.cluster.controllers.worlds import World, in_world
 
 
@@ -45,6 +49,27 @@ def test_a_deleted_namespace_goes_after_all_that_is_in_it() -> None:
         assert world.writer.names("serviceaccounts", "other") == ["default"]
 
     in_world(test)
+
+
+def test_nobody_works_against_the_end_of_a_namespace(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(world: World) -> None:
+        def refuse(resource: str, document: Document) -> Refusal | None:
+            namespace = world.store.get("namespaces", "", document["metadata"].get("namespace", ""))
+            if namespace is None or "deletionTimestamp" not in namespace.document["metadata"]:
+                return None
+            return Refusal(403, "Forbidden", "unable to create new content")
+
+        world.writer.create("namespaces", {"metadata": {"name": "default"}})
+        world.deployment(replicas=5)
+        await asyncio.sleep(3)
+        world.writer.refuse = refuse
+        world.writer.end("namespaces", "", "default")
+        await asyncio.sleep(5)
+        assert world.writer.names("namespaces") == []
+        assert world.writer.names("pods") == []
+
+    in_world(test)
+    assert caplog.text == ""
 
 
 def test_claims_stay_while_a_pod_uses_them() -> None:

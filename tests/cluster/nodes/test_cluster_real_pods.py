@@ -23,15 +23,19 @@ PATIENCE = 20.0
 class Machine:
     def __init__(self, folder: Path) -> None:
         self.writer = FakeWriter(time.time)
-        self.nodes = Nodes(
-            self.writer,
+        self.nodes = self.nodes_of(self.writer, folder)
+        [node] = default_nodes(1)
+        self.writer.create("nodes", node)
+
+    @staticmethod
+    def nodes_of(writer: FakeWriter, folder: Path) -> Nodes:
+        return Nodes(
+            writer,
             folder=folder,
             server=("127.0.0.1", 6443),
             token_for=lambda *who: "token of " + "/".join(who),
             run_images=[IMAGE],
         )
-        [node] = default_nodes(1)
-        self.writer.create("nodes", node)
 
     def run(self, code: str, **spec: Any) -> None:
         """A pod that runs Python code."""
@@ -314,3 +318,22 @@ def test_init_containers_run_first(tmp_path: Path) -> None:
         assert machine.status["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
 
     on_machine(tmp_path, test)
+
+
+def test_a_pod_goes_on_when_the_cluster_is_started_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        machine = Machine(tmp_path)
+        machine.nodes.start()
+        machine.run(WAIT)
+        await until(lambda: "pid" in machine.log)
+        await machine.nodes.stop()
+        assert machine.status["phase"] == "Running"
+        again = Machine.nodes_of(machine.writer, tmp_path)
+        again.start()
+        try:
+            await until(lambda: again.logs.read("default", "p", "c"))
+            assert machine.container["restartCount"] == 1
+        finally:
+            await again.stop()
+
+    asyncio.run(main())

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 SLICE = 0.002  # seconds of work in one go
 GRAIN = 0.02  # seconds in which what becomes due is done together
-CROWD = 50  # so many at the same time are a crowd
+CROWD = 50  # more than these waiting at the same time are a crowd
 CROWD_PAUSE = 0.004  # after each portion of a crowd, so that two thirds of the time are left to others
 
 T = TypeVar("T")
@@ -50,12 +50,9 @@ class Paced(Generic[T]):
             wait = self._items[0][0] - loop.time()
             if wait > 0:
                 await asyncio.sleep(max(wait, GRAIN))
-            crowded = self._is_crowded(loop.time())
+            crowded = len(self._items) > CROWD
             self._do_some(loop.time(), crowded)
             await asyncio.sleep(CROWD_PAUSE if crowded else 0)
-
-    def _is_crowded(self, now: float) -> bool:
-        return len(self._items) > CROWD and self._items[CROWD][0] <= now
 
     def _do_some(self, now: float, crowded: bool) -> None:
         began = time.perf_counter()

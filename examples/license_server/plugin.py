@@ -1,0 +1,62 @@
+from collections.abc import Sequence
+from http import HTTPStatus
+
+import aiohttp
+import msgspec
+
+from moorage import Action, ClusterEvent, CycleState, Hint, Pod, PreBindPlugin, Status
+
+PRODUCT = "example.com/license"
+"""The annotation by which a pod asks for a seat; its value names the product."""
+
+
+class LicenseServerArgs(msgspec.Struct, rename="camel"):
+    url: str
+    timeout_seconds: float = 2.0
+
+
+class LicenseServer(PreBindPlugin):
+    """Takes a seat from a license server before a pod is bound.
+
+    A seat belongs to a pod's UID, so that asking again, after a lost answer or a failed bind, takes no second
+    one; the server frees it when the program does not check in.
+    """
+
+    args_type = LicenseServerArgs
+    args: LicenseServerArgs
+
+    def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        return None if PRODUCT in pod.annotations else Status.skip()
+
+    async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Other pods are scheduled while this one waits for the answer."""
+        product = pod.annotations[PRODUCT]
+        try:
+            answer = await self._ask_for_seat(product, pod.uid, node_name)
+        except TimeoutError:
+            return Status.error(f"no answer from the license server within {self.args.timeout_seconds:g} s")
+        except aiohttp.ClientError as error:
+            return Status.error(f"the license server cannot be asked: {error}")
+        if answer == HTTPStatus.CONFLICT:
+            return Status.unschedulable(f"no free seat for {product}")
+        if answer not in (HTTPStatus.OK, HTTPStatus.CREATED):
+            return Status.error(f"the license server answered {answer}")
+        return None
+
+    def events(self) -> Sequence[ClusterEvent]:
+        """A refused pod is tried again when a pod with a seat for the same product is gone."""
+
+        def hint(refused: Pod, gone: Pod, _: None) -> Hint:
+            same = gone.annotations.get(PRODUCT) == refused.annotations.get(PRODUCT)
+            return Hint.QUEUE if same else Hint.SKIP
+
+        return [ClusterEvent("Pod", Action.DELETE, hint)]
+
+    async def _ask_for_seat(self, product: str, holder: str, node_name: str) -> int:
+        time_out = aiohttp.ClientTimeout(total=self.args.timeout_seconds)
+        seat = {"product": product, "holder": holder, "node": node_name}
+        async with (
+            aiohttp.ClientSession(timeout=time_out) as session,
+            session.put(f"{self.args.url}/seats/{holder}", json=seat) as answer,
+        ):
+            return answer.status
