@@ -53,7 +53,7 @@ def test_more_than_a_hundred_cores_stay_in_range() -> None:
 
 def test_a_node_that_does_not_say_is_an_error() -> None:
     unknown = make_node("unknown")
-    del unknown.status.allocatable["cpu"]  # type: ignore[attr-defined]
+    del unknown.status.allocatable["cpu"]
     result = run(MostAvailableCPU, make_pod(), [unknown, make_node("known")])
     assert 'plugin "MostAvailableCPU" failed with: error reading node: unknown' in result.error
 

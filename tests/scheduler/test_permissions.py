@@ -87,6 +87,8 @@ def test_a_service_account_may_do_what_is_needed_and_what_is_used_where_it_is_po
     assert set(wanted) < set(given)
     assert {str(permission) for permission in set(given) - set(wanted)} == {
         "get nodes",
+        "list leases.coordination.k8s.io named kube-scheduler in namespace kube-system",
+        "watch leases.coordination.k8s.io named kube-scheduler in namespace kube-system",
         "create events",
         "patch events",
         "create tokenreviews.authentication.k8s.io",

@@ -48,11 +48,7 @@ def needed(
         for plugin in profile.plugins.values()
         for permission in plugin.permissions
     ]
-    election = config.leader_election
-    if election.leader_elect:
-        lease = ("coordination.k8s.io", "leases", "", election.resource_namespace)
-        found.append(Permission("create", *lease))
-        found += [Permission(verb, *lease, election.resource_name) for verb in ("get", "update")]
+    found += _of_lease(config, ("create", "get", "update"))
     return list(dict.fromkeys(found))
 
 
@@ -61,9 +57,18 @@ def of_service_account(
 ) -> list[Permission]:
     """What an identity of its own is given: what is needed, and what `moorage run` uses where it can."""
     found = [*needed(resources, profiles, config), *_OF_A_SERVICE_ACCOUNT]
-    # Whoever may list and watch may get: what the objects say is known either way.
-    found += [permission._replace(verb="get") for permission in found if permission.verb == "watch"]
+    found += [Permission("get", resource.group, resource.plural) for resource in resources]
+    found += _of_lease(config, ("list", "watch"))
     return list(dict.fromkeys(found))
+
+
+def _of_lease(config: KubeSchedulerConfiguration, verbs: Iterable[str]) -> list[Permission]:
+    election = config.leader_election
+    if not election.leader_elect:
+        return []
+    lease = ("coordination.k8s.io", "leases", "", election.resource_namespace)
+    # A right to create cannot be tied to a name.
+    return [Permission(verb, *lease, "" if verb == "create" else election.resource_name) for verb in verbs]
 
 
 async def missing_permissions(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 from moorage.config import ConfigError, ConfigProblem, KubeSchedulerConfiguration, expand_all, load
-from moorage.config.types import KIND, V1, PluginRef
+from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
+from moorage.config.types import KIND, V1
 from moorage.framework.handle import Services
 from moorage.framework.profile import Profile, make_profile
 from moorage.framework.registry import PluginLoadError, Registry
@@ -15,19 +18,28 @@ DEFAULT_CONFIGURATION = f"apiVersion: {V1}\nkind: {KIND}\n"
 
 def default_configuration(registry: Registry, plugins: Sequence[str] = ()) -> KubeSchedulerConfiguration:
     """The configuration without a file: the default plugins, and these at every point they implement."""
-    config = load(DEFAULT_CONFIGURATION).config
-    lists = config.profiles[0].plugins
+    return load(json.dumps(default_document(registry, plugins))).config
+
+
+def default_document(registry: Registry, plugins: Sequence[str] = ()) -> dict[str, Any]:
+    """The same as a file would say it, without what is default anyway."""
+    points: dict[str, dict[str, list[dict[str, str]]]] = {}
+
+    def add(point: str, what: str, name: str) -> None:
+        points.setdefault(point, {}).setdefault(what, []).append({"name": name})
+
     for name in plugins:
         entry = registry.get(name)
-        points = entry.points if entry else ()
-        lists.multi_point.enabled.append(PluginRef(name=name))
-        if "queueSort" in points:
+        implemented = entry.points if entry else ()
+        add("multiPoint", "enabled", name)
+        if "queueSort" in implemented:
             # There can be only one.
-            lists.queue_sort.disabled.append(PluginRef(name="PrioritySort"))
-        if "bind" in points:
+            add("queueSort", "disabled", "PrioritySort")
+        if "bind" in implemented:
             # Behind the default binder, which never passes, it would not be asked.
-            lists.bind.enabled.append(PluginRef(name=name))
-    return config
+            add("bind", "enabled", name)
+    profile = {"schedulerName": DEFAULT_SCHEDULER_NAME, **({"plugins": points} if points else {})}
+    return {"apiVersion": V1, "kind": KIND, "profiles": [profile]}
 
 
 def make_profiles(
