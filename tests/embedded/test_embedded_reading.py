@@ -4,16 +4,8 @@ import pytest
 
 from tests.embedded.comparing import Pair, mask
 
-NAMESPACED = """
-    configmaps controllerrevisions csistoragecapacities daemonsets deployments endpoints endpointslices events
-    leases limitranges persistentvolumeclaims poddisruptionbudgets pods podtemplates replicasets
-    replicationcontrollers resourceclaims resourceclaimtemplates resourcequotas rolebindings roles secrets
-    serviceaccounts services statefulsets
-""".split()
-CLUSTER_WIDE = """
-    csidrivers csinodes deviceclasses namespaces nodes persistentvolumes priorityclasses resourceslices
-    storageclasses volumeattachments volumeattributesclasses
-""".split()
+NAMESPACED = ["configmaps", "controllerrevisions", "csistoragecapacities", "daemonsets", "deployments", "endpoints", "endpointslices", "events", "leases", "limitranges", "persistentvolumeclaims", "poddisruptionbudgets", "pods", "podtemplates", "replicasets", "replicationcontrollers", "resourceclaims", "resourceclaimtemplates", "resourcequotas", "rolebindings", "roles", "secrets", "serviceaccounts", "services", "statefulsets"]
+CLUSTER_WIDE = ["csidrivers", "csinodes", "deviceclasses", "namespaces", "nodes", "persistentvolumes", "priorityclasses", "resourceslices", "storageclasses", "volumeattachments", "volumeattributesclasses"]
 NOT_SERVED = {
     "admissionregistration.k8s.io/v1",
     "apiregistration.k8s.io/v1",

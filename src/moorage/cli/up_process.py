@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import ssl
@@ -130,6 +131,9 @@ class Up:
             if self._setup is not None:
                 await scheduler.start(self._setup, self._fail)
                 stack.push_async_callback(scheduler.stop)
+            # What is there now stays for good: it need not be looked through again and again.
+            gc.collect()
+            gc.freeze()
             server = f"https://{_in_url(options.address)}:{cluster.port}"
             write_kubeconfig(options.kubeconfig, server=server, ca=who.ca, token=who.admin_token)
             stack.callback(remove, options.kubeconfig, who.admin_token)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 from moorage.cluster.errors import bad_request, conflict, not_found, required, unsupported_value
-from moorage.cluster.naming import timestamp
 from moorage.cluster.store import Document, Store
+from moorage.cluster.times import timestamp
 
 _TOPOLOGY = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _RESOURCE = "pods/binding"

@@ -10,6 +10,7 @@ import msgspec
 from moorage.cluster.store import Change, Document, Store
 
 _VERSION = 1
+_REVISIONS = 1000  # that are passed over at a time
 _decode = msgspec.json.Decoder(Document).decode
 
 
@@ -26,6 +27,7 @@ class DataFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._passed_over = 0
         try:
             self._database = sqlite3.connect(path, isolation_level=None)
             self._open()
@@ -71,25 +73,21 @@ class DataFile:
     def set(self, name: str, value: str) -> None:
         self._database.execute("REPLACE INTO settings VALUES (?, ?)", (name, value))
 
-    def write(self, changes: list[Change]) -> None:
-        """All of them or none."""
+    def write(self, change: Change) -> None:
         execute = self._database.execute
-        execute("BEGIN")
-        try:
-            for change in changes:
-                new = change.new
-                key = (change.resource, new.namespace, new.name)
-                if change.type == "DELETED":
-                    execute("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", key)
-                    # Nothing else would show that this revision is used up.
-                    execute("REPLACE INTO settings VALUES ('revision', ?)", (str(new.revision),))
-                else:
-                    execute("REPLACE INTO objects VALUES (?, ?, ?, ?)", (*key, new.body))
-            execute("COMMIT")
-        except BaseException:
-            if self._database.in_transaction:
-                execute("ROLLBACK")
-            raise
+        new = change.new
+        key = (change.resource, new.namespace, new.name)
+        self.pass_over(new.revision)
+        if change.type == "DELETED":
+            execute("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", key)
+        else:
+            execute("REPLACE INTO objects VALUES (?, ?, ?, ?)", (*key, new.body))
+
+    def pass_over(self, revision: int) -> None:
+        # Many at a time: the next run begins after all of them, whether they were used or not.
+        if revision > self._passed_over:
+            self._passed_over = revision + _REVISIONS
+            self.set("revision", str(self._passed_over))
 
     def close(self) -> None:
         self._database.close()

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.cluster.access.users import User
-from moorage.cluster.controllers.times import seconds_of
 from moorage.cluster.custom.serving import CRDS, terminating
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import bad_request, conflict, invalid, invalid_value, unsupported_value
-from moorage.cluster.naming import timestamp
 from moorage.cluster.requests import Query
 from moorage.cluster.store import Document, Store, Stored
+from moorage.cluster.times import seconds_of, timestamp
 from moorage.cluster.writing import SYSTEM, is_dry_run
 
 BACKGROUND = "Background"

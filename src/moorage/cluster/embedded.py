@@ -22,7 +22,6 @@ from moorage.cluster.access.users import MASTERS, User
 from moorage.cluster.admission.chain import Admission
 from moorage.cluster.admission.system_objects import authentication_config, system_objects
 from moorage.cluster.controllers import Controllers
-from moorage.cluster.controllers.times import seconds_of
 from moorage.cluster.custom.serving import CustomResources
 from moorage.cluster.data_file import DataFile
 from moorage.cluster.decoding import shape
@@ -39,6 +38,7 @@ from moorage.cluster.resources import builtin_definitions
 from moorage.cluster.server import ApiServer
 from moorage.cluster.store import Document, Store
 from moorage.cluster.subresources import Subresources
+from moorage.cluster.times import seconds_of
 from moorage.cluster.writing import Options
 
 ADMIN = User("kubernetes-admin", groups=(MASTERS,))
@@ -164,6 +164,7 @@ class EmbeddedCluster:
             server=server,
             token_for=self._token_for,
             run_images=self._run_images,
+            clock=self._clock,
         )
         self._nodes.start()
         stack.push_async_callback(self._nodes.stop)

@@ -11,9 +11,9 @@ from moorage.api.selectors import LabelSelector, SelectorError, parse_selector
 from moorage.cluster.definitions import Definitions
 from moorage.cluster.deletion import DeleteOptions
 from moorage.cluster.errors import Cause, Refusal, not_found, too_many_requests
-from moorage.cluster.naming import timestamp
 from moorage.cluster.objects import Objects
 from moorage.cluster.store import Document, Stored
+from moorage.cluster.times import timestamp
 
 _BUDGETS = "poddisruptionbudgets.policy"
 _RETRY_SECONDS = 10

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import random
 import uuid
-from datetime import UTC, datetime
 
 from moorage.cluster.store import Document
+from moorage.cluster.times import timestamp
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that no words come about
 _SUFFIX_LENGTH = 5
 _LONGEST_BASE = 63 - _SUFFIX_LENGTH
 _OF_SERVER = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
-
-
-def timestamp(seconds: float) -> str:
-    """A point in time as objects have it, in whole seconds."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def generated_name(base: str) -> str:

@@ -25,8 +25,9 @@ from moorage.cluster.kinds.namespaces import NamespaceStrategy
 from moorage.cluster.merging.apply import apply, same_but_for_times
 from moorage.cluster.merging.field_sets import NOTHING, FieldSet
 from moorage.cluster.merging.managed_fields import track
-from moorage.cluster.naming import fill_on_create, fill_on_update, generated_name, timestamp
+from moorage.cluster.naming import fill_on_create, fill_on_update, generated_name
 from moorage.cluster.store import Document, Exists, Store, Stored
+from moorage.cluster.times import timestamp
 from moorage.cluster.writing import Options
 
 _NAME_TRIES = 8

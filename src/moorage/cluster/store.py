@@ -50,7 +50,10 @@ class Change(NamedTuple):
 class Journal(Protocol):
     """Where changes are written down before anyone hears of them."""
 
-    def write(self, changes: list[Change]) -> None: ...
+    def write(self, change: Change) -> None: ...
+
+    def pass_over(self, revision: int) -> None:
+        """Sees to it that this revision is not used again, although nothing of it is kept."""
 
 
 class Exists(Exception):
@@ -142,12 +145,12 @@ class Store:
         self._commit(collection, Change("ADDED", resource, stored, None))
         return stored
 
-    def update(self, resource: str, old: Stored, document: Document) -> Stored:
-        """Raises Stale unless `old` is what is stored now."""
+    def update(self, resource: str, old: Stored, document: Document, *, lasting: bool = True) -> Stored:
+        """Raises Stale unless `old` is what is stored now. What is not lasting is not put in the journal."""
         collection = self._collection(resource)
         self._check(collection, old)
         stored = self._next(old.namespace, old.name, document)
-        self._commit(collection, Change("MODIFIED", resource, stored, old))
+        self._commit(collection, Change("MODIFIED", resource, stored, old), lasting)
         return stored
 
     def delete(self, resource: str, old: Stored) -> Stored:
@@ -195,10 +198,13 @@ class Store:
         metadata = {**document["metadata"], "resourceVersion": str(revision)}
         return Stored(namespace, name, {**document, "metadata": metadata}, revision)
 
-    def _commit(self, collection: _Collection, change: Change) -> None:
+    def _commit(self, collection: _Collection, change: Change, lasting: bool = True) -> None:
         new = change.new
         if self._journal is not None:
-            self._journal.write([change])
+            if lasting:
+                self._journal.write(change)
+            else:
+                self._journal.pass_over(new.revision)
         self._revision = new.revision
         if change.type == "DELETED":
             del collection.by_namespace[new.namespace][new.name]

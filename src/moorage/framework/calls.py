@@ -43,7 +43,7 @@ def timed(
     *arguments: P.args,
     **keywords: P.kwargs,
 ) -> T:
-    """The answer of one call; in some of the attempts how long it took is observed, and slow ones are always named."""
+    """The answer of one call. How long it took is observed in some attempts; slow ones are always named."""
     started = time.perf_counter()
     answer = call(*arguments, **keywords)
     seconds = time.perf_counter() - started

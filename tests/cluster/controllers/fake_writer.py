@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from moorage.cluster.controllers.times import Clock, timestamp
 from moorage.cluster.errors import Refusal, already_exists
 from moorage.cluster.store import Document, Exists, Store, Stored
+from moorage.cluster.times import Clock, timestamp
 
 _FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
 

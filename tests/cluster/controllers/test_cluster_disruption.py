@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from moorage.cluster.controllers.times import timestamp
 from moorage.cluster.store import Document
+from moorage.cluster.times import timestamp
 from tests.cluster.controllers.worlds import World, clock, in_world
 
 

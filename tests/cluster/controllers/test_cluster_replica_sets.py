@@ -3,8 +3,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from moorage.cluster.controllers.times import timestamp
 from moorage.cluster.store import Document
+from moorage.cluster.times import timestamp
 from tests.cluster.controllers.worlds import World, clock, in_world, template
 
 

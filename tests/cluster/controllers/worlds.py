@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from moorage.cluster.controllers import Controllers
-from moorage.cluster.controllers.times import timestamp
 from moorage.cluster.store import Change, Document
+from moorage.cluster.times import timestamp
 from tests import fake_time
 from tests.cluster.controllers.fake_writer import FakeWriter
 

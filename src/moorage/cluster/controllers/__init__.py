@@ -11,9 +11,9 @@ from moorage.cluster.controllers.garbage import Garbage
 from moorage.cluster.controllers.namespaces import Namespaces
 from moorage.cluster.controllers.replica_sets import ReplicaSets
 from moorage.cluster.controllers.service_accounts import ServiceAccounts
-from moorage.cluster.controllers.times import Clock
 from moorage.cluster.controllers.volume_protection import VolumeProtection
 from moorage.cluster.controllers.writing import Writer
+from moorage.cluster.times import Clock
 
 
 class _Controller(Protocol):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from moorage.cluster.controllers.reading import condition, spec_of, status_of
 from moorage.cluster.controllers.rollout_sizes import counted, surge_and_unavailable, wanted
-from moorage.cluster.controllers.times import seconds_of, timestamp
 from moorage.cluster.store import Document, Stored
+from moorage.cluster.times import seconds_of, timestamp
 
 AVAILABLE = "Available"
 PROGRESSING = "Progressing"

@@ -9,9 +9,9 @@ from moorage.cluster.controllers.queue import Key, Queue
 from moorage.cluster.controllers.reading import key_of, selector_of, spec_of
 from moorage.cluster.controllers.replica_pods import REPLICA_SETS
 from moorage.cluster.controllers.rollouts import DEPLOYMENTS, Rollouts, selects
-from moorage.cluster.controllers.times import Clock
 from moorage.cluster.controllers.writing import Writer
 from moorage.cluster.store import Change
+from moorage.cluster.times import Clock
 
 
 class Deployments:

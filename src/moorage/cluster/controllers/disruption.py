@@ -18,9 +18,9 @@ from moorage.cluster.controllers.reading import (
     spec_of,
     status_of,
 )
-from moorage.cluster.controllers.times import Clock, seconds_of, timestamp
 from moorage.cluster.controllers.writing import Writer
 from moorage.cluster.store import Change, Document, Stored
+from moorage.cluster.times import Clock, seconds_of, timestamp
 
 BUDGETS = "poddisruptionbudgets.policy"
 GATHER = 0.1  # seconds in which changes of pods are gathered

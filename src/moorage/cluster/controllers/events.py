@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from moorage.cluster.controllers.reading import uid_of
-from moorage.cluster.controllers.times import Clock, timestamp
 from moorage.cluster.controllers.writing import Writer
 from moorage.cluster.errors import Refusal
 from moorage.cluster.store import Document, Stored
+from moorage.cluster.times import Clock, timestamp
 
 SIMILAR = 10  # texts of one reason about an object before they are told together
 SIMILAR_SECONDS = 600.0

@@ -30,10 +30,10 @@ from moorage.cluster.controllers.reading import (
     uid_of,
 )
 from moorage.cluster.controllers.replica_pods import REPLICA_SETS, ReplicaPods
-from moorage.cluster.controllers.times import Clock, seconds_of, timestamp
 from moorage.cluster.controllers.writing import Writer
 from moorage.cluster.errors import Refusal
 from moorage.cluster.store import Document, Stored
+from moorage.cluster.times import Clock, seconds_of, timestamp
 
 BURST = 500  # pods that are made or deleted before the counts are looked at again
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

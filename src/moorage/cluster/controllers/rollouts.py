@@ -48,10 +48,10 @@ from moorage.cluster.controllers.rollout_sizes import (
     strategy_type,
     wanted,
 )
-from moorage.cluster.controllers.times import Clock
 from moorage.cluster.controllers.writing import Writer
 from moorage.cluster.errors import Refusal
 from moorage.cluster.store import Document, Stored
+from moorage.cluster.times import Clock
 
 DEPLOYMENTS = "deployments.apps"
 

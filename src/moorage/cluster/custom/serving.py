@@ -10,8 +10,8 @@ from moorage.cluster.custom.naming import named_status, taken_names, with_condit
 from moorage.cluster.custom.strategy import CustomStrategy, ScalePaths
 from moorage.cluster.custom.structural import to_schema
 from moorage.cluster.definitions import Definition, Definitions, Subresource
-from moorage.cluster.naming import timestamp
 from moorage.cluster.store import Change, Document, Store, Stored
+from moorage.cluster.times import timestamp
 
 __all__ = ["CRDS", "CustomResources", "CustomStrategy", "ScalePaths", "relabel", "terminating"]
 

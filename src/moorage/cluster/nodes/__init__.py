@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from moorage.cluster.controllers.events import Recorder
-from moorage.cluster.controllers.times import Clock
 from moorage.cluster.controllers.writing import Writer
 from moorage.cluster.nodes.addresses import PodAddresses
 from moorage.cluster.nodes.bound_pods import BoundPods
@@ -19,6 +18,7 @@ from moorage.cluster.nodes.programs import Programs
 from moorage.cluster.nodes.real_pods import Machine
 from moorage.cluster.nodes.runner import Runner
 from moorage.cluster.nodes.volumes import TokenFor
+from moorage.cluster.times import Clock
 
 
 class Nodes:

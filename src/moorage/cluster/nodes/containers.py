@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from moorage.cluster.controllers.times import Clock, timestamp
 from moorage.cluster.nodes.fields import Unavailable
 from moorage.cluster.nodes.pod_status import (
     container_id,
@@ -16,6 +15,7 @@ from moorage.cluster.nodes.pod_status import (
 from moorage.cluster.nodes.probes import probe
 from moorage.cluster.nodes.processes import NotStarted, Process
 from moorage.cluster.store import Document
+from moorage.cluster.times import Clock, timestamp
 
 FIRST_BACKOFF = 10.0  # seconds before a container that has ended is started again; doubles every time
 LONGEST_BACKOFF = 300.0

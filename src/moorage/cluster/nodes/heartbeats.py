@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from moorage.cluster.controllers.queue import Breaks, Key, Queue
 from moorage.cluster.controllers.reading import is_deleted, key_of, uid_of
-from moorage.cluster.controllers.times import Clock, micro_timestamp
 from moorage.cluster.controllers.writing import Writer
 from moorage.cluster.nodes.addresses import NodeNumbers, address_of
 from moorage.cluster.nodes.bound_pods import BoundPods
@@ -20,6 +19,7 @@ from moorage.cluster.nodes.node_documents import (
     set_taints,
 )
 from moorage.cluster.store import Change, Document, Stale, Stored
+from moorage.cluster.times import Clock, micro_timestamp
 
 LEASES = "leases.coordination.k8s.io"
 LEASE_NAMESPACE = "kube-node-lease"
@@ -193,7 +193,7 @@ class Heartbeats:
         document = lease.document
         spec = {**(document.get("spec") or {}), "holderIdentity": name, "renewTime": time}
         try:
-            self._store.update(LEASES, lease, {**document, "spec": spec})
+            self._store.update(LEASES, lease, {**document, "spec": spec}, lasting=False)
         except Stale:
             return
 

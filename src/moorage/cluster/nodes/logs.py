@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from moorage.cluster.controllers.times import Clock, micro_timestamp, seconds_of
 from moorage.cluster.errors import bad_request
+from moorage.cluster.times import Clock, micro_timestamp, seconds_of
 
 LARGEST = 10 * 2**20  # bytes that are kept of one log
 LONGEST_LINE = 16 * 2**10  # bytes after which a line is split

@@ -6,9 +6,9 @@ import platform
 import time
 
 from moorage.cluster.controllers.reading import condition
-from moorage.cluster.controllers.times import Clock, timestamp
 from moorage.cluster.nodes.addresses import RANGES, node_address, pod_range
 from moorage.cluster.store import Document
+from moorage.cluster.times import Clock, timestamp
 
 VERSION = "v1.36.4"
 ZONES = ("zone-a", "zone-b", "zone-c")

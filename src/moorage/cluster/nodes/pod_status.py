@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
 
-from moorage.cluster.controllers.times import timestamp
 from moorage.cluster.nodes.addresses import address_of
 from moorage.cluster.store import Document
+from moorage.cluster.times import timestamp
 
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
 

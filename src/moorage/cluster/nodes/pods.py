@@ -7,7 +7,6 @@ from collections.abc import Callable
 from moorage.cluster.controllers.events import Recorder
 from moorage.cluster.controllers.queue import Key
 from moorage.cluster.controllers.reading import is_deleted, key_of, spec_of, status_of, uid_of
-from moorage.cluster.controllers.times import Clock
 from moorage.cluster.controllers.writing import Writer
 from moorage.cluster.nodes.addresses import PodAddresses
 from moorage.cluster.nodes.bound_pods import BoundPods
@@ -22,6 +21,7 @@ from moorage.cluster.nodes.pod_status import (
     simulated_init,
 )
 from moorage.cluster.store import Change, Document, Stored
+from moorage.cluster.times import Clock
 
 START_AFTER = 0.5  # seconds
 END_AFTER = 0.3

@@ -11,7 +11,6 @@ from pathlib import Path
 from moorage.cluster.controllers.events import Recorder
 from moorage.cluster.controllers.queue import Key
 from moorage.cluster.controllers.reading import FINISHED, key_of, spec_of, status_of, uid_of
-from moorage.cluster.controllers.times import Clock
 from moorage.cluster.controllers.writing import Writer
 from moorage.cluster.errors import Refusal
 from moorage.cluster.nodes.addresses import PodAddresses
@@ -32,6 +31,7 @@ from moorage.cluster.nodes.processes import LAST_OUTPUT, Process
 from moorage.cluster.nodes.programs import Programs, prepare
 from moorage.cluster.nodes.volumes import TokenFor, Volumes, folder_name, referenced
 from moorage.cluster.store import Document, Stored
+from moorage.cluster.times import Clock
 
 RETRY_VOLUMES = 1.0  # seconds until volumes that lack something are tried again
 RENEW_VOLUMES = 600.0  # seconds after which volumes are written again, for their tokens

@@ -1,0 +1,192 @@
+"""From options to everything that has to be known before objects can be written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from moorage import __version__
+from moorage.api.names import dns_label_problems
+from moorage.cli.deployment.plugin_files import PluginFiles
+from moorage.cli.setup import BadInput, make_registry, read_input, warn, warn_of_unused
+from moorage.config import KubeSchedulerConfiguration, load
+from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
+from moorage.config.load import load_document
+from moorage.config.types import LeaderElection
+from moorage.framework.handle import Services
+from moorage.framework.permissions import Permission
+from moorage.framework.registry import Registry
+from moorage.plugins.catalog import SOURCE as IN_TREE
+from moorage.scheduler.permissions import of_service_account
+from moorage.scheduler.profiles import default_document, make_profiles
+from moorage.scheduler.watched import watched
+
+DEFAULT_NAME = "moorage"
+DEFAULT_NAMESPACE = "kube-system"
+DEFAULT_IMAGE = f"moorage:{__version__}"
+_MAX_CONFIG_MAP = 1024 * 1024
+_SERVICE_NAME = re.compile("[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_IMAGE = re.compile(r"[-._:@/a-zA-Z0-9]+")
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the options of `moorage manifests` say."""
+
+    config_file: str | None = None
+    plugins: tuple[str, ...] = ()
+    name: str | None = None
+    namespace: str = DEFAULT_NAMESPACE
+    image: str | None = None
+    replicas: int = 2
+    replace_default: bool = False
+    metrics_service: bool = False
+    service_monitor: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the objects are made of."""
+
+    name: str
+    namespace: str
+    image: str
+    replicas: int
+    configuration: Document
+    plugin_files: dict[str, str]
+    plugin_flags: list[str]
+    permissions: list[Permission]
+
+
+def make_plan(wishes: Wishes) -> Plan:
+    """Checks everything that can be checked without a cluster; raises BadInput or ConfigError."""
+    registry, added = make_registry(wishes.plugins)
+    document = _given(wishes, registry, added)
+    profiles = document["profiles"] = [each or {} for each in document.get("profiles") or [{}]]
+    name = _checked_names(wishes, [each.get("schedulerName") or DEFAULT_SCHEDULER_NAME for each in profiles])
+    _name_profiles(profiles, name, wishes)
+    configuration = _in_cluster(document, name, wishes)
+    config = load(json.dumps(configuration)).config
+    if config.extenders:
+        raise BadInput(
+            "extenders: HTTP extenders are not supported yet; remove them or write them as plugins"
+        )
+    warn_of_unused(config, added)
+    permissions = _permissions(config, registry)
+    files = PluginFiles(wishes.plugins, wishes.image)
+    if wishes.image is None:
+        _refuse_installed(config, registry, added)
+    if sum(len(text.encode()) for text in (*files.texts.values(), json.dumps(configuration))) > _MAX_CONFIG_MAP:
+        raise BadInput("--plugin: the files are too large for a ConfigMap (1 MiB); put them into an image")
+    return Plan(
+        name=name,
+        namespace=wishes.namespace,
+        image=wishes.image or DEFAULT_IMAGE,
+        replicas=wishes.replicas,
+        configuration=configuration,
+        plugin_files=dict(sorted(files.texts.items())),
+        plugin_flags=files.flags,
+        permissions=permissions,
+    )
+
+
+def _given(wishes: Wishes, registry: Registry, added: list[str]) -> Document:
+    """The configuration as v1, without defaults."""
+    if wishes.config_file is None:
+        return default_document(registry, added)
+    text, source = read_input(wishes.config_file)
+    # Errors are reported as every other command reports them.
+    load(text, source=source)
+    converted = load_document(text, source=source)
+    warn(converted.warnings)
+    return dict(converted.document)
+
+
+def _checked_names(wishes: Wishes, profiles: list[str]) -> str:
+    """The name of the objects and of the lease."""
+    problems = dns_label_problems(wishes.namespace)
+    if problems:
+        raise BadInput(f"--namespace: {wishes.namespace!r}: {problems[0]}")
+    if wishes.image is not None and not _IMAGE.fullmatch(wishes.image):
+        raise BadInput(f"--image: {wishes.image!r} is not the name of an image; write registry/name:tag")
+    own = [name for name in profiles if name != DEFAULT_SCHEDULER_NAME]
+    name = wishes.name or (own[0] if own == profiles and not wishes.replace_default else DEFAULT_NAME)
+    if not _SERVICE_NAME.fullmatch(name):
+        rule = "use at most 63 lower-case letters, digits and dashes, a letter first"
+        raise BadInput(f"--name: {name!r} cannot be the name of objects; {rule}")
+    if name == DEFAULT_SCHEDULER_NAME and not wishes.replace_default:
+        raise BadInput(
+            f"--name: {name} is the cluster's own scheduler, and two of one name race for the same pods; "
+            "choose another, or --replace-default"
+        )
+    return name
+
+
+def _name_profiles(profiles: list[Document], name: str, wishes: Wishes) -> None:
+    """Makes sure that beside the cluster's own scheduler nobody, and in its place one, serves its pods."""
+    names = [each.get("schedulerName") or DEFAULT_SCHEDULER_NAME for each in profiles]
+    if wishes.replace_default:
+        if len(profiles) == 1:
+            profiles[0] = {**profiles[0], "schedulerName": DEFAULT_SCHEDULER_NAME}
+        elif DEFAULT_SCHEDULER_NAME not in names:
+            raise BadInput(
+                f"--replace-default: no profile is called {DEFAULT_SCHEDULER_NAME}; rename one of them"
+            )
+        return
+    for place, old in enumerate(names):
+        if old != name and (old == DEFAULT_SCHEDULER_NAME or (len(names) == 1 and wishes.name)):
+            profiles[place] = {**profiles[place], "schedulerName": name}
+            if wishes.config_file is not None:
+                warn([f"profiles[{place}].schedulerName: {old} is called {name} here"])
+
+
+def _in_cluster(document: Document, name: str, wishes: Wishes) -> Document:
+    """The configuration with a lease of its own, and the connection that a pod has anyway."""
+    given = document.get("leaderElection") or {}
+    usual = LeaderElection()
+    lease = (
+        {"resourceName": usual.resource_name, "resourceNamespace": usual.resource_namespace}
+        if wishes.replace_default
+        else {"resourceName": name, "resourceNamespace": wishes.namespace}
+    )
+    election = {**given, "leaderElect": True, **lease}
+    warn(
+        f"leaderElection.{key}: {json.dumps(given[key])} is {json.dumps(election[key])} here"
+        for key in ("leaderElect", *lease)
+        if given.get(key) not in (None, "", election[key])
+    )
+    connection = dict(document.get("clientConnection") or {})
+    if connection.pop("kubeconfig", None):
+        warn(["clientConnection.kubeconfig: left out, a pod uses its service account"])
+    adjusted = {"leaderElection": election, "clientConnection": connection}
+    last = document["profiles"]
+    others = {key: value for key, value in document.items() if key not in (*adjusted, "profiles")}
+    return {**others, **{key: value for key, value in adjusted.items() if value}, "profiles": last}
+
+
+def _permissions(config: KubeSchedulerConfiguration, registry: Registry) -> list[Permission]:
+    """What a scheduler with this configuration needs: its plugins are made and asked."""
+    services = Services()
+    profiles = make_profiles(config, registry, services)
+    try:
+        resources = watched(services.listers, profiles.values())
+        return of_service_account(resources, profiles.values(), config)
+    finally:
+        for profile in profiles.values():
+            profile.close()
+
+
+def _refuse_installed(config: KubeSchedulerConfiguration, registry: Registry, added: Iterable[str]) -> None:
+    """Moorage's own image has no packages of plugins."""
+    enabled = {name for profile in config.profiles for name in profile.plugins.enabled_names()}
+    for entry in registry:
+        if entry.name in enabled and entry.source != IN_TREE and entry.name not in added:
+            raise BadInput(
+                f"plugin {entry.name} comes from the package {entry.source}, which Moorage's own image does not "
+                "have: build one with it and give --image"
+            )
