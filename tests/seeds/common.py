@@ -87,9 +87,7 @@ class Cluster:
     # RUN
 
     @contextlib.contextmanager
-    def run(
-        self, config: Path | Document, *flags: str, ready: bool = True
-    ) -> Iterator[Moorage]:
+    def run(self, config: Path | Document, *flags: str, ready: bool = True) -> Iterator[Moorage]:
         """`moorage run -v=5` for the length of a `with` block, from when `/readyz` says ok; its log is kept.
 
         The configuration is used with the path of this cluster's kubeconfig in it. Flags come last, so they

@@ -2,14 +2,14 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from examples.node_crd_resource_fit.api import ClusterScopedResource
+from moorage import ObjectMeta
 from moorage.client.connection import find
 from moorage.client.http import HttpClient
 from moorage.client.informer import Informer
@@ -168,16 +168,10 @@ async def _use_client(cluster: Cluster) -> None:
         assert changed.spec.resources_score == {"company.net/memory": 55, "company.net/gpu": 7}
         patched = await client.patch("eee", {"spec": {"resourcesScore": {"company.net/gpu": None}}})
         assert patched.spec.resources_score == {"company.net/memory": 55}
-        made = await client.create(ClusterScopedResource(metadata=named("hhh"), spec=patched.spec))
+        made = await client.create(ClusterScopedResource(metadata=ObjectMeta(name="hhh"), spec=patched.spec))
         assert made.uid
         await client.delete("hhh")
         assert [item.name for item in await client.list()] == ["eee", "fff", "ggg"]
-
-
-def named(name: str) -> Any:
-    from moorage import ObjectMeta
-
-    return ObjectMeta(name=name)
 
 
 def _ignore(*_: object) -> None: ...
@@ -192,50 +186,137 @@ def test_T9_a_pod_lands_where_its_resource_is_enabled(tidy: Cluster) -> None:
         tidy.create(pod("of-nobody", requests={"company.net/memory": "100Mi"}))
         tidy.kubectl("apply", "-f", str(MANIFESTS / "simple-pod.yaml"))
         node = tidy.bound("nginx")
-        bound = '"Successfully bound pod to node" pod="default/nginx"'
-        process.wait_until("the last line", lambda: lines_with(process, bound))
+        last = f'"Successfully bound pod to node" pod="default/nginx" node="{node}" evaluatedNodes=6 feasibleNodes=2'
+        process.wait_until("the last line", lambda: lines_with(process, last))
+        lines = [line.partition("] ")[2] for line in process.log_text().splitlines()]
         assert tidy.node_of("of-nobody") == ""
     assert node in ("eee", "fff")
-
-    lines = [line.partition("] ")[2] for line in process_lines(process)]
-    expected = [
+    about_the_pod = [
         '"Add event for unscheduled pod" pod="default/nginx"',
         '"About to try and schedule pod" pod="default/nginx"',
         '"Attempting to schedule pod" pod="default/nginx"',
-        *(f'"CRD for node not found" nodeName="{name}"' for name in NODES[:4]),
-        *(f'"Scoring node" nodeName="{name}"' for name in ("eee", "fff")),
-        *(
-            f'"Resources and score" podName="nginx" nodeName="{name}" score=55'
-            for name in ("eee", "fff")
-        ),
-        f'"Attempting to bind pod to node" pod="default/nginx" node="{node}"',
-        f'"Successfully bound pod to node" pod="default/nginx" node="{node}" evaluatedNodes=6 feasibleNodes=2',
     ]
-    places = [lines.index(line) for line in expected]
-    phases = [places[:3], places[3:7], places[7:11], places[11:]]
-    # Which node is asked first is free.
-    assert places[:3] == sorted(places[:3])
-    assert places[11:] == sorted(places[11:])
-    assert all(max(before) < min(after) for before, after in itertools.pairwise(phases))
-    assert all(lines.count(line) == 1 for line in expected)
-
-
-def process_lines(process: Moorage) -> list[str]:
-    return KEPT[process.pid]
-
-
-KEPT: dict[int, list[str]] = {}
+    filtering = [f'"CRD for node not found" nodeName="{name}"' for name in NODES[:4]]
+    scoring = [f'"Scoring node" nodeName="{name}"' for name in ("eee", "fff")]
+    scoring += [
+        f'"Resources and score" podName="nginx" nodeName="{name}" score=55' for name in ("eee", "fff")
+    ]
+    binding = [f'"Attempting to bind pod to node" pod="default/nginx" node="{node}"', last]
+    phases = [*([line] for line in about_the_pod), filtering, scoring, *([line] for line in binding)]
+    assert [lines.count(line) for phase in phases for line in phase] == [1] * 13
+    # Within a phase it is free which node is asked first.
+    places = [[lines.index(line) for line in phase] for phase in phases]
+    assert all(max(before) < min(after) for before, after in itertools.pairwise(places))
 
 
 # T10: rejections and retries
 
+GPU, MEMORY = "company.net/gpu", "company.net/memory"
+NO_VICTIMS = "preemption: 0/6 nodes are available: 6 No preemption victims found for incoming pod."
 
-def test_T10_rejections_and_retries(tidy: Cluster, scheduler: Moorage) -> None:
-    pass
+
+def test_T10_a_change_of_a_resource_brings_a_rejected_pod_back(tidy: Cluster, scheduler: Moorage) -> None:
+    tidy.create(*(resource(name, {MEMORY: True}, {MEMORY: 55}) for name in ("eee", "fff")))
+    expected = f"0/6 nodes are available: 2 Node does not enable resource {GPU}, 4 CRD for node not found. "
+    name = rejected(tidy, expected, {GPU: "1"})
+    assert tidy.note(name) == f"{expected}no new claims to deallocate, {NO_VICTIMS}"
+    assert tidy.condition(name)["reason"] == "Unschedulable"
+
+    patch = f'{{"spec":{{"resourcesFilter":{{"{GPU}":true}}}}}}'
+    tidy.kubectl("patch", "clusterscopedresource", "eee", "--type=merge", "-p", patch)
+    assert tidy.bound(name, RETRY_SECONDS) == "eee"
+    assert not lines_with(scheduler, "Resources and score", name), "a single node is not scored"
+
+
+def test_T10_what_is_false_and_what_is_absent(tidy: Cluster, scheduler: Moorage) -> None:
+    tidy.create(resource("eee", {MEMORY: True}), resource("fff", {GPU: False}))
+    rejected(tidy, f" 2 Node does not enable resource {GPU}, ", {GPU: "1"})
+    rejected(tidy, " Node does not enable resource cpu", {"cpu": "100m", MEMORY: "1Mi"})
+
+
+def test_T10_a_new_resource_brings_a_rejected_pod_back(tidy: Cluster, scheduler: Moorage) -> None:
+    tidy.create(resource("eee", {GPU: True}))
+    tidy.delete_all("clusterscopedresources")
+    name = rejected(tidy, "0/6 nodes are available: 6 CRD for node not found. ", {GPU: "1"})
+    tidy.create(resource("aaa", {GPU: True}))
+    assert tidy.bound(name, RETRY_SECONDS) == "aaa"
+
+
+def rejected(cluster: Cluster, expected: str, requests: Mapping[str, str]) -> str:
+    """The name of a pod that was rejected with these words.
+
+    When a change was made just before, the scheduler may not know of it yet: then another pod is tried.
+    """
+    numbers = itertools.count()
+
+    def attempt() -> str:
+        name = f"p-{next(numbers)}"
+        cluster.create(pod(name, SCHEDULER, requests=requests))
+        heard = wait_for(
+            f"a decision for {name}",
+            lambda: cluster.node_of(name) or cluster.notes(name, "FailedScheduling"),
+        )
+        return name if expected in heard[0] else ""
+
+    return wait_for(f"a pod rejected with {expected!r}", attempt)
 
 
 # T11: scores
 
-SCORES = yaml.safe_load("{}")
-_Factory = Callable[[int], Document]
-_ = RETRY_SECONDS, wait_for
+ROWS: list[tuple[dict[str, int], dict[str, int], list[str], tuple[int, int], str]] = [
+    ({"x": 55}, {"x": 60}, ["x"], (55, 60), "fff"),
+    ({"x": 55, "y": 60}, {"x": 57, "y": 57}, ["x", "y"], (58, 57), "eee"),
+    ({"x": 250}, {"x": 99}, ["x"], (100, 99), "eee"),
+    ({"x": -7}, {"x": 1}, ["x"], (0, 1), "fff"),
+    ({}, {"x": 1, "y": 2, "z": 2}, ["x", "y", "z"], (0, 2), "fff"),
+    ({"x": 55}, {"x": 55}, [], (0, 0), ""),
+]
+"""The scores of `eee` and of `fff`, what a pod requests, how it scores, and where it goes."""
+
+
+def test_T11_scores(tidy: Cluster) -> None:
+    # Each row has resources of its own, so that nothing needs to change while the scheduler runs.
+    both: dict[str, dict[str, int]] = {"eee": {}, "fff": {}}
+    for row, (of_eee, of_fff, *_) in enumerate(ROWS):
+        both["eee"] |= {f"company.net/{key}{row}": score for key, score in of_eee.items()}
+        both["fff"] |= {f"company.net/{key}{row}": score for key, score in of_fff.items()}
+    enabled = {f"company.net/{key}{row}": True for row in range(len(ROWS)) for key in "xyz"}
+    tidy.create(*(resource(name, enabled, scores) for name, scores in both.items()))
+    pods = [
+        pod(f"row-{row}", SCHEDULER, requests={f"company.net/{key}{row}": "1" for key in keys})
+        for row, (_, _, keys, _, _) in enumerate(ROWS)
+    ]
+    with tidy.run(CONFIG, PLUGIN) as process:
+        tidy.create(*pods)
+        for row, (_, _, _, scores, node) in enumerate(ROWS):
+            assert tidy.bound(f"row-{row}") in ([node] if node else ["eee", "fff"])
+            for name, score in zip(("eee", "fff"), scores, strict=True):
+                keys = f'podName="row-{row}" nodeName="{name}" score={score}'
+                assert len(lines_with(process, f'"Resources and score" {keys}')) == 1, (row, name)
+
+
+# Without the definition
+
+
+def test_the_start_fails_when_the_definition_is_missing(cluster: Cluster) -> None:
+    cluster.kubectl("delete", "crd", DEFINITION, "--ignore-not-found")
+    config = yaml.safe_load(CONFIG.read_text())
+    args = {"name": "NodeCRDResourceFit", "args": {"cacheSyncTimeoutSeconds": 1}}
+    config["profiles"][0]["pluginConfig"] = [args]
+    with cluster.run(config, PLUGIN, ready=False) as process:
+        assert process.exit_code(30) == 1
+        *_, logged, last = process.log_text().splitlines()
+    assert last == 'initializing plugin "NodeCRDResourceFit": WaitForCacheSync failed'
+    assert '"Cannot sync caches" err="WaitForCacheSync failed"' in logged
+
+
+def test_the_start_waits_for_a_definition_that_comes(cluster: Cluster) -> None:
+    cluster.kubectl("delete", "crd", DEFINITION, "--ignore-not-found")
+    with cluster.run(CONFIG, PLUGIN, ready=False) as process:
+        process.wait_until(
+            "the wait", lambda: lines_with(process, "Waiting for a resource that is not served")
+        )
+        answer = process.get("/readyz")
+        assert answer is not None and answer.status == 500
+        cluster.kubectl("apply", "-f", str(MANIFESTS / "crd.yaml"))
+        process.wait_ready()

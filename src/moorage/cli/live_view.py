@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 DECISIONS = 12
-REFRESH_SECONDS = 0.25
+FEW_NODES = 10
+REFRESH_SECONDS = 0.5
 _REASONS = ("Scheduled", "FailedScheduling", "Preempted")
 
 
@@ -43,6 +44,11 @@ class Decision:
         self.message = str(event.get("message", ""))
         self.by = str(event.get("reportingComponent") or (event.get("source") or {}).get("component", ""))
         self.time = time.strftime("%H:%M:%S")
+
+    @property
+    def short_message(self) -> str:
+        """Without what stands beside it anyway."""
+        return self.message.removeprefix(f"Successfully assigned {self.pod} ")
 
     def __str__(self) -> str:
         return f"{self.time} {self.by}: {self.pod}: {self.reason}: {self.message}"
@@ -139,14 +145,26 @@ class LiveView(_Listening):
 
         counts = Table.grid(padding=(0, 3))
         counts.add_row(Text("Nodes", style="bold"), nodes_line(self._store))
+        for name, line in node_lines(self._store):
+            counts.add_row("", f"{name}: {line}")
         counts.add_row(Text("Pods", style="bold"), pods_line(self._store))
-        decisions = Table(box=None, padding=(0, 2, 0, 0), title_justify="left", show_header=False)
+        decisions = Table.grid(padding=(0, 2))
+        for _ in range(4):
+            decisions.add_column(no_wrap=True, overflow="ellipsis")
         for decision in self._decisions:
             style = "green" if decision.reason == "Scheduled" else "yellow"
             decisions.add_row(
-                decision.time, decision.pod, Text(decision.reason, style=style), Text(decision.message)
+                decision.time, decision.pod, Text(decision.reason, style=style), Text(decision.short_message)
             )
         return Group(Text(), counts, Text(), decisions)
+
+
+def node_lines(store: Store) -> list[tuple[str, str]]:
+    """Each node with its pods, as long as there are only a few nodes."""
+    if not 0 < store.count("nodes") <= FEW_NODES:
+        return []
+    pods = Counter(each.document.get("spec", {}).get("nodeName", "") for each in store.iterate("pods"))
+    return [(each.name, f"{pods[each.name]} pods") for each in store.objects("nodes")]
 
 
 def nodes_line(store: Store) -> str:
