@@ -12,8 +12,10 @@ from moorage import __version__
 
 COMMANDS = {
     "config": "Check, show and convert scheduler configuration files.",
-    "crd": "Print the definition of a custom resource that is written as a Python class.",
+    "crd": "Print the definition of a custom resource that is a Python class.",
     "evaluate": "Tell what a pod's placement would be, and why.",
+    "manifests": "Print everything to run a scheduler in a cluster.",
+    "new": "Begin a plugin project.",
     "plugins": "List the plugins there are.",
     "run": "Schedule the pods of a cluster.",
     "simulate": "Schedule many pods in memory at full speed.",
@@ -57,6 +59,8 @@ def moorage() -> None:
       moorage evaluate --cluster manifests/ --pod pod.yaml
       moorage config view scheduler.yaml --expanded
       moorage plugins --plugin my_plugin.py
+      moorage new plugin quiet-nodes --points filter,score
+      moorage manifests --plugin my_plugin.py | kubectl apply -f -
     """
 
 

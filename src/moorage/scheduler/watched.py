@@ -62,7 +62,7 @@ def resource_of(lister: Lister[Any]) -> Resource[Any]:
 
 
 def event_of(lister: Lister[Any]) -> str:
-    """How events name a lister's resource; by the address, as a plugin's Struct need not say where it lives."""
+    """How events name a lister's resource: by its address, which a plugin's Struct need not know."""
     kind = known_kind(*lister.name)
     if kind is not None:
         return events.event_resource(kind)

@@ -81,7 +81,10 @@ def make_plan(wishes: Wishes) -> Plan:
     files = PluginFiles(wishes.plugins, wishes.image)
     if wishes.image is None:
         _refuse_installed(config, registry, added)
-    if sum(len(text.encode()) for text in (*files.texts.values(), json.dumps(configuration))) > _MAX_CONFIG_MAP:
+    if (
+        sum(len(text.encode()) for text in (*files.texts.values(), json.dumps(configuration)))
+        > _MAX_CONFIG_MAP
+    ):
         raise BadInput("--plugin: the files are too large for a ConfigMap (1 MiB); put them into an image")
     return Plan(
         name=name,
@@ -141,7 +144,7 @@ def _name_profiles(profiles: list[Document], name: str, wishes: Wishes) -> None:
     for place, old in enumerate(names):
         if old != name and (old == DEFAULT_SCHEDULER_NAME or (len(names) == 1 and wishes.name)):
             profiles[place] = {**profiles[place], "schedulerName": name}
-            if wishes.config_file is not None:
+            if not wishes.name and wishes.config_file is not None:
                 warn([f"profiles[{place}].schedulerName: {old} is called {name} here"])
 
 
@@ -187,6 +190,6 @@ def _refuse_installed(config: KubeSchedulerConfiguration, registry: Registry, ad
     for entry in registry:
         if entry.name in enabled and entry.source != IN_TREE and entry.name not in added:
             raise BadInput(
-                f"plugin {entry.name} comes from the package {entry.source}, which Moorage's own image does not "
-                "have: build one with it and give --image"
+                f"plugin {entry.name} is of the package {entry.source}, which Moorage's own image does not have: "
+                "build one with it and give --image"
             )

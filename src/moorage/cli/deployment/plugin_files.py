@@ -107,7 +107,9 @@ def in_stock_image() -> frozenset[str]:
             required = metadata.requires(name) or []
         except metadata.PackageNotFoundError:
             continue
-        todo += [found[0] for each in required if "extra ==" not in each and (found := _REQUIREMENT.match(each))]
+        todo += [
+            found[0] for each in required if "extra ==" not in each and (found := _REQUIREMENT.match(each))
+        ]
     modules = {
         module
         for module, owners in metadata.packages_distributions().items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+from moorage.cluster.controllers.cluster_roles import ClusterRoles
 from moorage.cluster.controllers.deployments import Deployments
 from moorage.cluster.controllers.disruption import Disruption
 from moorage.cluster.controllers.garbage import Garbage
@@ -32,6 +33,7 @@ class Controllers:
         self._controllers: tuple[_Controller, ...] = (
             ServiceAccounts(writer, ca),
             Namespaces(writer),
+            ClusterRoles(writer),
             Garbage(writer),
             Deployments(writer, clock),
             ReplicaSets(writer, clock),
