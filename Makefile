@@ -15,10 +15,8 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-up: $(READY)  ## Start an embedded cluster with the scheduler in it
-	@echo "The embedded cluster is not in this version yet. To see pods scheduled in memory:"
-	@echo "  $(BIN)/moorage simulate --nodes 1000 --pods 5000 --workload spread"
-	@exit 1
+up: $(READY)  ## Start an embedded cluster with the scheduler in it; flags as in ARGS="--nodes 100"
+	@$(BIN)/moorage up $(ARGS)
 
 test: $(READY)  ## Run every test, with small numbers where `make soak` uses large ones
 	@$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -1,8 +1,8 @@
 import pytest
 
-from examples.my_prefilter.plugin import MyPreFilter
-from moorage import Code
-from moorage.testing import make_node, make_pod, run
+from examples.my_prefilter.plugin import MyPreFilter, MyPreFilterArgs
+from moorage import Code, Hint
+from moorage.testing import FakeHandle, make_node, make_pod, run
 
 KEY = "mycompany.com/environment"
 NODES = [make_node("n1"), make_node("n2"), make_node("n3")]
@@ -28,3 +28,12 @@ def test_another_annotation_can_be_chosen() -> None:
     args = {"annotation": "example.com/hold"}
     assert run(MyPreFilter, make_pod(annotations={KEY: "abc"}), NODES, args=args).node
     assert not run(MyPreFilter, make_pod(annotations={"example.com/hold": "1"}), NODES, args=args).node
+
+
+def test_a_rejected_pod_waits_until_it_has_lost_the_annotation() -> None:
+    [event] = MyPreFilter(MyPreFilterArgs(), FakeHandle()).events()
+    assert event.hint is not None
+    rejected, freed = make_pod(annotations={KEY: "abc"}), make_pod()
+    assert event.hint(rejected, rejected, freed) is Hint.QUEUE
+    assert event.hint(rejected, rejected, make_pod(annotations={KEY: "other"})) is Hint.SKIP
+    assert event.hint(rejected, make_pod("other"), make_pod("other")) is Hint.SKIP

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -88,7 +88,7 @@ class World:
         query = {"watch": "true", **params}
         answer = self.cluster.handle(self._request("GET", path, b"", "", accept, ADMIN, None, query))
         assert isinstance(answer, Stream), f"GET {path} is not answered with a stream: {answer}"
-        return Watching(answer.chunks)
+        return Watching(answer)
 
     def done(self, method: str, path: str, body: Any = b"", **more: Any) -> Any:
         """The document of an answer that must be a good one."""
@@ -126,15 +126,15 @@ class World:
 class Watching:
     """The events of a watch."""
 
-    def __init__(self, chunks: AsyncGenerator[bytes, None]) -> None:
-        self._chunks = chunks
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
         self._events: list[Document] = []
 
     async def next(self) -> Document | None:
         """The next event; None when the server has ended the watch."""
         while not self._events:
             try:
-                chunk = await anext(self._chunks)
+                chunk = await anext(self._stream.chunks)
             except StopAsyncIteration:
                 return None
             self._events = [json.loads(line) for line in chunk.splitlines()]
@@ -157,7 +157,7 @@ class Watching:
         return found
 
     async def close(self) -> None:
-        await self._chunks.aclose()
+        await self._stream.close()
 
 
 @contextlib.asynccontextmanager

@@ -150,6 +150,10 @@ def test_initial_events_end_with_a_bookmark(world: World) -> None:
             {"resourceVersionMatch": "NotOlderThan", "resourceVersion": "1"},
             "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
         ),
+        (
+            {"resourceVersionMatch": "Exact", "sendInitialEvents": "false"},
+            'resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan"',
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(world: World, params: dict[str, Any], why: str) -> None:
@@ -197,6 +201,16 @@ def test_a_closed_watch_hears_nothing_and_is_forgotten(world: World) -> None:
         await asyncio.sleep(0)
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
+        world.create(CONFIG_MAPS, config_map("a"))
+        assert await watch.next() is None
+
+    run(scenario())
+
+
+def test_a_watch_whose_client_goes_before_the_first_piece_is_forgotten_too(world: World) -> None:
+    async def scenario() -> None:
+        watch = world.watch(CONFIG_MAPS)
+        await watch.close()
         world.create(CONFIG_MAPS, config_map("a"))
         assert await watch.next() is None
 

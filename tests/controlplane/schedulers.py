@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+import yaml
+
 from moorage.client.connection import find
 from moorage.client.http import HttpClient
 from tests.controlplane.servers import (
@@ -92,6 +94,13 @@ def configuration(
         "leaderElection": {"leaderElect": election is not None, **(election or {})},
         "profiles": [{"schedulerName": name} for name in names or (NAME,)],
     }
+
+
+def deployed_configuration(manifests: str) -> str:
+    """The scheduler configuration in what `moorage manifests` printed."""
+    [found] = [each for each in yaml.safe_load_all(manifests) if each["kind"] == "ConfigMap"]
+    text: str = found["data"]["scheduler.yaml"]
+    return text
 
 
 @contextlib.contextmanager

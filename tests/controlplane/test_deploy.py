@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from moorage.config import load, load_file
+from tests.controlplane.schedulers import deployed_configuration
 from tests.controlplane.servers import ControlPlane
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -21,16 +21,9 @@ WATCHED = [
     "services",
     "replicationcontrollers",
     "pods",
-    "persistentvolumes",
-    "persistentvolumeclaims",
     "replicasets.apps",
     "statefulsets.apps",
     "poddisruptionbudgets.policy",
-    "storageclasses.storage.k8s.io",
-    "csinodes.storage.k8s.io",
-    "csidrivers.storage.k8s.io",
-    "csistoragecapacities.storage.k8s.io",
-    "volumeattachments.storage.k8s.io",
     "deviceclasses.resource.k8s.io",
     "resourceslices.resource.k8s.io",
     "resourceclaims.resource.k8s.io",
@@ -40,14 +33,7 @@ ALLOWED = [
     *(f"{verb} {events}" for events in ("events", "events.events.k8s.io") for verb in ("create", "patch")),
     "create pods --subresource=binding",
     "patch pods --subresource=status",
-    "update pods --subresource=status",
-    "update pods --subresource=finalizers",
     "delete pods",
-    "patch persistentvolumes",
-    "update persistentvolumeclaims",
-    "update resourceclaims.resource.k8s.io",
-    "update resourceclaims.resource.k8s.io --subresource=status",
-    "update resourceclaims.resource.k8s.io --subresource=binding",
     "create leases.coordination.k8s.io -n kube-system",
     "get leases.coordination.k8s.io/moorage -n kube-system",
     "update leases.coordination.k8s.io/moorage -n kube-system",
@@ -67,7 +53,9 @@ DENIED = [
     "create pods --subresource=eviction",
     "delete nodes",
     "patch nodes",
+    "get persistentvolumes",
     "delete persistentvolumes",
+    "update resourceclaims.resource.k8s.io",
     "delete events",
     "create leases.coordination.k8s.io -n default",
     "update leases.coordination.k8s.io/kube-scheduler -n kube-system",
@@ -94,11 +82,10 @@ def test_the_server_accepts_the_base(control_plane: ControlPlane) -> None:
         "serviceaccount/moorage",
         "clusterrole.rbac.authorization.k8s.io/moorage",
         "clusterrolebinding.rbac.authorization.k8s.io/moorage",
-        "role.rbac.authorization.k8s.io/moorage-leader-election",
-        "rolebinding.rbac.authorization.k8s.io/moorage-leader-election",
+        "role.rbac.authorization.k8s.io/moorage",
+        "rolebinding.rbac.authorization.k8s.io/moorage",
         "rolebinding.rbac.authorization.k8s.io/moorage-extension-apiserver-authentication-reader",
         "configmap/moorage",
-        "service/moorage",
         "deployment.apps/moorage",
         "poddisruptionbudget.policy/moorage",
     }
@@ -138,8 +125,7 @@ def test_the_service_account_may_do_what_it_must_and_no_more(
 
 
 def test_the_configurations_are_valid() -> None:
-    content = yaml.safe_load((DEPLOY / "configmap.yaml").read_text())["data"]["scheduler.yaml"]
-    config = load(content).config
+    config = load(deployed_configuration((DEPLOY / "moorage.yaml").read_text())).config
     assert [profile.scheduler_name for profile in config.profiles] == ["moorage"]
     assert config.leader_election.resource_name == "moorage"
 

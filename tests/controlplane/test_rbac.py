@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.controlplane.schedulers import Api, Document, condition, moorage, node, pod
+from tests.controlplane.schedulers import Api, Document, condition, deployed_configuration, moorage, node, pod
 from tests.controlplane.servers import ControlPlane, wait_for
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -43,8 +43,7 @@ def kubeconfig(control_plane: ControlPlane, api: Api, tmp_path_factory: pytest.T
 @pytest.fixture
 def config(kubeconfig: Path) -> Document:
     """The configuration of deploy/, with what a pod would find by itself."""
-    deployed = yaml.safe_load((DEPLOY / "configmap.yaml").read_text())["data"]["scheduler.yaml"]
-    content: Document = yaml.safe_load(deployed)
+    content: Document = yaml.safe_load(deployed_configuration((DEPLOY / "moorage.yaml").read_text()))
     content["clientConnection"] = {"kubeconfig": str(kubeconfig)}
     return content
 

@@ -9,11 +9,11 @@ import pytest
 from tests.docs.blocks import COMMANDS, LANGUAGES, OUTPUT, ROOT, blocks_of, documents
 from tests.docs.walking import Walk
 from tests.embedded.clusters import Embedded
+from tools.configuration_reference import PAGE, page
 
 NOT_RUN = Path(__file__).parent / "not_run.md"
 MOST_LINES = 300
 PAGES = [each for each in documents() if "examples" not in each.relative_to(ROOT).parts]
-CONFIGURATION_REFERENCE = ROOT / "docs" / "configuration-reference.md"
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
@@ -64,9 +64,13 @@ def headings(document: Path) -> set[str]:
     return {heading.replace(" ", "-") for heading in plain}
 
 
-@pytest.mark.parametrize("document", [each for each in PAGES if each != CONFIGURATION_REFERENCE], ids=name_of)
+@pytest.mark.parametrize("document", [each for each in PAGES if each != PAGE], ids=name_of)
 def test_page_is_short(document: Path) -> None:
     assert len(document.read_text().splitlines()) <= MOST_LINES
+
+
+def test_configuration_reference_is_current() -> None:
+    assert PAGE.read_text() == page(), "run python -m tools.configuration_reference"
 
 
 def test_list_of_what_is_not_run() -> None:

@@ -35,12 +35,18 @@ START_SECONDS = 30.0
 RETRY_SECONDS = 10.0
 RETRY_PAUSE = 0.2
 STOP_SECONDS = 15.0
+STOP_PAUSE = 0.02
 
 NEEDED = ("examples", "deploy", "Makefile", "README.md", "constraints.txt", "pyproject.toml")
 """What documents use of the repository."""
 
 CLUSTERS = ("moorage up", "make up")
-GOING_ON = (*CLUSTERS, "moorage run", "python examples/license_server/server.py", "examples/name_score/run.sh")
+GOING_ON = (
+    *CLUSTERS,
+    "moorage run",
+    "python examples/license_server/server.py",
+    "examples/name_score/run.sh",
+)
 """How commands begin that do not end by themselves."""
 LOOKING = ("kubectl get", "kubectl describe", "kubectl logs", "curl -s", "grep", "cat", "moorage evaluate")
 """How commands begin that change nothing."""
@@ -58,7 +64,9 @@ class Wrong(AssertionError):
 class Going:
     """A command that goes on."""
 
-    def __init__(self, block: Block, script: str, folder: Path, variables: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self, block: Block, script: str, folder: Path, variables: Mapping[str, str], log: Path
+    ) -> None:
         self.block = block
         self.log = log
         with log.open("wb") as output:
@@ -78,16 +86,28 @@ class Going:
 
     def check_running(self) -> None:
         if self._process.poll() is not None:
-            raise Wrong(self.block, f"ended with exit code {self._process.returncode}:\n{self.log.read_text()}")
+            raise Wrong(
+                self.block, f"ended with exit code {self._process.returncode}:\n{self.log.read_text()}"
+            )
 
     def stop(self) -> None:
+        """Ends it with all that it has started."""
+        group = self._process.pid
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGTERM)
-        try:
-            self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            os.killpg(group, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS
+        while self._process.poll() is None or _has_members(group):
+            if time.monotonic() > deadline:
+                os.killpg(group, signal.SIGKILL)
+            time.sleep(STOP_PAUSE)
+
+
+def _has_members(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 class Walk:

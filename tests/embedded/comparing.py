@@ -31,6 +31,8 @@ _ALWAYS = (
     mask(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<uid>"),
     mask(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", "<time>"),
     mask(r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}\b", "<time>"),
+    mask(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}\b", "<time>"),
+    mask(r"\b[A-Z]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ (?=\w+\.go:)", "<log>"),
     mask(r'(?<=resourceVersion: ")\d+(?=")', "<version>"),
     mask(r'(?<="resourceVersion": ")\d+(?=")', "<version>"),
     mask(r"(?<=Resource Version:)( +)\d+", r"\1<version>"),

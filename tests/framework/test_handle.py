@@ -7,6 +7,8 @@ import pytest
 
 from moorage.api.meta import Object
 from moorage.api.workloads import Namespace, Service
+from moorage.client.connection import ConnectionConfig
+from moorage.client.http import HttpClient
 from moorage.client.memory import MemoryClient
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin
@@ -165,6 +167,24 @@ def test_custom_resources_without_a_type_do_not_mix() -> None:
     assert handle.lister("example.com", "v1", "prices") is prices
     assert list(handle.services.listers) == [prices, quotas]
     assert handle.services.listers.of(Object()) is None
+
+
+def test_the_lister_of_a_class_that_says_where_its_objects_live() -> None:
+    handle = Handle(Services(), plugin_name="Prices")
+    lister = handle.lister_of(Price)
+    assert lister is handle.lister("example.com", "v1", "prices", Price)
+    assert lister.requirements == []
+    assert handle.lister_of(Price, sync_timeout=5).requirements == [("Prices", 5)]
+    with pytest.raises(TypeError, match="does not say where its objects live"):
+        handle.lister_of(Object)
+
+
+def test_only_an_api_server_has_resources_to_write() -> None:
+    client = MemoryClient(lambda old, new: None)
+    with pytest.raises(RuntimeError, match="this run keeps everything in memory"):
+        Handle(Services(client=client)).resource_client(Price)
+    http = HttpClient(ConnectionConfig("https://example.com"))
+    assert Handle(Services(client=http)).resource_client(Price).resource.plural == "prices"
 
 
 def test_a_lister_tells_of_every_change() -> None:

@@ -53,6 +53,13 @@ def test_plugins_stand_in_the_order_of_each_point() -> None:
     assert profile.percentage_of_nodes_to_score == 30
 
 
+def test_every_plugin_has_a_handle_of_its_own() -> None:
+    profile = profile_of({"filter": refs("B", "A")}, plugin(Filters, "A"), plugin(Filters, "B"))
+    handles = [each.handle for each in profile.plugins.values()]
+    assert [(handle.profile_name, handle.plugin_name) for handle in handles] == [("mine", "B"), ("mine", "A")]
+    assert all(handle.profile is profile for handle in handles)
+
+
 def test_a_plugin_is_made_once_and_serves_all_its_points() -> None:
     class Both(PreFilterPlugin, FilterPlugin):
         def pre_filter(self, cycle: Any, pod: Any) -> None: ...

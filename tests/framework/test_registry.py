@@ -82,6 +82,23 @@ def test_what_a_plugin_option_may_name(spec: str, names: list[str]) -> None:
     assert [entry.name for entry in registry] == names
 
 
+@pytest.mark.parametrize("spec", ["mine/plugin.py", "mine.plugin"])
+@pytest.mark.parametrize("import_line", ["from .reason import REASON", "from mine_reason import REASON"])
+def test_a_plugin_may_import_what_lies_beside_it(spec: str, import_line: str) -> None:
+    write("mine/plugin.py", f"{import_line}\n{ONE}")
+    write("mine/reason.py", "REASON = 'because'\n")
+    write("mine_reason.py" if "." in spec.removesuffix(".py") else "mine/mine_reason.py", "REASON = 'so'\n")
+    assert Registry().load(spec) == ["Quiet"]
+
+
+def test_files_of_the_same_name_in_two_folders_do_not_mix() -> None:
+    for folder in ("one", "two"):
+        write(f"{folder}/plugin.py", f"from .said import NAME\n{ONE}    name = NAME\n")
+        write(f"{folder}/said.py", f"NAME = {folder!r}\n")
+    registry = Registry()
+    assert registry.load("one/plugin.py") + registry.load("two/plugin.py") == ["one", "two"]
+
+
 def test_an_entry_knows_where_it_comes_from_and_what_it_is_for() -> None:
     write("plugin.py", ONE)
     registry = Registry()
@@ -303,6 +320,33 @@ def test_a_package_whose_plugin_cannot_be_used_is_named(
     with pytest.raises(PluginLoadError) as caught:
         Registry().load_entry_points()
     assert str(caught.value).startswith(message)
+
+
+def test_a_plugin_that_is_given_goes_before_the_installed_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, entry_point("mine_installed:Quiet", None))
+    write("mine_installed.py", ONE)
+    write("quiet.py", ONE)
+    monkeypatch.syspath_prepend(".")
+    registry = Registry()
+    registry.load_entry_points()
+    assert registry.load("quiet.py") == ["Quiet"]
+    assert [(entry.name, entry.source) for entry in registry] == [("Quiet", "quiet.py")]
+    with pytest.raises(PluginLoadError, match=r"a plugin named Quiet already exists \(quiet.py\)"):
+        registry.load("quiet.py")
+
+
+def test_a_package_may_show_the_plugins_of_its_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("mine_package/__init__.py", "from moorage import ScorePlugin\nfrom .inner import Quiet\n")
+    write("mine_package/inner.py", ONE)
+    assert Registry().load("mine_package") == ["Quiet"]
+
+
+def test_permissions_must_be_permissions() -> None:
+    wrong = type("Wrong", (Filters,), {"permissions": ["delete pods"]})
+    with pytest.raises(
+        PluginLoadError, match="class Wrong has `permissions` that are not all moorage.Permission"
+    ):
+        Registry().add_class(wrong, "here")
 
 
 def _this_module() -> object:

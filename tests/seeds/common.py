@@ -1,4 +1,4 @@
-"""The common ground of the seed systems' walks: nodes, pods and a running scheduler, on either kind of cluster."""
+"""The common ground of the seed systems' walks: nodes, pods and a scheduler, on either kind of cluster."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cluster:
-    """An API server without a scheduler: the embedded one, or the real one without controllers and kubelets."""
+    """A cluster without a scheduler: the embedded one, or the real API server alone."""
 
     is_embedded: bool
     kubeconfig: Path
@@ -70,7 +70,7 @@ class Cluster:
     # What became of a pod
 
     def notes(self, pod: str, reason: str) -> list[str]:
-        """The texts of a pod's events."""
+        """The texts of a pod's events, and of those of an earlier pod of that name."""
         chosen = f"--field-selector=involvedObject.name={pod},reason={reason}"
         events = json.loads(self.kubectl("get", "events", chosen, "-o", "json"))["items"]
         return [event["message"] for event in events]

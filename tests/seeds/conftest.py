@@ -8,6 +8,9 @@ from tests.controlplane.servers import ControlPlane
 from tests.embedded.clusters import Embedded, Kubectl
 from tests.seeds.common import Cluster
 
+RUN_IMAGE = "custom-scheduler:latest"
+"""Containers of this image really run in the embedded cluster."""
+
 
 @pytest.fixture(scope="module", params=["embedded", "real"])
 def cluster(
@@ -20,8 +23,11 @@ def cluster(
         return Kubectl(kubeconfig, tmp_path_factory.mktemp("kubectl-cache"))
 
     if request.param == "embedded":
-        with Embedded("--no-scheduler", "--nodes=0") as up:
+        with Embedded("--no-scheduler", "--nodes=0", f"--run-image={RUN_IMAGE}") as up:
             yield Cluster(True, up.kubeconfig, up.token, kubectl(up.kubeconfig))
     else:
-        with ControlPlane(programs) as plane:
+        with ControlPlane(programs, disabled_admission=()) as plane:
+            # What the controllers make in every namespace, and pods cannot do without.
+            for namespace in ("default", "kube-system"):
+                plane.kubectl("create", "serviceaccount", "default", "-n", namespace)
             yield Cluster(False, plane.kubeconfig, plane.admin_token, kubectl(plane.kubeconfig))

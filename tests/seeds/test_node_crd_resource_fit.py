@@ -186,7 +186,8 @@ def test_T9_a_pod_lands_where_its_resource_is_enabled(tidy: Cluster) -> None:
         tidy.create(pod("of-nobody", requests={"company.net/memory": "100Mi"}))
         tidy.kubectl("apply", "-f", str(MANIFESTS / "simple-pod.yaml"))
         node = tidy.bound("nginx")
-        last = f'"Successfully bound pod to node" pod="default/nginx" node="{node}" evaluatedNodes=6 feasibleNodes=2'
+        last = f'"Successfully bound pod to node" pod="default/nginx" node="{node}"'
+        last += " evaluatedNodes=6 feasibleNodes=2"
         process.wait_until("the last line", lambda: lines_with(process, last))
         lines = [line.partition("] ")[2] for line in process.log_text().splitlines()]
         assert tidy.node_of("of-nobody") == ""
@@ -212,6 +213,7 @@ def test_T9_a_pod_lands_where_its_resource_is_enabled(tidy: Cluster) -> None:
 # T10: rejections and retries
 
 GPU, MEMORY = "company.net/gpu", "company.net/memory"
+NUMBERS = itertools.count()
 NO_VICTIMS = "preemption: 0/6 nodes are available: 6 No preemption victims found for incoming pod."
 
 
@@ -247,10 +249,9 @@ def rejected(cluster: Cluster, expected: str, requests: Mapping[str, str]) -> st
 
     When a change was made just before, the scheduler may not know of it yet: then another pod is tried.
     """
-    numbers = itertools.count()
 
     def attempt() -> str:
-        name = f"p-{next(numbers)}"
+        name = f"p-{next(NUMBERS)}"
         cluster.create(pod(name, SCHEDULER, requests=requests))
         heard = wait_for(
             f"a decision for {name}",
@@ -305,9 +306,9 @@ def test_the_start_fails_when_the_definition_is_missing(cluster: Cluster) -> Non
     config["profiles"][0]["pluginConfig"] = [args]
     with cluster.run(config, PLUGIN, ready=False) as process:
         assert process.exit_code(30) == 1
-        *_, logged, last = process.log_text().splitlines()
+        *lines, last = process.log_text().splitlines()
     assert last == 'initializing plugin "NodeCRDResourceFit": WaitForCacheSync failed'
-    assert '"Cannot sync caches" err="WaitForCacheSync failed"' in logged
+    assert any('"Cannot sync caches" err="WaitForCacheSync failed"' in line for line in lines)
 
 
 def test_the_start_waits_for_a_definition_that_comes(cluster: Cluster) -> None:

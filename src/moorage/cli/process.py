@@ -302,8 +302,13 @@ class Process:
         log.info(0, "Starting Moorage")
         if log.enabled(2):
             points_of = self._registry.points_of()
-            for name, points in show_expanded(self._config, points_of).items():
-                log.info(2, "the scheduler starts to work with those plugins", profile=name, Plugins=points)
+            for profile in show_expanded(self._config, points_of)["profiles"]:
+                log.info(
+                    2,
+                    "the scheduler starts to work with those plugins",
+                    profile=profile["schedulerName"],
+                    Plugins=profile["plugins"],
+                )
             log.info(2, "Using component config", config=to_yaml(show(self._config)))
 
     async def _report_missing_permissions(

@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 
 POLL_SECONDS = 0.3
 
 
 def files_of(plugins: Iterable[str]) -> list[Path]:
-    """The files behind `--plugin` values: the given ones, and those of importable modules."""
-    found = []
+    """The files behind `--plugin` values that were loaded, with the modules beside them that they imported."""
+    found: dict[Path, None] = {}
     for spec in plugins:
         place = spec.partition(":")[0]
-        if place.endswith(".py") or Path(place).is_file():
-            found.append(Path(place))
-            continue
-        module = importlib.util.find_spec(place)
-        if module is not None and module.origin and module.origin.endswith(".py"):
-            found.append(Path(module.origin))
-    return found
+        is_file = place.endswith(".py") or Path(place).is_file()
+        if is_file:
+            found[Path(place)] = None
+        package = place.partition(".")[0]
+        for name, file in _loaded():
+            beside = is_file and file.parent == Path(place).resolve().parent
+            inside = not is_file and (name == package or name.startswith(f"{package}."))
+            if (beside and file != Path(place).resolve()) or inside:
+                found[file] = None
+    return list(found)
+
+
+def _loaded() -> Iterator[tuple[str, Path]]:
+    """The modules that come from Python files, but for the program itself."""
+    for name, module in tuple(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and file.endswith(".py") and name != "__main__":
+            yield name, Path(file).resolve()
 
 
 def forget_modules(files: Iterable[Path]) -> None:
     """Has the modules of these files imported anew when they are asked for the next time."""
     wanted = {path.resolve() for path in files}
-    for name, module in tuple(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if file and name != "__main__" and Path(file).resolve() in wanted:
+    for name, file in tuple(_loaded()):
+        if file in wanted:
             del sys.modules[name]
 
 

@@ -72,8 +72,15 @@ def set_up(config_file: str | None, plugins: Iterable[str], *, strict_version: b
 
 
 def warn_of_unused(config: KubeSchedulerConfiguration, added: Iterable[str]) -> None:
+    warn(unused(config, added))
+
+
+def unused(config: KubeSchedulerConfiguration, added: Iterable[str]) -> list[str]:
+    """A warning for each plugin that was given and runs nowhere."""
     enabled = {name for profile in config.profiles for name in profile.plugins.enabled_names()}
-    warn(f"plugin {name} is registered, but no profile enables it" for name in added if name not in enabled)
+    return [
+        f"plugin {name} is registered, but no profile enables it" for name in added if name not in enabled
+    ]
 
 
 def read_input(file: str) -> tuple[bytes, str]:

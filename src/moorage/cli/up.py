@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from moorage.cli.run import GoFlags
 from moorage.cli.setup import config_option, errors_in_lines, plugin_option, strict_version_option
 
 DEFAULT_NODES = "3"
 
 
-@click.command()
+@click.command(cls=GoFlags)
 @config_option
 @plugin_option
 @strict_version_option

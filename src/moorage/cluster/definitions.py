@@ -59,6 +59,10 @@ class Strategy:
         """What the client should be told about an object that is accepted."""
         return []
 
+    def update_warnings(self, new: Document, old: Document) -> list[str]:
+        """The same for one that is changed."""
+        return self.warnings(new)
+
 
 def spec_differs(new: Document, old: Document) -> bool:
     """Whether anything but metadata and status is another."""

@@ -40,6 +40,8 @@ class Discovery:
     def answer(self, path: str, accept: str) -> Answer:
         """What is at /api, /apis and below, down to a group's version."""
         parts = path.strip("/").split("/")
+        if len(parts) > (2 if parts[0] == "api" else 3):
+            raise path_not_found()
         if len(parts) == 1:
             return self._root(parts[0] == "api", accept)
         if parts[0] == "api":

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from moorage.cluster.quoting import quoted
+
 
 class Cause(NamedTuple):
     """One broken rule: which field, and what is wrong with it."""
@@ -29,6 +31,8 @@ class Refusal(Exception):
         self.reason = reason
         self.message = message
         self.details = details
+        self.warnings: list[str] = []
+        """What came up before and is to be told, too."""
 
     def document(self) -> dict[str, Any]:
         """The Status object that tells the client."""
@@ -88,6 +92,8 @@ def too_many(field: str, found: int, limit: int) -> Cause:
 
 def shown(value: Any) -> str:
     """A value as it stands in messages: texts in quotes, everything else as JSON."""
+    if isinstance(value, str):
+        return quoted(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -104,6 +110,11 @@ def bad_request(message: str) -> Refusal:
     return Refusal(400, "BadRequest", message)
 
 
+def unreasoned(message: str) -> Refusal:
+    """A bad request of a kind for which there is no reason; kube-apiserver calls it an error of its own."""
+    return Refusal(400, "", message)
+
+
 def unauthorized() -> Refusal:
     return Refusal(401, "Unauthorized", "Unauthorized")
 
@@ -113,8 +124,15 @@ def forbidden(resource: str, name: str, why: str) -> Refusal:
     return Refusal(403, "Forbidden", f"{place}: {why}", details=_object(resource, name))
 
 
+class NoSuchPath(Refusal):
+    """Nothing is served at the path. Clients hear it as a plain text, in which they know how to put it."""
+
+    def __init__(self) -> None:
+        super().__init__(404, "NotFound", "the server could not find the requested resource", details={})
+
+
 def path_not_found() -> Refusal:
-    return Refusal(404, "NotFound", "the server could not find the requested resource", details={})
+    return NoSuchPath()
 
 
 def not_found(resource: str, name: str) -> Refusal:

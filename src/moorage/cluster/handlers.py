@@ -9,11 +9,11 @@ from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.decoding import read_delete_options, read_object
 from moorage.cluster.definitions import Definition
 from moorage.cluster.deletion import DeleteOptions, delete_options
-from moorage.cluster.errors import bad_request
+from moorage.cluster.errors import Refusal, bad_request
 from moorage.cluster.objects import Objects
 from moorage.cluster.patching import Patches
 from moorage.cluster.reading import Lists, Selection
-from moorage.cluster.rendering import Accepted, Renderer, accepted, encode
+from moorage.cluster.rendering import Accepted, Renderer, accepted, encode, warning_headers
 from moorage.cluster.requests import Answer, Place, Query, Request, Stream
 from moorage.cluster.store import Document, Stored
 from moorage.cluster.tables.builtin import columns_of
@@ -51,9 +51,13 @@ class Handlers:
     def handle(
         self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
     ) -> Answer | Stream:
-        answer = self._handle(definition, place, verb, request, query, user)
-        if deprecation := _DEPRECATED.get(definition.storage):
-            answer.headers.append(("Warning", f'299 - "{deprecation}"'))
+        deprecations = [_DEPRECATED[definition.storage]] if definition.storage in _DEPRECATED else []
+        try:
+            answer = self._handle(definition, place, verb, request, query, user)
+        except Refusal as refusal:
+            refusal.warnings += deprecations
+            raise
+        answer.headers += warning_headers(deprecations)
         return answer
 
     def _handle(
@@ -71,16 +75,25 @@ class Handlers:
         if verb in ("delete", "deletecollection"):
             return self._delete(definition, place, verb, request, query, user)
         options = options_of(query, user, request.header("user-agent"), _OPTIONS[verb])
+        try:
+            stored, created = self._write(definition, place, verb, request, options)
+        except Refusal as refusal:
+            refusal.warnings += options.warnings
+            raise
+        return self.answer(definition, stored, request, query, options, status=201 if created else 200)
+
+    def _write(
+        self, definition: Definition, place: Place, verb: str, request: Request, options: Options
+    ) -> tuple[Stored, bool]:
+        """The object as it is then, and whether it was created."""
         if verb == "patch":
-            stored, created = self.patches.patch(
+            return self.patches.patch(
                 definition, place.namespace, place.name, request.body, request.header("content-type"), options
             )
-        elif verb == "create":
-            stored, created = self._create(definition, place, request, options), True
-        else:
-            document = self._read(definition, request, options)
-            stored, created = self.objects.replace(definition, place.namespace, place.name, document, options)
-        return self.answer(definition, stored, request, query, options, status=201 if created else 200)
+        if verb == "create":
+            return self._create(definition, place, request, options), True
+        document = self._read(definition, request, options)
+        return self.objects.replace(definition, place.namespace, place.name, document, options)
 
     def end_watches(self) -> None:
         """Ends all watches, so that their connections can be closed."""
@@ -103,7 +116,7 @@ class Handlers:
             status,
             renderer.object(stored),
             renderer.content_type,
-            warning_headers(options) if options else [],
+            warning_headers(options.warnings) if options else [],
         )
 
     def renderer(self, definition: Definition, request: Request, query: Query) -> Renderer:
@@ -136,7 +149,7 @@ class Handlers:
         options = options_of(query, user, request.header("user-agent"), "CreateOptions")
         document = read_object(definition, request.body, request.header("content-type"), options)
         answered = self._reviews.review(definition.kind, document, user=user, namespace=place.namespace)
-        return Answer(201, encode(answered), headers=warning_headers(options))
+        return Answer(201, encode(answered), headers=warning_headers(options.warnings))
 
     def _list(self, definition: Definition, place: Place, request: Request, query: Query) -> Answer:
         renderer = self.renderer(definition, request, query)
@@ -153,7 +166,7 @@ class Handlers:
             self.objects.store, definition, selection, query, renderer, on_end=self._watches.discard
         )
         self._watches.add(watch)
-        return Stream(watch.chunks())
+        return Stream(watch.chunks(), ended=watch.close)
 
     def _delete(
         self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
@@ -188,17 +201,6 @@ class Handlers:
 
 
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
-
-
-def warning_headers(options: Options) -> list[tuple[str, str]]:
-    return [("Warning", f'299 - "{_header_text(text)}"') for text in dict.fromkeys(options.warnings)]
-
-
-def _header_text(text: str) -> str:
-    """A text that can stand in quotes in a header."""
-    clean = "".join(letter if letter.isprintable() else " " for letter in text[:1000])
-    clean = clean.replace("\\", "\\\\").replace('"', '\\"')
-    return clean.encode("ascii", "replace").decode()
 
 
 def _columns(definition: Definition) -> Columns:

@@ -89,10 +89,9 @@ async def _stream(request: web.BaseRequest, stream: Stream) -> web.StreamRespons
     response.headers["Content-Type"] = stream.content_type
     for name, value in stream.headers:
         response.headers.add(name, value)
-    chunks = stream.chunks
     try:
         await response.prepare(request)
-        async for chunk in chunks:
+        async for chunk in stream.chunks:
             await response.write(chunk)
         await response.write_eof()
     except (ConnectionError, asyncio.CancelledError):
@@ -100,5 +99,5 @@ async def _stream(request: web.BaseRequest, stream: Stream) -> web.StreamRespons
         if (transport := request.transport) is not None:
             transport.abort()
     finally:
-        await chunks.aclose()
+        await stream.close()
     return response

@@ -13,12 +13,14 @@ from moorage.cluster.deletion import DeleteOptions, Deletion
 from moorage.cluster.errors import (
     CHANGED,
     Cause,
+    Refusal,
     already_exists,
     bad_request,
     conflict,
     invalid,
     invalid_value,
     not_found,
+    unreasoned,
 )
 from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
 from moorage.cluster.kinds.namespaces import NamespaceStrategy
@@ -26,6 +28,8 @@ from moorage.cluster.merging.apply import apply, same_but_for_times
 from moorage.cluster.merging.field_sets import NOTHING, FieldSet
 from moorage.cluster.merging.managed_fields import track
 from moorage.cluster.naming import fill_on_create, fill_on_update, generated_name
+from moorage.cluster.schema.conform import Undecodable
+from moorage.cluster.schema.conversion_problems import conversion_problem
 from moorage.cluster.store import Document, Exists, Store, Stored
 from moorage.cluster.times import timestamp
 from moorage.cluster.writing import Options
@@ -130,6 +134,7 @@ class Objects:
             if definition.storage in _CREATED_BY_UPDATE and not subresource:
                 return self.create(definition, namespace, document, options), True
             raise not_found(definition.name, name)
+        _check_uid(definition, old, document)
         if definition.custom and not metadata.get("resourceVersion"):
             cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid(definition.kind, definition.group, name, [cause])
@@ -146,10 +151,11 @@ class Objects:
         """Writes a changed document. One that is not changed is not written."""
         known = old.document
         metadata = document["metadata"]
-        _check_identity(definition, old, document)
+        _check_version(definition, old, document)
         fill_on_update(document, known)
         strategy = definition.strategy
         if subresource == "status":
+            strategy.default(document)
             self._track(definition, known, document, options, subresource)
             strategy.prepare_status_update(document, known)
         elif isinstance(strategy, NamespaceStrategy) and subresource == "finalize":
@@ -159,7 +165,11 @@ class Objects:
             self._track(definition, known, document, options, subresource)
             strategy.prepare_update(document, known)
         metadata = document["metadata"]
-        if strategy.counts_generations and not subresource and strategy.is_new_generation(document, known):
+        if (
+            strategy.counts_generations
+            and subresource != "status"
+            and strategy.is_new_generation(document, known)
+        ):
             metadata["generation"] = known["metadata"].get("generation", 0) + 1
         self._admission.admit(
             definition, document, known, operation="UPDATE", subresource=subresource, user=options.user
@@ -167,8 +177,7 @@ class Objects:
         self._validate_update(definition, document, known, subresource)
         if not subresource:
             self._authorizer.check_escalation(options.user, definition, document, known)
-            if spec_differs(document, known):
-                options.warnings += strategy.warnings(document)
+            options.warnings += strategy.update_warnings(document, known)
         return self._write(definition, old, document, options)
 
     def apply(
@@ -201,7 +210,10 @@ class Objects:
             now=timestamp(self.clock()),
             ignored=_ignored(definition),
         )
-        document = shape(definition, merged, Options())
+        try:
+            document = shape(definition, merged, Options())
+        except Undecodable as error:
+            raise _inconvertible(definition, namespace, name, error.problem) from None
         # What the manager of an apply owns is settled; the rest of the way is that of any write.
         settled = Options(
             options.user, "", options.validation, options.dry_run, options.force, options.warnings
@@ -245,7 +257,8 @@ class Objects:
             operation="Update",
             subresource=subresource,
             api_version=definition.api_version,
-            now=timestamp(self.clock()),
+            # Nobody knows when something was scaled: a Scale has no managed fields to keep the time in.
+            now="" if subresource == "scale" else timestamp(self.clock()),
             ignored=_ignored(definition),
         )
         if tracked:
@@ -285,6 +298,14 @@ class Objects:
         _refuse(definition, new, causes)
 
 
+def _inconvertible(definition: Definition, namespace: str, name: str, problem: str) -> Refusal:
+    kind = f"{definition.group}/{definition.version}, Kind={definition.kind}"
+    return unreasoned(
+        f"failed to convert new object ({namespace}/{name}; {kind}) to proper version:"
+        f" unable to convert unstructured object to {kind}: {conversion_problem(problem)}"
+    )
+
+
 def _ignored(definition: Definition) -> FieldSet | None:
     """A status that has no address of its own is owned like any other field."""
     return NOTHING if definition.custom and "status" not in definition.subresources else None
@@ -304,8 +325,8 @@ def _check_namespace(given: str, namespace: str) -> None:
         )
 
 
-def _check_identity(definition: Definition, old: Stored, document: Document) -> None:
-    """Refuses a document that was made for another version of the object, or for another object."""
+def _check_version(definition: Definition, old: Stored, document: Document) -> None:
+    """Refuses a document that was made for another version of the object."""
     metadata, known = document["metadata"], old.document["metadata"]
     version = metadata.get("resourceVersion")
     if version and version != "0" and version != known["resourceVersion"]:
@@ -313,10 +334,11 @@ def _check_identity(definition: Definition, old: Stored, document: Document) -> 
             cause = invalid_value("metadata.resourceVersion", version, "must be a number")
             raise invalid(definition.kind, definition.group, old.name, [cause])
         raise conflict(definition.name, old.name, CHANGED)
-    uid = metadata.get("uid")
-    if uid and uid != known["uid"]:
-        raise conflict(
-            definition.name,
-            old.name,
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known['uid']}",
-        )
+
+
+def _check_uid(definition: Definition, old: Stored, document: Document) -> None:
+    """Refuses a document that is to replace another object of the same name."""
+    uid, known = document["metadata"].get("uid"), old.document["metadata"]["uid"]
+    if uid and uid != known:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
+        raise conflict(definition.name, old.name, why)

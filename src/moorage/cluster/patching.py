@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from moorage.cluster.conversion import from_stored, to_stored
@@ -9,16 +10,21 @@ from moorage.cluster.decoding import read_json, read_yaml, shape
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import (
     Cause,
+    Refusal,
     bad_request,
     forbidden_value,
     invalid,
+    invalid_value,
     required,
     unsupported_media_type,
 )
+from moorage.cluster.merging.go_text import shown
 from moorage.cluster.merging.json_merge import merge_patch
 from moorage.cluster.merging.json_patch import json_patch
 from moorage.cluster.merging.strategic import strategic_merge
 from moorage.cluster.objects import Objects
+from moorage.cluster.schema.conform import Undecodable
+from moorage.cluster.schema.conversion_problems import conversion_problem
 from moorage.cluster.store import Document, Stored
 from moorage.cluster.writing import Options
 
@@ -51,7 +57,11 @@ class Patches:
             raise _bad_options(forbidden_value("force", "may not be specified for non-apply patch"))
         old = self._objects.get(definition, namespace, name)
         patched = patch_value(definition, from_stored(definition, old.document), body, media_type)
-        document = to_stored(definition, shape(definition, patched, options))
+        try:
+            shaped = shape(definition, patched, options)
+        except Undecodable as error:
+            raise _unreadable(media_type, body, patched, error.problem) from None
+        document = to_stored(definition, shaped)
         _check_name(document, name)
         return self._objects.update(definition, old, document, options, subresource), False
 
@@ -64,7 +74,7 @@ class Patches:
         options: Options,
         subresource: str,
     ) -> tuple[Stored, bool]:
-        if not options.manager:
+        if not options.names_itself:
             raise _bad_options(required("fieldManager", "is required for apply patch"))
         applied = _applied(definition, read_yaml(body))
         return self._objects.apply(definition, namespace, name, applied, options, subresource)
@@ -93,6 +103,19 @@ def patch_value(definition: Definition, document: Document, body: bytes, media_t
     if media_type == MERGE_PATCH:
         return merge_patch(document, patch)
     return strategic_merge(definition.schema, document, patch)
+
+
+def _unreadable(media_type: str, body: bytes, patched: Any, problem: str) -> Refusal:
+    """A patch after which something has a wrong type."""
+    if media_type == STRATEGIC_PATCH:
+        value, problem = shown(read_json(body)), conversion_problem(problem)
+    else:
+        metadata = patched.get("metadata") if isinstance(patched, dict) else None
+        if isinstance(metadata, dict) and "managedFields" in metadata:
+            metadata = {name: metadata[name] for name in metadata if name != "managedFields"}
+            patched = {**patched, "metadata": metadata}
+        value = json.dumps(patched, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return invalid("", "", "", [invalid_value("patch", value, problem)])
 
 
 def _check_type(definition: Definition, media_type: str) -> None:

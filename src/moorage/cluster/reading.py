@@ -19,12 +19,13 @@ from moorage.cluster.errors import (
     expired,
     forbidden_value,
     invalid,
-    invalid_value,
+    unsupported_value,
 )
 from moorage.cluster.requests import Query
 from moorage.cluster.selecting import FieldSelector, check_fields, field_selector, label_selector
 from moorage.cluster.store import Document, Store, Stored
 
+_MATCHES = ("Exact", "NotOlderThan", "")
 _KEPT_LISTS = 32  # lists whose later pages can still be asked for
 
 EXPIRED = (
@@ -100,9 +101,8 @@ class Lists:
         self._next = 1
 
     def page(self, definition: Definition, selection: Selection, query: Query) -> Page:
-        limit = query.number("limit") or 0
-        if limit < 0:
-            raise bad_request("limit: must not be negative")
+        limit = max(query.number("limit") or 0, 0)
+        _check_options(query)
         token = query.text("continue")
         if token:
             return self._later_page(token, limit, query)
@@ -124,7 +124,9 @@ class Lists:
         try:
             found = msgspec.json.decode(base64.urlsafe_b64decode(token + "=="), type=_Token)
         except (msgspec.MsgspecError, binascii.Error, ValueError):
-            raise bad_request("continue key is not valid: it was not made by this server") from None
+            raise bad_request(
+                "invalid continue token: continue key is not valid: it was not made by this server"
+            ) from None
         if found.list not in self._kept or found.start < 0:
             raise expired(EXPIRED)
         return self._cut(found.list, found.start, limit)
@@ -139,17 +141,6 @@ class Lists:
 
     def _check_version(self, query: Query) -> None:
         match, text = query.text("resourceVersionMatch"), query.text("resourceVersion")
-        if match:
-            if match not in ("Exact", "NotOlderThan"):
-                raise _bad_option(
-                    invalid_value("resourceVersionMatch", match, "must be Exact or NotOlderThan")
-                )
-            if not text:
-                why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-                raise _bad_option(forbidden_value("resourceVersionMatch", why))
-            if match == "Exact" and text == "0":
-                why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-                raise _bad_option(forbidden_value("resourceVersionMatch", why))
         version = read_version(text)
         if version > self._store.revision:
             raise too_new(version, self._store.revision)
@@ -162,7 +153,10 @@ def read_version(text: str) -> int:
     if not text:
         return 0
     if not text.isascii() or not text.isdigit() or len(text) > 19:
-        raise bad_request(f'resourceVersion: Invalid value: "{text[:100]}": must be a number')
+        problem = f'strconv.ParseUint: parsing "{text[:100]}": invalid syntax'
+        raise bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{text[:100]}": {problem}'
+        )
     return int(text)
 
 
@@ -176,8 +170,24 @@ def too_new(asked: int, current: int) -> Refusal:
     )
 
 
-def _bad_option(cause: Cause) -> Refusal:
-    return invalid("ListOptions", "meta.k8s.io", "", [cause])
+def _check_options(query: Query) -> None:
+    """Refuses parameters that do not go together in a list."""
+    match, version = query.text("resourceVersionMatch"), query.text("resourceVersion")
+    causes: list[Cause] = []
+    if match:
+        field = "resourceVersionMatch"
+        if not version:
+            causes.append(forbidden_value(field, f"{field} is forbidden unless resourceVersion is provided"))
+        if query.text("continue"):
+            causes.append(forbidden_value(field, f"{field} is forbidden when continue is provided"))
+        if match not in _MATCHES:
+            causes.append(unsupported_value(field, match, _MATCHES))
+        if match == "Exact" and version == "0":
+            causes.append(forbidden_value(field, f'{field} "exact" is forbidden for resourceVersion "0"'))
+    if "sendInitialEvents" in query.given:
+        causes.append(forbidden_value("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    if causes:
+        raise invalid("ListOptions", "meta.k8s.io", "", causes)
 
 
 def list_body(

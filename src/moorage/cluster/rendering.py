@@ -160,6 +160,17 @@ class Renderer:
         return body if self._accept.media_type == JSON else as_yaml(msgspec.json.decode(body))
 
 
+def warning_headers(warnings: Sequence[str]) -> list[tuple[str, str]]:
+    return [("Warning", f'299 - "{_header_text(text)}"') for text in dict.fromkeys(warnings)]
+
+
+def _header_text(text: str) -> str:
+    """A text that can stand in quotes in a header."""
+    clean = "".join(letter if letter.isprintable() else " " for letter in text[:1000])
+    clean = clean.replace("\\", "\\\\").replace('"', '\\"')
+    return clean.encode("ascii", "replace").decode()
+
+
 def as_yaml(value: Any) -> bytes:
     text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
     return text.encode(errors="replace")

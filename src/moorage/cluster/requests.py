@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote
@@ -43,12 +43,18 @@ class Answer:
 
 @dataclass(slots=True)
 class Stream:
-    """An answer that comes in pieces until one side ends it; who stops early closes `chunks`."""
+    """An answer that comes in pieces until one side ends it; who stops early calls `close`."""
 
     chunks: AsyncGenerator[bytes, None]
     content_type: str = JSON
     status: int = 200
     headers: list[tuple[str, str]] = field(default_factory=list)
+    ended: Callable[[], None] = lambda: None
+    """Called at the end, also when nobody has asked for the first piece."""
+
+    async def close(self) -> None:
+        await self.chunks.aclose()
+        self.ended()
 
 
 class Query:
@@ -84,7 +90,7 @@ class Query:
         except ValueError:
             number = None
         if number is None or not -(2**63) <= number < 2**63:
-            raise bad_request(f"{name}: {value!r} is not a number")
+            raise bad_request(f'strconv.ParseInt: parsing "{value[:100]}": invalid syntax')
         return number
 
 

@@ -73,7 +73,7 @@ class Scales:
                 inner = place[name] = {}
             place = inner
         place[last] = replicas
-        return self._objects.update(definition, stored, document, options)
+        return self._objects.update(definition, stored, document, options, "scale")
 
 
 def scale_definition() -> Definition:

@@ -11,9 +11,9 @@ from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.users import User
 from moorage.cluster.definitions import Definition, Definitions
 from moorage.cluster.discovery import VERSION, Discovery
-from moorage.cluster.errors import Refusal, method_not_allowed, path_not_found
+from moorage.cluster.errors import NoSuchPath, Refusal, method_not_allowed, path_not_found
 from moorage.cluster.handlers import Handlers
-from moorage.cluster.rendering import encode
+from moorage.cluster.rendering import encode, warning_headers
 from moorage.cluster.requests import Answer, Place, Query, Request, Stream, place_of
 from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index
 from moorage.cluster.selecting import field_selector
@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _HEALTH = frozenset(("/healthz", "/livez", "/readyz"))
 _TEXT = "text/plain; charset=utf-8"
+_OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
 class ApiServer:
@@ -97,6 +98,8 @@ class ApiServer:
             return self._discovery.answer(bare, request.header("accept"))
         if bare == "/version":
             return Answer(200, encode(VERSION))
+        if bare == "/openapi/v2":
+            return _openapi_v2(request.header("accept"))
         if bare == "/openapi/v3":
             return Answer(200, encode(openapi_v3_index(self._definitions)))
         if bare.startswith("/openapi/v3/"):
@@ -117,8 +120,18 @@ class ApiServer:
 _KNOWN_ROOTS = frozenset((*_HEALTH, "/api", "/apis", "/version", "/openapi"))
 
 
+def _openapi_v2(accept: str) -> Answer:
+    """A document without types: all of them are in version 3, and kubectl asks here only for others."""
+    if _OPENAPI_V2 in accept:
+        return Answer(200, b"", _OPENAPI_V2)
+    info = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
+    return Answer(200, encode({"swagger": "2.0", "info": info, "paths": {}}))
+
+
 def refused(refusal: Refusal) -> Answer:
-    headers = []
+    if isinstance(refusal, NoSuchPath):
+        return Answer(refusal.code, b"404 page not found\n", _TEXT)
+    headers = warning_headers(refusal.warnings)
     seconds = (refusal.details or {}).get("retryAfterSeconds")
     if seconds:
         headers.append(("Retry-After", str(seconds)))

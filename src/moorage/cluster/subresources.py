@@ -15,9 +15,9 @@ from moorage.cluster.definitions import Definition, Definitions
 from moorage.cluster.deletion import delete_options
 from moorage.cluster.errors import bad_request, invalid, invalid_value, method_not_allowed, path_not_found
 from moorage.cluster.eviction import Evictions
-from moorage.cluster.handlers import Handlers, warning_headers
+from moorage.cluster.handlers import Handlers
 from moorage.cluster.nodes.logs import Logs
-from moorage.cluster.rendering import encode
+from moorage.cluster.rendering import encode, warning_headers
 from moorage.cluster.requests import Answer, Place, Query, Request, Stream
 from moorage.cluster.scaling import Scales
 from moorage.cluster.store import Document
@@ -131,7 +131,7 @@ class Subresources:
             store=self._objects.store,
             now=self._objects.clock(),
         )
-        return Answer(201, encode(answered), headers=warning_headers(options))
+        return Answer(201, encode(answered), headers=warning_headers(options.warnings))
 
     def _scale(
         self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
 from moorage.cluster.definitions import Definition
-from moorage.cluster.errors import Refusal, expired, forbidden_value, invalid
+from moorage.cluster.errors import Cause, Refusal, expired, forbidden_value, invalid, unsupported_value
 from moorage.cluster.reading import Selection, read_version, too_new
 from moorage.cluster.requests import Query
 from moorage.cluster.store import Change, Document, Forgotten, Store, Stored
@@ -17,6 +17,7 @@ SHORTEST, LONGEST = 1800.0, 3600.0  # seconds a watch lasts whose client does no
 BOOKMARK_SECONDS = 60.0
 BEHIND = 50_000  # changes a client may be behind before its watch is ended
 
+_MATCH = "NotOlderThan"
 INITIAL_END = "k8s.io/initial-events-end"
 
 
@@ -70,7 +71,7 @@ class Watch:
         event = self._rendering.event
         if initial or (initial is None and not version):
             self._waiting += [event("ADDED", each) for each in self._selection.of(self._store, resource)]
-            if initial:
+            if initial and self._bookmarks:
                 self._waiting.append(self._bookmark({INITIAL_END: "true"}))
         elif version:
             for change in self._store.since(resource, version):
@@ -112,6 +113,7 @@ class Watch:
             self._closed = True
             self._unlisten()
             self._news.set()
+        self._on_end(self)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """The lines, as many at a time as there are."""
@@ -141,25 +143,24 @@ class Watch:
                     alarm.cancel()
         finally:
             self.close()
-            self._on_end(self)
 
 
 def _wants_initial(query: Query) -> bool | None:
     """Whether the watch begins with all objects; None where that depends on the version."""
-    if "sendInitialEvents" not in query.given:
-        if query.text("resourceVersionMatch"):
-            why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-            raise _bad_option("resourceVersionMatch", why)
-        return None
     match = query.text("resourceVersionMatch")
-    if match != "NotOlderThan":
-        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        raise _bad_option("resourceVersionMatch", why)
-    wanted = query.flag("sendInitialEvents")
-    if wanted and not query.flag("allowWatchBookmarks"):
-        raise _bad_option("allowWatchBookmarks", "sendInitialEvents requires allowWatchBookmarks")
+    wanted = query.flag("sendInitialEvents") if "sendInitialEvents" in query.given else None
+    field = "resourceVersionMatch"
+    causes: list[Cause] = []
+    if wanted is not None and match != _MATCH:
+        causes.append(forbidden_value(field, f"sendInitialEvents requires setting {field} to {_MATCH}"))
+    if match:
+        if wanted is None:
+            why = f"{field} is forbidden for watch unless sendInitialEvents is provided"
+            causes.append(forbidden_value(field, why))
+        if match != _MATCH:
+            causes.append(unsupported_value(field, match, (_MATCH,)))
+        if query.text("continue"):
+            causes.append(forbidden_value(field, f"{field} is forbidden when continue is provided"))
+    if causes:
+        raise invalid("ListOptions", "meta.k8s.io", "", causes)
     return wanted
-
-
-def _bad_option(field: str, why: str) -> Refusal:
-    return invalid("ListOptions", "meta.k8s.io", "", [forbidden_value(field, why)])

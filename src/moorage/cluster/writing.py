@@ -10,6 +10,7 @@ from moorage.cluster.errors import invalid as invalid_object
 from moorage.cluster.requests import Query
 
 SYSTEM = User("system:apiserver", groups=(MASTERS,))
+_LONGEST_MANAGER = 128
 _LEVELS = ("Ignore", "Warn", "Strict")
 
 
@@ -23,6 +24,8 @@ class Options:
     dry_run: bool = False
     force: bool = False
     warnings: list[str] = field(default_factory=list)
+    names_itself: bool = False
+    """Whether the writer has given its name, which is otherwise that of its program."""
 
 
 def options_of(query: Query, user: User, user_agent: str, kind: str) -> Options:
@@ -31,10 +34,18 @@ def options_of(query: Query, user: User, user_agent: str, kind: str) -> Options:
     level = given.get("fieldValidation") or "Warn"
     if level not in _LEVELS:
         raise invalid_object(kind, "meta.k8s.io", "", [unsupported_value("fieldValidation", level, _LEVELS)])
-    manager = given.get("fieldManager") or user_agent.partition("/")[0].strip()
-    if len(manager) > 128 or not manager.isprintable():
-        raise bad_request("fieldManager: must be at most 128 printable characters")
-    return Options(user, manager, level, is_dry_run(query, kind), query.flag("force"))
+    manager = given.get("fieldManager") or _manager_of(user_agent)
+    if len(manager) > _LONGEST_MANAGER or not manager.isprintable():
+        raise bad_request(f"fieldManager: must be at most {_LONGEST_MANAGER} printable characters")
+    options = Options(user, manager, level, is_dry_run(query, kind), query.flag("force"))
+    options.names_itself = bool(given.get("fieldManager"))
+    return options
+
+
+def _manager_of(user_agent: str) -> str:
+    """The name of the program that writes."""
+    name = user_agent.partition("/")[0].strip()
+    return "".join(letter for letter in name if letter.isprintable())[:_LONGEST_MANAGER]
 
 
 def is_dry_run(query: Query, kind: str) -> bool:

@@ -52,14 +52,18 @@ class PluginRef(ConfigPart):
     go_type: ClassVar[str] = "v1.Plugin"
 
     name: str = ""
+    """The plugin."""
     weight: Int32 = 0
+    """What its scores are multiplied with; 0 stands for 1."""
 
 
 class PluginSet(ConfigPart, omit_defaults=True):
     """What is enabled and disabled at one extension point."""
 
     enabled: list[PluginRef] = []
+    """Plugins that run here, in this order."""
     disabled: list[PluginRef] = []
+    """Plugins that do not; `*` for all."""
 
     def disables(self, name: str) -> bool:
         """Whether `disabled` holds this name; ask for `*` to see whether everything is disabled."""
@@ -103,7 +107,9 @@ class PluginConfig(ConfigPart):
     args, otherwise what the file says, or None."""
 
     name: str = ""
+    """The plugin."""
     args: Any = None
+    """What it is given."""
 
 
 class Profile(ConfigPart):
@@ -112,9 +118,13 @@ class Profile(ConfigPart):
     go_type: ClassVar[str] = "v1.KubeSchedulerProfile"
 
     scheduler_name: str = ""
+    """What pods write as `spec.schedulerName`. A single profile may leave it out: `default-scheduler`."""
     percentage_of_nodes_to_score: Int32 | None = None
+    """As the field of the whole configuration, which it overrides."""
     plugins: Plugins = field(default_factory=Plugins)
+    """What runs at which extension point."""
     plugin_config: list[PluginConfig] = []
+    """The args of plugins."""
 
     def args_of(self, name: str) -> Any:
         """The args of a plugin, None if it has none."""
@@ -125,12 +135,19 @@ class LeaderElection(ConfigPart):
     go_type: ClassVar[str] = "v1alpha1.LeaderElectionConfiguration"
 
     leader_elect: bool = True
+    """Whether only the holder of the lease schedules."""
     lease_duration: Duration = Duration.of_seconds(15)
+    """How long the others wait for a lease that is not renewed."""
     renew_deadline: Duration = Duration.of_seconds(10)
+    """How long a leader that cannot renew goes on; shorter than the lease."""
     retry_period: Duration = Duration.of_seconds(2)
+    """How often the lease is tried or renewed."""
     resource_lock: str = "leases"
+    """Only `leases`."""
     resource_name: str = "kube-scheduler"
+    """The name of the lease; two different schedulers need two."""
     resource_namespace: str = "kube-system"
+    """Where the lease is."""
 
 
 class ClientConnection(ConfigPart):
@@ -139,63 +156,103 @@ class ClientConnection(ConfigPart):
     go_type: ClassVar[str] = "v1alpha1.ClientConnectionConfiguration"
 
     kubeconfig: str = ""
+    """The file to use; empty for the service account of the pod."""
     accept_content_types: str = ""
+    """Without effect: Moorage speaks JSON."""
     content_type: str = "application/vnd.kubernetes.protobuf"
+    """Without effect, too."""
     qps: float = 50.0
+    """Requests per second, on average."""
     burst: Int32 = 100
+    """Requests at once."""
 
 
 class ExtenderManagedResource(ConfigPart, omit_defaults=True):
     name: str
+    """The resource."""
     ignored_by_scheduler: bool = False
+    """Whether NodeResourcesFit leaves it to the extender."""
 
 
 class ExtenderTLSConfig(ConfigPart, omit_defaults=True):
     """The `data` fields hold what the base64 text in the file stands for."""
 
     insecure: bool = False
+    """Whether the server's certificate goes unchecked."""
     server_name: str = ""
+    """The name to expect in it."""
     cert_file: str = ""
+    """The client's certificate."""
     key_file: str = ""
+    """Its key."""
     ca_file: str = ""
+    """The authority of the server's certificate."""
     cert_data: bytes = b""
+    """As `certFile`, in place; base64."""
     key_data: bytes = b""
+    """As `keyFile`, in place; base64."""
     ca_data: bytes = b""
+    """As `caFile`, in place; base64."""
 
 
 class Extender(ConfigPart, omit_defaults=True):
     """An HTTP extender; an empty verb means that it does not support that call."""
 
     url_prefix: str
+    """Where the extender is."""
     http_timeout: Duration
+    """How long one call may take."""
     filter_verb: str = ""
+    """Appended to the prefix for the call that filters; empty if there is none."""
     preempt_verb: str = ""
+    """The same for preemption."""
     prioritize_verb: str = ""
+    """The same for scores."""
     weight: Int64 = 0
+    """What its scores are multiplied with."""
     bind_verb: str = ""
+    """The same for binding."""
     enable_https: bool = field(name="enableHTTPS", default=False)
+    """Whether to use TLS."""
     tls_config: ExtenderTLSConfig | None = None
+    """Certificates."""
     node_cache_capable: bool = False
+    """Whether names of nodes are enough for it."""
     managed_resources: list[ExtenderManagedResource] = []
+    """Only pods that ask for one of these concern it."""
     ignorable: bool = False
+    """Whether pods are scheduled without it when it fails."""
 
 
 class KubeSchedulerConfiguration(ConfigPart):
     """The whole configuration. :func:`moorage.config.load` makes a complete one."""
 
     api_version: str = V1
+    """`v1beta2` and `v1beta3` are read as well, with a warning."""
     kind: str = KIND
+    """Always this."""
     parallelism: Int32 = 16
+    """Without effect: one thread does the work."""
     leader_election: LeaderElection = field(default_factory=LeaderElection)
+    """Which of several processes schedules."""
     client_connection: ClientConnection = field(default_factory=ClientConnection)
+    """How to reach the API server."""
     enable_profiling: bool = True
+    """Whether `/debug/flags/v` may change how much is logged; there are no profiles to get."""
     enable_contention_profiling: bool = True
+    """Without effect."""
     percentage_of_nodes_to_score: Int32 = 0
+    """How many of the nodes that fit are enough, in percent; 0 chooses by the size of the cluster."""
     pod_initial_backoff_seconds: Int64 = 1
+    """The pause after the first failed attempt; it doubles with each."""
     pod_max_backoff_seconds: Int64 = 10
+    """The longest pause."""
     profiles: list[Profile] = []
+    """One for each scheduler name; none stands for `default-scheduler` with the default plugins."""
     extenders: list[Extender] = []
+    """HTTP extenders. `moorage run` and `moorage up` refuse them in this version."""
     delay_cache_until_active: bool = False
+    """Whether watching begins only when the lease is held."""
 
 
 _ATTRIBUTES = {info.encode_name: info.name for info in msgspec.structs.fields(Plugins)}

@@ -66,6 +66,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
+        self._installed: set[str] = set()
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
@@ -97,16 +98,22 @@ class Registry:
     def load(self, spec: str) -> list[str]:
         """Registers what `--plugin` names: a file, `file.py:Class`, a module, or `module:Class`.
 
-        Returns the names of the plugins found.
+        Returns the names of the plugins found. They go before plugins of installed packages, so that a project
+        can be installed and worked on at the same time.
         """
-        return [self.add_class(plugin, source).name for plugin, source in find_plugins(spec)]
+        found = find_plugins(spec)
+        for plugin, _ in found:
+            if plugin.name in self._installed:
+                self._installed.remove(plugin.name)
+                del self._entries[plugin.name]
+        return [self.add_class(plugin, source).name for plugin, source in found]
 
     def load_entry_points(self) -> None:
         """Registers the plugins of installed packages."""
         for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
             source = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
             plugin = _entry_point_class(point, source)
-            self.add_class(plugin, source)
+            self._installed.add(self.add_class(plugin, source).name)
 
 
 def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
@@ -125,7 +132,7 @@ def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
         for value in vars(module).values()
         if isinstance(value, type)
         and issubclass(value, Plugin)
-        and value.__module__ == module.__name__
+        and (value.__module__ == module.__name__ or value.__module__.startswith(f"{module.__name__}."))
         and not value.__name__.startswith("_")
         and points_of(value)
     ]

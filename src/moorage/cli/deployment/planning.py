@@ -11,8 +11,9 @@ from typing import Any
 from moorage import __version__
 from moorage.api.names import dns_label_problems
 from moorage.cli.deployment.plugin_files import PluginFiles
-from moorage.cli.setup import BadInput, make_registry, read_input, warn, warn_of_unused
+from moorage.cli.setup import BadInput, make_registry, read_input, unused
 from moorage.config import KubeSchedulerConfiguration, load
+from moorage.config.convert import Conversion
 from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.load import load_document
 from moorage.config.types import LeaderElection
@@ -61,22 +62,23 @@ class Plan:
     plugin_files: dict[str, str]
     plugin_flags: list[str]
     permissions: list[Permission]
+    warnings: list[str]
+    """How the configuration differs from the file."""
 
 
 def make_plan(wishes: Wishes) -> Plan:
     """Checks everything that can be checked without a cluster; raises BadInput or ConfigError."""
     registry, added = make_registry(wishes.plugins)
-    document = _given(wishes, registry, added)
+    document, warnings = _given(wishes, registry, added)
     profiles = document["profiles"] = [each or {} for each in document.get("profiles") or [{}]]
     name = _checked_names(wishes, [each.get("schedulerName") or DEFAULT_SCHEDULER_NAME for each in profiles])
-    _name_profiles(profiles, name, wishes)
-    configuration = _in_cluster(document, name, wishes)
+    warnings += _name_profiles(profiles, name, wishes)
+    configuration, more = _in_cluster(document, name, wishes)
     config = load(json.dumps(configuration)).config
     if config.extenders:
         raise BadInput(
             "extenders: HTTP extenders are not supported yet; remove them or write them as plugins"
         )
-    warn_of_unused(config, added)
     permissions = _permissions(config, registry)
     files = PluginFiles(wishes.plugins, wishes.image)
     if wishes.image is None:
@@ -95,19 +97,18 @@ def make_plan(wishes: Wishes) -> Plan:
         plugin_files=dict(sorted(files.texts.items())),
         plugin_flags=files.flags,
         permissions=permissions,
+        warnings=[*warnings, *more, *unused(config, added)],
     )
 
 
-def _given(wishes: Wishes, registry: Registry, added: list[str]) -> Document:
+def _given(wishes: Wishes, registry: Registry, added: list[str]) -> Conversion:
     """The configuration as v1, without defaults."""
     if wishes.config_file is None:
-        return default_document(registry, added)
+        return Conversion(default_document(registry, added), [])
     text, source = read_input(wishes.config_file)
     # Errors are reported as every other command reports them.
     load(text, source=source)
-    converted = load_document(text, source=source)
-    warn(converted.warnings)
-    return dict(converted.document)
+    return load_document(text, source=source)
 
 
 def _checked_names(wishes: Wishes, profiles: list[str]) -> str:
@@ -130,8 +131,11 @@ def _checked_names(wishes: Wishes, profiles: list[str]) -> str:
     return name
 
 
-def _name_profiles(profiles: list[Document], name: str, wishes: Wishes) -> None:
-    """Makes sure that beside the cluster's own scheduler nobody, and in its place one, serves its pods."""
+def _name_profiles(profiles: list[Document], name: str, wishes: Wishes) -> list[str]:
+    """Makes sure that beside the cluster's own scheduler nobody, and in its place one, serves its pods.
+
+    Returns what is worth a warning.
+    """
     names = [each.get("schedulerName") or DEFAULT_SCHEDULER_NAME for each in profiles]
     if wishes.replace_default:
         if len(profiles) == 1:
@@ -140,15 +144,17 @@ def _name_profiles(profiles: list[Document], name: str, wishes: Wishes) -> None:
             raise BadInput(
                 f"--replace-default: no profile is called {DEFAULT_SCHEDULER_NAME}; rename one of them"
             )
-        return
+        return []
+    renamed = []
     for place, old in enumerate(names):
         if old != name and (old == DEFAULT_SCHEDULER_NAME or (len(names) == 1 and wishes.name)):
             profiles[place] = {**profiles[place], "schedulerName": name}
             if not wishes.name and wishes.config_file is not None:
-                warn([f"profiles[{place}].schedulerName: {old} is called {name} here"])
+                renamed.append(f"profiles[{place}].schedulerName: {old} is called {name} here")
+    return renamed
 
 
-def _in_cluster(document: Document, name: str, wishes: Wishes) -> Document:
+def _in_cluster(document: Document, name: str, wishes: Wishes) -> Conversion:
     """The configuration with a lease of its own, and the connection that a pod has anyway."""
     given = document.get("leaderElection") or {}
     usual = LeaderElection()
@@ -158,18 +164,19 @@ def _in_cluster(document: Document, name: str, wishes: Wishes) -> Document:
         else {"resourceName": name, "resourceNamespace": wishes.namespace}
     )
     election = {**given, "leaderElect": True, **lease}
-    warn(
+    warnings = [
         f"leaderElection.{key}: {json.dumps(given[key])} is {json.dumps(election[key])} here"
         for key in ("leaderElect", *lease)
         if given.get(key) not in (None, "", election[key])
-    )
+    ]
     connection = dict(document.get("clientConnection") or {})
     if connection.pop("kubeconfig", None):
-        warn(["clientConnection.kubeconfig: left out, a pod uses its service account"])
+        warnings.append("clientConnection.kubeconfig: left out, a pod uses its service account")
     adjusted = {"leaderElection": election, "clientConnection": connection}
     last = document["profiles"]
     others = {key: value for key, value in document.items() if key not in (*adjusted, "profiles")}
-    return {**others, **{key: value for key, value in adjusted.items() if value}, "profiles": last}
+    kept = {key: value for key, value in adjusted.items() if value}
+    return Conversion({**others, **kept, "profiles": last}, warnings)
 
 
 def _permissions(config: KubeSchedulerConfiguration, registry: Registry) -> list[Permission]:
@@ -190,6 +197,6 @@ def _refuse_installed(config: KubeSchedulerConfiguration, registry: Registry, ad
     for entry in registry:
         if entry.name in enabled and entry.source != IN_TREE and entry.name not in added:
             raise BadInput(
-                f"plugin {entry.name} is of the package {entry.source}, which Moorage's own image does not have: "
+                f"plugin {entry.name}: Moorage's own image does not have the package {entry.source}: "
                 "build one with it and give --image"
             )

@@ -15,11 +15,13 @@ from moorage.cli.deployment.workload import (
     service,
     service_monitor,
 )
+from moorage.cli.setup import warn
 
 
 def render(wishes: Wishes) -> str:
     """The text that `kubectl apply -f -` takes; the same wishes always give the same text."""
     plan = make_plan(wishes)
+    warn(plan.warnings)
     objects = [*access(plan), config_map(plan), deployment(plan), disruption_budget(plan)]
     if wishes.metrics_service or wishes.service_monitor:
         objects.append(service(plan))

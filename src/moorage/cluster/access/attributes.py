@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from moorage.cluster.access.quoting import quoted
 from moorage.cluster.access.users import User
 from moorage.cluster.errors import Refusal, forbidden
+from moorage.cluster.quoting import quoted
 
 
 class Attributes(NamedTuple):

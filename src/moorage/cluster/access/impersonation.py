@@ -15,10 +15,10 @@ from urllib.parse import unquote
 from moorage.api.names import dns_subdomain_problems
 from moorage.cluster.access.accounts import ALL_NODES, account_groups, account_of, node_of
 from moorage.cluster.access.attributes import Attributes, forbidden_refusal
-from moorage.cluster.access.quoting import quoted
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.users import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
 from moorage.cluster.errors import Refusal, bad_request, invalid_value
+from moorage.cluster.quoting import quoted
 
 _OWN_NODE = "associated-node"
 _ANY_NODE = "arbitrary-node"

@@ -9,11 +9,11 @@ from moorage.cluster.access import escalation
 from moorage.cluster.access.accounts import account_username
 from moorage.cluster.access.aggregation import CLUSTER_ROLES, aggregated_rules, is_aggregated
 from moorage.cluster.access.attributes import Attributes, forbidden_refusal
-from moorage.cluster.access.quoting import quoted
 from moorage.cluster.access.rules import Rule, rules_of
 from moorage.cluster.access.users import MASTERS, User
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import Refusal
+from moorage.cluster.quoting import quoted
 from moorage.cluster.store import Change, Document, Store, Stored
 
 ROLES = "roles.rbac.authorization.k8s.io"

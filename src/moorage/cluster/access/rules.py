@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from moorage.cluster.access.attributes import Attributes
-from moorage.cluster.access.quoting import quoted_list
+from moorage.cluster.quoting import quoted_list
 from moorage.cluster.store import Document
 
 ANY = "*"

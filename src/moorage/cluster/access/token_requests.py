@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from moorage.cluster.access.quoting import quoted
 from moorage.cluster.access.tokens import Reference, Tokens
 from moorage.cluster.errors import bad_request, conflict, invalid, invalid_value, not_found
+from moorage.cluster.quoting import quoted
 from moorage.cluster.store import Document, Store
 from moorage.cluster.times import timestamp
 

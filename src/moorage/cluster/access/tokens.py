@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from moorage.cluster.access.accounts import account_groups, account_username
-from moorage.cluster.access.quoting import quoted_list
 from moorage.cluster.access.users import AUTHENTICATED, User
+from moorage.cluster.quoting import quoted_list
 from moorage.cluster.store import Document, Store
 
 LEEWAY = 60.0

@@ -33,6 +33,6 @@ class ClusterRoles:
         for role, wanted in stale_aggregations(self._writer.store):
 
             def change(document: Document, rules: list[Document] = wanted["rules"]) -> None:
-                document["rules"] = rules
+                document["rules"] = rules or None
 
             self._writer.change(CLUSTER_ROLES, role, change)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from moorage.cluster.custom.formats import is_uri
-from moorage.cluster.custom.wording import invalid, quoted
+from moorage.cluster.custom.wording import invalid
 from moorage.cluster.errors import Cause, required
+from moorage.cluster.quoting import quoted
 from moorage.cluster.store import Document
 
 ANNOTATION = "api-approved.kubernetes.io"

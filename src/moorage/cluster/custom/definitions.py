@@ -12,9 +12,9 @@ from moorage.cluster.custom.definition_rules import (
 )
 from moorage.cluster.custom.formats import is_known
 from moorage.cluster.custom.structure_rules import parts
-from moorage.cluster.custom.wording import quoted
 from moorage.cluster.definitions import Strategy, keep_status
 from moorage.cluster.errors import Cause
+from moorage.cluster.quoting import quoted
 from moorage.cluster.store import Document
 
 _HTTPS = 443

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from moorage.cluster.custom.approval import approval
 from moorage.cluster.custom.definition_rules import is_established
-from moorage.cluster.custom.wording import quoted
+from moorage.cluster.quoting import quoted
 from moorage.cluster.store import Document
 
 _NO_NAMES: Document = {"plural": "", "kind": ""}

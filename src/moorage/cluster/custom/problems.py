@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from moorage.cluster.custom.wording import invalid, quoted, too_many, wrong_type
+from moorage.cluster.custom.wording import invalid, too_many, wrong_type
 from moorage.cluster.errors import Cause, required, too_long
+from moorage.cluster.quoting import quoted
 
 _NOWHERE = "<nil>"
 

@@ -17,10 +17,11 @@ from moorage.cluster.custom.structural import declared_schema
 from moorage.cluster.custom.uniqueness import duplicates, has_unique_lists
 from moorage.cluster.custom.validation import validate
 from moorage.cluster.custom.values import default, prune
-from moorage.cluster.custom.wording import invalid, quoted
+from moorage.cluster.custom.wording import invalid
 from moorage.cluster.definitions import Strategy, keep_but, keep_status
 from moorage.cluster.errors import Cause, bad_request, forbidden
 from moorage.cluster.merging.go_text import shown, type_name
+from moorage.cluster.quoting import quoted
 from moorage.cluster.schema.conform import Conformed
 from moorage.cluster.schema.model import ABSENT
 from moorage.cluster.store import Document

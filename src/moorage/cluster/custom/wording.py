@@ -9,11 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from moorage.cluster.errors import Cause
+from moorage.cluster.quoting import quoted
 
-_ESCAPES = {
-    '"': '\\"', "\\": "\\\\",
-    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
-}  # fmt: skip
 _HTML_ESCAPES = str.maketrans(
     {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 )
@@ -24,26 +21,6 @@ LEAST_INT = -(2**63)
 def is_integer(value: Any) -> bool:
     """Whether a number of a document is kept as an integer of 64 bits; others are floating."""
     return type(value) is int and LEAST_INT <= value <= MOST_INT
-
-
-def quoted(text: str) -> str:
-    """A text in double quotes, with what cannot be printed escaped."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return f'"{"".join(_escaped(letter) for letter in text)}"'
-
-
-def _escaped(letter: str) -> str:
-    if letter in _ESCAPES:
-        return _ESCAPES[letter]
-    if letter.isprintable():
-        return letter
-    code = ord(letter)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    if 0xD800 <= code < 0xE000:
-        return "\ufffd"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def number(value: int | float) -> str:

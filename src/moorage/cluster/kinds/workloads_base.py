@@ -34,6 +34,9 @@ class Workload(WithStatus):
     def warnings(self, document: Document) -> list[str]:
         return pod_warnings(document["spec"]["template"], "spec.template")
 
+    def update_warnings(self, new: Document, old: Document) -> list[str]:
+        return self.warnings(new) if self.is_new_generation(new, old) else []
+
 
 def check_same_selector(new: Document, old: Document, found: Found) -> None:
     selector = part(new, "spec").get("selector")

@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from moorage.cluster.errors import Cause, Refusal, apply_conflict, bad_request
+from moorage.cluster.errors import Cause, Refusal, apply_conflict, bad_request, unreasoned
 from moorage.cluster.merging.comparing import compare, mentioned_fields
 from moorage.cluster.merging.configurations import merged, with_parents, without, without_emptied
 from moorage.cluster.merging.depth import refuses_depth
 from moorage.cluster.merging.field_sets import NOTHING, FieldSet, path_text
-from moorage.cluster.merging.go_text import quoted
 from moorage.cluster.merging.managed_fields import (
     APPLY,
     UPDATE,
@@ -25,6 +24,7 @@ from moorage.cluster.merging.managed_fields import (
 )
 from moorage.cluster.merging.reset_fields import reset_fields
 from moorage.cluster.merging.validation import shape_errors
+from moorage.cluster.quoting import quoted
 from moorage.cluster.schema.model import Schema
 from moorage.cluster.store import Document
 
@@ -118,7 +118,7 @@ def _check(schema: Schema, applied: Document, api_version: str) -> None:
         group, _, version = api_version.rpartition("/")
         place = f"{_name(names, 'namespace')}/{_name(names, 'name')}"
         listed = errors[0] if len(errors) == 1 else "\n  ".join(["errors:", *errors])
-        raise bad_request(
+        raise unreasoned(
             f"failed to create typed patch object ({place}; {group}/{version}, "
             f"Kind={applied.get('kind', '')}): {listed}"
         )

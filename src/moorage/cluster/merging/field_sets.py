@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from moorage.cluster.merging.go_text import quoted, shown
+from moorage.cluster.merging.go_text import shown
+from moorage.cluster.quoting import quoted
 
 Tree = dict[str, Any]
 

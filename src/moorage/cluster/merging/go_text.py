@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from moorage.cluster.quoting import quoted
 
 
 def shown(value: Any) -> str:
@@ -33,10 +34,6 @@ def shown_as_source(value: Any) -> str:
     if isinstance(value, list):
         return "[]interface {}{" + ", ".join(map(shown_as_source, value)) + "}"
     return shown(value)
-
-
-def quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def type_name(value: Any) -> str:

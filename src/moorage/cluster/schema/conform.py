@@ -34,6 +34,17 @@ class Conformed(NamedTuple):
     """The paths of unknown fields, such as spec.containers[0].foo."""
 
 
+class Undecodable(errors.Refusal):
+    """A document of which something has a wrong type."""
+
+    def __init__(self, kind: str, api_version: str, problem: str) -> None:
+        version = api_version.rpartition("/")[2]
+        super().__init__(
+            400, "BadRequest", f'{kind} in version "{version}" cannot be handled as a {kind}: {problem}'
+        )
+        self.problem = problem
+
+
 class _Wrong(Exception):
     """A value is not of the type it must have."""
 
@@ -46,8 +57,7 @@ def conform(schema: Schema, document: Any, *, kind: str, api_version: str) -> Co
         problem = str(mistake)
     except RecursionError:
         problem = "exceeded max depth"
-    version = api_version.rpartition("/")[2]
-    raise errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {problem}')
+    raise Undecodable(kind, api_version, problem)
 
 
 def _conform(schema: Schema, document: Any) -> Conformed:

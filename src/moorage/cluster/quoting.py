@@ -36,4 +36,6 @@ def _escaped(letter: str) -> str:
     code = ord(letter)
     if code < 0x80:
         return f"\\x{code:02x}"
+    if 0xD800 <= code < 0xE000:
+        return "\ufffd"  # half of a letter is none
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,99 @@
+"""What is refused, and in which words: bad manifests and missing rights, beside the real API server."""
+
+import pytest
+
+from tests.embedded.comparing import Pair
+
+
+@pytest.mark.parametrize("manifest", ["bad-pods", "bad-workloads", "bad-others"])
+def test_bad_manifests(pair: Pair, manifest: str) -> None:
+    pair.compare(f"""
+        create -f {manifest}.yaml
+        create -f {manifest}.yaml --validate=warn --dry-run=server
+        create -f {manifest}.yaml --validate=ignore --dry-run=server
+        apply --server-side -f {manifest}.yaml --dry-run=server
+    """)
+
+
+def test_rights(pair: Pair) -> None:
+    pair.prepare("apply -f roles.yaml")
+    robot = "--as=system:serviceaccount:team:robot"
+    pair.compare(f"""
+        auth whoami --as=jane
+        auth whoami --as=jane --as-group=readers --as-uid=1 --as-user-extra=a=b -o yaml
+        auth whoami {robot}
+        auth whoami -o yaml --as=system:anonymous
+        auth can-i get pods -n team --as=jane
+        auth can-i get pods --as=jane
+        auth can-i delete pods -n team --as=jane
+        auth can-i get pods --subresource=log -n team --as=jane
+        auth can-i get pods/exec -n team --as=jane
+        auth can-i patch pods --subresource=status -n team {robot}
+        auth can-i get configmaps/one -n team {robot}
+        auth can-i get configmaps/two -n team {robot}
+        auth can-i update deployments.apps/web -n team {robot}
+        auth can-i '*' '*'
+        auth can-i '*' '*' --as=jane
+        auth can-i get pods -A --as=vi
+        auth can-i get secrets -A --as=vi
+        auth can-i create deployments -n team --as=ed
+        auth can-i create roles -n team --as=ed
+        auth can-i create roles -n team --as=adam
+        auth can-i get /metrics --as=jane
+        auth can-i get /healthz --as=jane
+        auth can-i get nothing --as=jane
+        auth can-i get pods -n team --as=joe --as-group=readers -q
+        auth can-i --list -n team --as=jane
+        auth can-i --list -n team --as=nobody
+        auth can-i list nodes --as=vi
+        get pods -n team --as=jane
+        get pods -n team {robot}
+        get pods --as=jane
+        get pods -A --as=jane
+        get nodes --as=jane
+        get secrets -n team --as=jane
+        get configmap one -n team --as=jane -o name
+        get configmap two -n team --as=jane
+        get configmaps -n team --as=jane
+        get deployments.apps -n team --as=jane
+        get --raw /metrics --as=jane
+        get --raw /healthz --as=jane
+        get --raw /nothing --as=jane
+        create configmap x -n team --as=jane
+        create configmap x -n team --as=ed
+        delete configmap x -n team --as=jane
+        delete configmaps --all -n team --as=jane
+        patch configmap x -n team -p '{{"data":{{"a":"b"}}}}' --as=jane
+        label configmap x -n team a=b --as=ed
+        scale deployment web -n team --replicas=1 --as=vi
+        create token robot -n team --as=jane
+        create namespace x --as=ed
+        delete node x --as=adam
+        apply -f too-much.yaml --as=adam
+        apply -f too-much.yaml --as=ed
+        create -f too-much.yaml --as=adam
+        get pods --as=jane --as-group=system:masters
+        auth can-i get pods --as=system:kube-scheduler
+        auth can-i create pods/binding --as=system:kube-scheduler
+        auth can-i list nodes --as=system:kube-scheduler
+        auth can-i delete nodes --as=system:kube-scheduler
+        get pods --token=nonsense
+    """)
+
+
+def test_bad_requests(pair: Pair) -> None:
+    pair.prepare("apply -f roles.yaml")
+    pair.compare("""
+        get --raw /api/v1/namespaces/team/pods?limit=nonsense
+        get --raw /api/v1/namespaces/team/pods?labelSelector=a%20b%20c
+        get --raw /api/v1/namespaces/team/pods?fieldSelector=nothing%3Dx
+        get --raw /api/v1/namespaces/team/pods?resourceVersion=nonsense
+        get --raw /api/v1/pods/one
+        get --raw /api/v2/pods
+        get --raw /apis/apps/v1/namespaces/team/deployments/a/b/c
+    """)
+
+
+def test_bad_services(pair: Pair) -> None:
+    # Not as a dry run: in one, the real server looks at addresses and ports less closely.
+    pair.compare("create -f bad-services.yaml")
