@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from moorage.cli.run import run
-from moorage.cli.run_options import RunOptions, check_feature_gates
+from moorage.cli.run_options import ADDRESS_VARIABLE, RunOptions, check_feature_gates
 from moorage.cli.setup import BadInput
 from moorage.config import ConfigError
 
@@ -158,3 +158,19 @@ def test_outside_a_cluster_something_must_say_where_it_is(monkeypatch: pytest.Mo
     result = CliRunner().invoke(run, [])
     assert result.exit_code == 1
     assert "no configuration has been provided" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("flag", "pod_address", "listens"),
+    [
+        ("0.0.0.0", "", "0.0.0.0"),
+        ("0.0.0.0", "127.9.8.7", "127.9.8.7"),
+        ("::", "127.9.8.7", "127.9.8.7"),
+        ("127.0.0.1", "127.9.8.7", "127.0.0.1"),
+    ],
+)
+def test_a_pod_of_the_embedded_cluster_listens_on_its_own_address(
+    monkeypatch: pytest.MonkeyPatch, flag: str, pod_address: str, listens: str
+) -> None:
+    monkeypatch.setenv(ADDRESS_VARIABLE, pod_address)
+    assert RunOptions(bind_address=flag).listen_address == listens

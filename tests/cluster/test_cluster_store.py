@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -170,6 +171,19 @@ def test_what_the_file_refuses_has_not_happened(file: DataFile) -> None:
 def test_a_file_is_for_one_process(file: DataFile, tmp_path: Path) -> None:
     with pytest.raises(DataFileError, match="in use by another process"):
         DataFile(tmp_path / "cluster.db")
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"{}", b'{"metadata":{"resourceVersion":"x"}}', b"\xff"])
+def test_a_damaged_object_is_named_as_such(file: DataFile, tmp_path: Path, body: bytes) -> None:
+    put(Store(file), "p")
+    file.close()
+    with sqlite3.connect(tmp_path / "cluster.db") as database:
+        database.execute("UPDATE objects SET body = ?", (body,))
+    database.close()
+    again = DataFile(tmp_path / "cluster.db")
+    with pytest.raises(DataFileError, match=r"cluster\.db: is damaged"):
+        again.load(Store())
+    again.close()
 
 
 def test_other_files_are_not_touched(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from moorage.client.informer import Informer
 from moorage.client.resources import Resource
 from tests.controlplane import build
 from tests.controlplane.schedulers import Api, Document
-from tests.controlplane.servers import ControlPlane
+from tests.controlplane.servers import Cluster, ControlPlane
 
 
 def audited() -> Iterator[ControlPlane]:
@@ -34,7 +34,7 @@ def audited() -> Iterator[ControlPlane]:
 class Assignments:
     """Watches all pods for the length of a `with` block and keeps the nodes that each was seen on."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: Cluster) -> None:
         self._config = find(str(plane.kubeconfig))
         self._nodes: dict[str, list[str]] = defaultdict(list)
         self._thread = threading.Thread(target=self._run, daemon=True)

@@ -18,6 +18,7 @@ from moorage.client.connection import find
 from moorage.client.http import HttpClient
 from tests.controlplane.servers import (
     HOST,
+    Cluster,
     ControlPlane,
     ControlPlaneError,
     Program,
@@ -136,7 +137,7 @@ def moorage(
 class Api:
     """The cluster as its administrator sees it, in plain documents."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: Cluster) -> None:
         self._config = find(str(plane.kubeconfig))
 
     def create(self, documents: Iterable[Document]) -> list[Document]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 HOST = "127.0.0.1"
 START_SECONDS = 120.0
@@ -118,6 +118,13 @@ class Bound(NamedTuple):
     pod: str
     code: int
     time: float
+
+
+class Cluster(Protocol):
+    """Any API server that a kubeconfig leads to."""
+
+    @property
+    def kubeconfig(self) -> Path: ...
 
 
 class ControlPlane:

@@ -20,6 +20,7 @@ import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import yaml
 
@@ -228,7 +229,7 @@ class Walk:
 
     def _execute(self, block: Block) -> None:
         code = compile("\n" * block.line + block.text, str(block.document), "exec")
-        with contextlib.chdir(self._folder):
+        with contextlib.chdir(self._folder), mock.patch.dict(os.environ, self._variables):
             exec(code, self._module.__dict__)
 
     def _check_yaml(self, block: Block) -> None:

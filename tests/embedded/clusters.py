@@ -104,6 +104,10 @@ class Embedded:
         url: str = yaml.safe_load(self.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
         return url
 
+    @property
+    def kubectl(self) -> Kubectl:
+        return Kubectl(self.kubeconfig, self.folder / "kubectl-cache")
+
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             if self._given_folder is None:
@@ -112,7 +116,6 @@ class Embedded:
                 self.folder = self._given_folder
             self.start()
             stack.callback(self.stop)
-            self.kubectl = Kubectl(self.kubeconfig, self.folder / "kubectl-cache")
             self._stack = stack.pop_all()
         return self
 

@@ -34,7 +34,9 @@ def pair(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     """Our API server and the real one, alone, each with a service account in the namespace `default`."""
     caches = tmp_path_factory.mktemp("kubectl")
     real_server = ControlPlane(
-        programs, disabled_admission=["TaintNodesByCondition"], apiserver_flags=["--service-cluster-ip-range=10.96.0.0/16"]
+        programs,
+        disabled_admission=["TaintNodesByCondition"],
+        apiserver_flags=["--service-cluster-ip-range=10.96.0.0/16"],
     )
     with Embedded(alone=True) as ours, real_server as real:
         found = Pair(

@@ -28,7 +28,6 @@ def test_the_definition(pair: Pair) -> None:
         get {DEFINITION}
         get {DEFINITION} -o yaml
         api-resources --api-group=stable.example.com -o wide
-        api-versions
         get crd
         create -f bad-definitions.yaml
         annotate {DEFINITION} note=x

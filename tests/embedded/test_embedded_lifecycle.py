@@ -36,7 +36,19 @@ def test_the_first_steps(kubectl: Kubectl, namespace: str) -> None:
     assert header.split() == ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]
     assert row.split()[:4] == ["web", "20/20", "20", "20"]
     pods = [line.split() for line in lines(kubectl("get", "pods", "-n", namespace, "-o", "wide"))]
-    assert pods[0] == ["NAME", "READY", "STATUS", "RESTARTS", "AGE", "IP", "NODE", "NOMINATED", "NODE", "READINESS", "GATES"]
+    assert pods[0] == [
+        "NAME",
+        "READY",
+        "STATUS",
+        "RESTARTS",
+        "AGE",
+        "IP",
+        "NODE",
+        "NOMINATED",
+        "NODE",
+        "READINESS",
+        "GATES",
+    ]
     assert len(pods) == 21
     assert all(row[1:4] == ["1/1", "Running", "0"] for row in pods[1:]), pods
     assert len({row[5] for row in pods[1:]}) == 20, "every pod has an IP of its own"
@@ -66,7 +78,9 @@ def test_scaling(kubectl: Kubectl, namespace: str) -> None:
 def test_rolling_out(kubectl: Kubectl, namespace: str) -> None:
     def images() -> set[str]:
         return set(
-            kubectl("get", "pods", "-n", namespace, "-o", "jsonpath={.items[*].spec.containers[*].image}").split()
+            kubectl(
+                "get", "pods", "-n", namespace, "-o", "jsonpath={.items[*].spec.containers[*].image}"
+            ).split()
         )
 
     kubectl("create", "deployment", "web", "--image=nginx:1", "--replicas=3", "-n", namespace)
@@ -105,16 +119,20 @@ def test_a_running_pod(kubectl: Kubectl, namespace: str) -> None:
     kubectl("logs", "one", "-n", namespace)
     described = kubectl("describe", "pod", "one", "-n", namespace)
     reasons = [
-        re.split(r"  +", line.strip())[1]
-        for line in described.partition("Events:")[2].splitlines()[3:]
+        re.split(r"  +", line.strip())[1] for line in described.partition("Events:")[2].splitlines()[3:]
     ]
     assert reasons == ["Scheduled", "Pulled", "Created", "Started"]
     assert re.search(r"^Status: +Running$", described, re.MULTILINE)
-    assert kubectl("delete", "pod", "one", "-n", namespace) == f'pod "one" deleted from {namespace} namespace\n'
+    assert (
+        kubectl("delete", "pod", "one", "-n", namespace) == f'pod "one" deleted from {namespace} namespace\n'
+    )
     gone = kubectl.run("get", "pod", "one", "-n", namespace)
     assert gone.errors == 'Error from server (NotFound): pods "one" not found\n'
     result = kubectl.run("logs", "one", "-n", namespace)
-    assert result.errors == f'error: error from server (NotFound): pods "one" not found in namespace "{namespace}"\n'
+    assert (
+        result.errors
+        == f'error: error from server (NotFound): pods "one" not found in namespace "{namespace}"\n'
+    )
 
 
 def test_a_deleted_pod_is_replaced(kubectl: Kubectl, namespace: str) -> None:
@@ -153,7 +171,9 @@ def test_draining(kubectl: Kubectl, embedded: Embedded, namespace: str) -> None:
     kubectl("create", "pdb", "web", "--selector=app=web", "--min-available=6", "-n", namespace)
     wait_for(
         "the budget's status",
-        lambda: kubectl("get", "pdb", "web", "-n", namespace, "-o", "jsonpath={.status.currentHealthy}") == "6",
+        lambda: (
+            kubectl("get", "pdb", "web", "-n", namespace, "-o", "jsonpath={.status.currentHealthy}") == "6"
+        ),
     )
     node = kubectl("get", "pods", "-n", namespace, "-o", "jsonpath={.items[0].spec.nodeName}")
     selector = "--pod-selector=app=web"
@@ -177,7 +197,9 @@ def test_a_namespace_ends_with_its_content(kubectl: Kubectl) -> None:
     kubectl("create", "namespace", "passing")
     wait_for(
         "the service account",
-        lambda: kubectl("get", "serviceaccounts", "-n", "passing", "-o", "name") == "serviceaccount/default\n",
+        lambda: (
+            kubectl("get", "serviceaccounts", "-n", "passing", "-o", "name") == "serviceaccount/default\n"
+        ),
     )
     assert kubectl("get", "configmaps", "-n", "passing", "-o", "name") == "configmap/kube-root-ca.crt\n"
     kubectl("create", "deployment", "web", "--image=nginx", "--replicas=3", "-n", "passing")

@@ -4,8 +4,46 @@ import pytest
 
 from tests.embedded.comparing import Pair, mask
 
-NAMESPACED = ["configmaps", "controllerrevisions", "csistoragecapacities", "daemonsets", "deployments", "endpoints", "endpointslices", "events", "leases", "limitranges", "persistentvolumeclaims", "poddisruptionbudgets", "pods", "podtemplates", "replicasets", "replicationcontrollers", "resourceclaims", "resourceclaimtemplates", "resourcequotas", "rolebindings", "roles", "secrets", "serviceaccounts", "services", "statefulsets"]
-CLUSTER_WIDE = ["csidrivers", "csinodes", "deviceclasses", "namespaces", "nodes", "persistentvolumes", "priorityclasses", "resourceslices", "storageclasses", "volumeattachments", "volumeattributesclasses"]
+NAMESPACED = [
+    "configmaps",
+    "controllerrevisions",
+    "csistoragecapacities",
+    "daemonsets",
+    "deployments",
+    "endpoints",
+    "endpointslices",
+    "events",
+    "leases",
+    "limitranges",
+    "persistentvolumeclaims",
+    "poddisruptionbudgets",
+    "pods",
+    "podtemplates",
+    "replicasets",
+    "replicationcontrollers",
+    "resourceclaims",
+    "resourceclaimtemplates",
+    "resourcequotas",
+    "rolebindings",
+    "roles",
+    "secrets",
+    "serviceaccounts",
+    "services",
+    "statefulsets",
+]
+CLUSTER_WIDE = [
+    "csidrivers",
+    "csinodes",
+    "deviceclasses",
+    "namespaces",
+    "nodes",
+    "persistentvolumes",
+    "priorityclasses",
+    "resourceslices",
+    "storageclasses",
+    "volumeattachments",
+    "volumeattributesclasses",
+]
 NOT_SERVED = {
     "admissionregistration.k8s.io/v1",
     "apiregistration.k8s.io/v1",
@@ -241,7 +279,7 @@ def test_watching(pair: Pair) -> None:
         lines=8,
     )
     pair.compare_watch(
-        "get deployment web -n shop -w -o jsonpath={.spec.replicas}{.metadata.generation}{\"\\n\"}",
+        'get deployment web -n shop -w -o jsonpath={.spec.replicas}{.metadata.generation}{"\\n"}',
         """
         scale deployment web -n shop --replicas=7
         scale deployment web -n shop --replicas=3

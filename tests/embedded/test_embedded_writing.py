@@ -17,7 +17,8 @@ def test_creating_every_kind(pair: Pair) -> None:
 
 
 def test_applying(pair: Pair) -> None:
-    pair.compare(f"""
+    pair.compare(
+        f"""
         diff -f app.yaml
         apply -f app.yaml --dry-run=server
         apply -f app.yaml
@@ -43,11 +44,14 @@ def test_applying(pair: Pair) -> None:
         delete -f app-changed.yaml --ignore-not-found
         delete -f app-changed.yaml --ignore-not-found
         delete -f app-changed.yaml
-    """, mask(r"/tmp/(LIVE|MERGED)-\d+/", r"/\1/"))
+    """,
+        mask(r"/tmp/(LIVE|MERGED)-\d+/", r"/\1/"),
+    )
 
 
 def test_applying_on_the_server(pair: Pair) -> None:
-    pair.compare(f"""
+    pair.compare(
+        f"""
         apply --server-side -f applied.yaml --dry-run=server
         apply --server-side -f applied.yaml
         apply --server-side -f applied.yaml
@@ -75,14 +79,19 @@ def test_applying_on_the_server(pair: Pair) -> None:
         apply --server-side -f applied-changed.yaml --force-conflicts
         get deployment applied {SHOWN}
         delete deployment applied
-    """, mask(r"/tmp/(LIVE|MERGED)-\d+/", r"/\1/"))
+    """,
+        mask(r"/tmp/(LIVE|MERGED)-\d+/", r"/\1/"),
+    )
 
 
 def test_generators(pair: Pair) -> None:
     address = mask(r"\b10\.\d+\.\d+\.\d+\b", "<address>")
     port = mask(r"(?<=nodePort: )3[0-2]\d{3}\b", "<port>")
-    server = mask(r"(?<=targetPort: )(6443|[34]\d{4}|5\d{4}|6\d{4})$", "<port>")  # that of the service `kubernetes`
-    pair.compare("""
+    server = mask(
+        r"(?<=targetPort: )(6443|[34]\d{4}|5\d{4}|6\d{4})$", "<port>"
+    )  # that of the service `kubernetes`
+    pair.compare(
+        """
         create namespace made
         create namespace made
         create serviceaccount robot
@@ -114,17 +123,25 @@ def test_generators(pair: Pair) -> None:
         get clusterrolebinding made -o yaml
         get priorityclass made -o yaml
         get namespace made -o yaml
-    """, address, port, server)
+    """,
+        address,
+        port,
+        server,
+    )
     pair.prepare("delete pods,services,deployments,configmaps,quota --all")
     token = mask(r"^ey[\w-]+\.[\w-]+\.[\w-]+$", "<token>")
-    pair.compare("""
+    pair.compare(
+        """
         create token robot
         create token robot --duration=1h --audience=here
         create token nobody
         create token robot --duration=1s
         create token robot --bound-object-kind=Pod --bound-object-name=nothing
         create -f generated.yaml
-    """, token, mask(r"(?<=generated-)[0-9a-z]{5}\b", "<random>"))
+    """,
+        token,
+        mask(r"(?<=generated-)[0-9a-z]{5}\b", "<random>"),
+    )
 
 
 def test_labels_and_annotations(pair: Pair) -> None:

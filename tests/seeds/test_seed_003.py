@@ -143,7 +143,15 @@ def test_T14_the_command_line_of_a_static_pod(tidy: Cluster, config: Path, tmp_p
             assert process.get(path) == (200, "ok")
         refused = process.get("/metrics")
         assert refused is not None and refused.status in (401, 403)
-        holder = ("get", "lease", "kube-scheduler", "-n", "kube-system", "-o", "jsonpath={.spec.holderIdentity}")
+        holder = (
+            "get",
+            "lease",
+            "kube-scheduler",
+            "-n",
+            "kube-system",
+            "-o",
+            "jsonpath={.spec.holderIdentity}",
+        )
         identity = process.wait_until("the lease", lambda: tidy.kubectl.run(*holder).output)
         uuid = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
         assert re.fullmatch(f"{re.escape(socket.gethostname())}_{uuid}", identity)

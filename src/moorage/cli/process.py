@@ -231,15 +231,15 @@ class Process:
             await self._reviewer(stack),
             always_allow_paths=[path for path in options.authorization_always_allow_paths.split(",") if path],
         )
-        server = Server(options.bind_address, options.secure_port, context, content, access)
+        server = Server(options.listen_address, options.secure_port, context, content, access)
         try:
             await server.start()
         except OSError as error:
-            place = f"{options.bind_address}:{options.secure_port}"
+            place = f"{options.listen_address}:{options.secure_port}"
             raise BadInput(
                 f"--secure-port: cannot listen on {place}: {error.strerror}; choose another or 0 for none"
             ) from None
-        log.info(1, "Serving securely", address=f"{options.bind_address}:{server.port}")
+        log.info(1, "Serving securely", address=f"{options.listen_address}:{server.port}")
         return server
 
     def _election_check(self) -> dict[str, Any]:

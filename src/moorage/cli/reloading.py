@@ -11,7 +11,7 @@ POLL_SECONDS = 0.3
 
 
 def files_of(plugins: Iterable[str]) -> list[Path]:
-    """The files behind `--plugin` values that were loaded, with the modules beside them that they imported."""
+    """The files behind `--plugin` values that were loaded, with what they imported from beside them."""
     found: dict[Path, None] = {}
     for spec in plugins:
         place = spec.partition(":")[0]

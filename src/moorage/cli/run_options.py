@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -10,6 +11,9 @@ from moorage.cli.setup import BadInput, Setup, set_up
 from moorage.config import ConfigError
 from moorage.config.types import KubeSchedulerConfiguration
 from moorage.config.validate import validate
+
+ADDRESS_VARIABLE = "MOORAGE_POD_ADDRESS"
+"""Set by the embedded cluster, whose pods have no network of their own."""
 
 GATES_THAT_ARE_ON = frozenset(
     (
@@ -87,6 +91,12 @@ class RunOptions:
     plugins: tuple[str, ...] = ()
     strict_config_version: bool = False
     legacy_scheduler_annotation: str = "warn"
+
+    @property
+    def listen_address(self) -> str:
+        """Where to listen: in a pod of the embedded cluster, on that pod's address only."""
+        anywhere = self.bind_address in ("0.0.0.0", "::")
+        return (os.environ.get(ADDRESS_VARIABLE) if anywhere else None) or self.bind_address
 
     @classmethod
     def from_flags(cls, flags: dict[str, Any]) -> RunOptions:

@@ -71,14 +71,14 @@ def run_up(options: UpOptions) -> int:
     setup = options.set_up() if options.scheduler else None
     logs.configure(verbosity=options.verbosity)
     try:
-        remove_old(options.kubeconfig)
         data = None if options.data is None else DataFile(options.data)
-    except (DataFileError, KubeconfigError) as error:
+    except DataFileError as error:
         raise BadInput(str(error)) from None
     try:
+        remove_old(options.kubeconfig)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(Up(options, setup, nodes, data, started).run())
-    except KubeconfigError as error:
+    except (DataFileError, KubeconfigError) as error:
         raise BadInput(str(error)) from None
     finally:
         if data is not None:

@@ -10,6 +10,7 @@ import msgspec
 from moorage.cluster.store import Change, Document, Store
 
 _VERSION = 1
+_LOCK_SECONDS = 1.0  # how long the end of another process is waited for
 _REVISIONS = 1000  # that are passed over at a time
 _decode = msgspec.json.Decoder(Document).decode
 
@@ -29,7 +30,7 @@ class DataFile:
         self._path = path
         self._passed_over = 0
         try:
-            self._database = sqlite3.connect(path, isolation_level=None)
+            self._database = sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
             self._open()
         except sqlite3.Error as error:
             raise DataFileError(self._problem(error)) from None
@@ -60,15 +61,24 @@ class DataFile:
 
     def load(self, store: Store) -> int:
         """Puts all objects into a store, whose revisions go on where they ended; returns how many."""
-        rows = self._database.execute("SELECT resource, namespace, name, body FROM objects").fetchall()
-        for resource, namespace, name, body in rows:
-            store.restore(resource, namespace, name, _decode(body))
-        store.continue_from(int(self.setting("revision") or 0))
+        try:
+            rows = self._database.execute("SELECT resource, namespace, name, body FROM objects").fetchall()
+            for resource, namespace, name, body in rows:
+                store.restore(resource, namespace, name, _decode(body))
+            store.continue_from(int(self.setting("revision") or 0))
+        except (sqlite3.Error, msgspec.MsgspecError, LookupError, ValueError, TypeError) as error:
+            raise self._damaged(error) from None
         return len(rows)
 
     def setting(self, name: str) -> str | None:
-        row = self._database.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
+        try:
+            row = self._database.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._damaged(error) from None
         return None if row is None else str(row[0])
+
+    def _damaged(self, error: Exception) -> DataFileError:
+        return DataFileError(f"{self._path}: is damaged ({error}); give another file, or a copy of this one")
 
     def set(self, name: str, value: str) -> None:
         self._database.execute("REPLACE INTO settings VALUES (?, ?)", (name, value))

@@ -125,7 +125,7 @@ def forbidden(resource: str, name: str, why: str) -> Refusal:
 
 
 class NoSuchPath(Refusal):
-    """Nothing is served at the path. Clients hear it as a plain text, in which they know how to put it."""
+    """Nothing is served at the path."""
 
     def __init__(self) -> None:
         super().__init__(404, "NotFound", "the server could not find the requested resource", details={})

@@ -51,6 +51,10 @@ class ApiServer:
     def handle(self, request: Request) -> Answer | Stream:
         try:
             return self._handle(request)
+        except NoSuchPath as refusal:
+            if self._is_in_builtin_group(request.target):
+                return refused(refusal)
+            return Answer(refusal.code, b"404 page not found\n", _TEXT)
         except Refusal as refusal:
             return refused(refusal)
         except RecursionError:
@@ -82,6 +86,13 @@ class ApiServer:
         user = request.user or self._authenticator.authenticate(request.headers, attributes)
         self._authorizer.require(user, attributes)
         return user
+
+    def _is_in_builtin_group(self, target: str) -> bool:
+        root, _, rest = target.partition("?")[0].lstrip("/").partition("/")
+        group = "" if root == "api" else rest.partition("/")[0]
+        return root in ("api", "apis") and any(
+            each.group == group and not each.custom for each in self._definitions
+        )
 
     def _outside_resources(self, request: Request, path: str) -> Answer:
         """Health, version and what tells about the API itself."""
@@ -123,14 +134,12 @@ _KNOWN_ROOTS = frozenset((*_HEALTH, "/api", "/apis", "/version", "/openapi"))
 def _openapi_v2(accept: str) -> Answer:
     """A document without types: all of them are in version 3, and kubectl asks here only for others."""
     if _OPENAPI_V2 in accept:
-        return Answer(200, b"", _OPENAPI_V2)
+        return Answer(200, b"", _OPENAPI_V2.replace("@", "."))
     info = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
     return Answer(200, encode({"swagger": "2.0", "info": info, "paths": {}}))
 
 
 def refused(refusal: Refusal) -> Answer:
-    if isinstance(refusal, NoSuchPath):
-        return Answer(refusal.code, b"404 page not found\n", _TEXT)
     headers = warning_headers(refusal.warnings)
     seconds = (refusal.details or {}).get("retryAfterSeconds")
     if seconds:

@@ -98,8 +98,8 @@ class Registry:
     def load(self, spec: str) -> list[str]:
         """Registers what `--plugin` names: a file, `file.py:Class`, a module, or `module:Class`.
 
-        Returns the names of the plugins found. They go before plugins of installed packages, so that a project
-        can be installed and worked on at the same time.
+        Returns the names of the plugins found. They go before plugins of installed packages, so that a
+        project can be installed and worked on at the same time.
         """
         found = find_plugins(spec)
         for plugin, _ in found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -37,7 +38,7 @@ class Machine:
             run_images=[IMAGE],
         )
 
-    def run(self, code: str, **spec: Any) -> None:
+    def run(self, code: str, *, name: str = "p", **spec: Any) -> None:
         """A pod that runs Python code."""
         container = {"name": "c", "image": IMAGE, "command": ["python3", "-c", code]}
         container |= spec.pop("container", {})
@@ -46,7 +47,7 @@ class Machine:
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {"name": "p", "namespace": "default"},
+                "metadata": {"name": name, "namespace": "default"},
                 "spec": {"nodeName": "node-1", "containers": [container], **spec},
             },
         )
@@ -65,7 +66,11 @@ class Machine:
 
     @property
     def is_ready(self) -> bool:
-        conditions = {each["type"]: each["status"] for each in self.status.get("conditions", [])}
+        return self.ready("p")
+
+    def ready(self, name: str) -> bool:
+        status = self.writer.document("pods", "default", name)["status"]
+        conditions = {each["type"]: each["status"] for each in status.get("conditions", [])}
         return conditions.get("Ready") == "True"
 
     def config(self, **data: str) -> None:
@@ -281,12 +286,12 @@ def test_a_pod_is_ready_when_its_probe_says_so(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     code = (
-        "import http.server,pathlib,sys,time\n"
+        "import http.server,os,pathlib\n"
         "class Handler(http.server.BaseHTTPRequestHandler):\n"
         "    def do_GET(self):\n"
         f"        self.send_response(200 if pathlib.Path({str(tmp_path / 'ok')!r}).exists() else 503)\n"
         "        self.end_headers()\n"
-        f"http.server.HTTPServer(('127.0.0.1', {port}), Handler).serve_forever()\n"
+        f"http.server.HTTPServer((os.environ['MOORAGE_POD_ADDRESS'], {port}), Handler).serve_forever()\n"
     )
 
     async def test(machine: Machine) -> None:
@@ -300,6 +305,25 @@ def test_a_pod_is_ready_when_its_probe_says_so(tmp_path: Path) -> None:
         await until(lambda: machine.is_ready)
         (tmp_path / "ok").unlink()
         await until(lambda: not machine.is_ready)
+
+    on_machine(tmp_path, test)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is only one loopback address")
+def test_pods_can_listen_on_the_same_port(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    code = (
+        "import os,socket,time\n"
+        f"held = socket.create_server((os.environ['MOORAGE_POD_ADDRESS'], {port}))\n"
+        "time.sleep(60)\n"
+    )
+
+    async def test(machine: Machine) -> None:
+        probed = {"readinessProbe": {"tcpSocket": {"port": port}, "periodSeconds": 1}}
+        machine.run(code, container=probed)
+        machine.run(code, container=probed, name="q")
+        await until(lambda: machine.is_ready and machine.ready("q"))
 
     on_machine(tmp_path, test)
 

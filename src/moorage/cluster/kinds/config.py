@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterator
 
 from moorage.cluster.definitions import Strategy
@@ -19,6 +20,9 @@ SERVICE_ACCOUNT_TOKEN = "kubernetes.io/service-account-token"
 SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
 
 _FROZEN = "field is immutable when `immutable` is set"
+TLS = "kubernetes.io/tls"
+CERTIFICATE, PRIVATE_KEY = "tls.crt", "tls.key"
+_PEM = re.compile(rb"-----BEGIN [^\n]*-----\s*\n.*-----END ", re.DOTALL)
 _REDACTED = "<secret contents redacted>"
 _JSON_KEYS = {
     "kubernetes.io/dockercfg": ".dockercfg",
@@ -75,6 +79,16 @@ class SecretStrategy(Strategy):
     def selectable_fields(self, document: Document) -> dict[str, str]:
         return {"type": document.get("type", "")}
 
+    def warnings(self, document: Document) -> list[str]:
+        """A certificate nobody can use is accepted all the same."""
+        data = part(document, "data")
+        if document.get("type") != TLS:
+            return []
+        for key, what in ((CERTIFICATE, "certificate"), (PRIVATE_KEY, "key")):
+            if not _PEM.search(_decoded(data.get(key, ""))):
+                return [f"tls: failed to find any PEM data in {what} input"]
+        return []
+
 
 def _type_rules(document: Document, data: Document) -> Iterator[Cause]:
     kind = document.get("type", "")
@@ -94,8 +108,8 @@ def _type_rules(document: Document, data: Document) -> Iterator[Cause]:
     elif kind == "kubernetes.io/ssh-auth":
         if not data.get("ssh-privatekey"):
             yield required("data[ssh-privatekey]")
-    elif kind == "kubernetes.io/tls":
-        for key in ("tls.crt", "tls.key"):
+    elif kind == TLS:
+        for key in (CERTIFICATE, PRIVATE_KEY):
             if key not in data:
                 yield required(f"data[{key}]")
 
@@ -108,6 +122,13 @@ def _frozen(new: Document, old: Document, *names: str) -> Iterator[Cause]:
     for name in names:
         if part(new, name) != part(old, name):
             yield forbidden_value(name, _FROZEN)
+
+
+def _decoded(encoded: str) -> bytes:
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
 
 
 def _decoded_size(encoded: str) -> int:
@@ -126,7 +147,7 @@ def _json_problem(encoded: str) -> str:
     except json.JSONDecodeError as error:
         if error.pos >= len(text):
             return "unexpected end of JSON input"
-        return f"invalid character '{text[error.pos]}' looking for beginning of value"
+        return f"invalid character {text[error.pos]!a} looking for beginning of value"
     except (ValueError, RecursionError):
         return "exceeded max depth"
     if found is not None and not isinstance(found, dict):

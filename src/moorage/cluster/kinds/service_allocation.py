@@ -128,7 +128,7 @@ def _set_cluster_ip(document: Document, spec: Document, before: Document | None,
     taken = {
         address
         for stored in store.iterate("services")
-        if not _is_same(stored.document["metadata"], own)
+        if before is None or not _is_same(stored.document["metadata"], own)
         for address in part(stored.document, "spec").get("clusterIPs") or ()
     }
     every: list[str] = spec.get("clusterIPs") or []
@@ -143,11 +143,10 @@ def _set_cluster_ip(document: Document, spec: Document, before: Document | None,
     why = ""
     if address in taken:
         why = "provided IP is already allocated"
-    elif IPv4Address(address) not in CLUSTER_IPS:
-        why = (
-            f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {CLUSTER_IPS}"
-        )
-    elif address in (str(CLUSTER_IPS.network_address), str(CLUSTER_IPS.broadcast_address)):
+    elif IPv4Address(address) not in CLUSTER_IPS or address in (
+        str(CLUSTER_IPS.network_address),
+        str(CLUSTER_IPS.broadcast_address),
+    ):
         why = "the provided network does not match the current range"
     if why:
         text = f"failed to allocate IP {address}: {why}"

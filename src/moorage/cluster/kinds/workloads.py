@@ -219,8 +219,10 @@ class ReplicationControllerStrategy(Workload):
         found: Found = []
         spec = document["spec"]
         selector, template = spec.get("selector"), spec.get("template")
+        check_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds", found)
         if not selector:
             found.append(required("spec.selector"))
+        check_nonnegative(spec.get("replicas"), "spec.replicas", found)
         if template is None:
             found.append(required("spec.template"))
         else:
@@ -229,8 +231,6 @@ class ReplicationControllerStrategy(Workload):
                 found.append(invalid_value("spec.template.metadata.labels", shown_map(labels), MISMATCH))
             check_template(template, "spec.template", found)
             check_lasting(template, "ReplicationController", "spec.template", found)
-        check_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds", found)
-        check_nonnegative(spec.get("replicas"), "spec.replicas", found)
         return found
 
     def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:

@@ -33,6 +33,11 @@ class DaemonSetStrategy(Workload):
         "numberReady": 0,
     }
 
+    def default(self, document: Document) -> None:
+        super().default(document)
+        if not _template_generation(document):
+            _count_template(document, 0)
+
     def default_spec(self, spec: Document) -> None:
         strategy = own_part(spec, "updateStrategy")
         strategy.setdefault("type", "RollingUpdate")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from moorage.cluster.errors import bad_request
+from moorage.cluster.errors import unreasoned
 from moorage.cluster.merging.go_text import shown, type_name
 
 
@@ -17,9 +17,9 @@ def identity(key: str, item: Any) -> Hashable:
     value = item
     if key:
         if not isinstance(item, dict):
-            raise bad_request(f"expected a map[string]interface {{}}, but received a {type_name(item)}")
+            raise unreasoned(f"expected a map[string]interface {{}}, but received a {type_name(item)}")
         if key not in item:
-            raise bad_request(f"map: {shown(item)} does not contain declared merge key: {key}")
+            raise unreasoned(f"map: {shown(item)} does not contain declared merge key: {key}")
         value = item[key]
     if isinstance(value, (dict, list)):
         return type(value), shown(value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from moorage.cluster.errors import Refusal, bad_request
+from moorage.cluster.errors import Refusal, bad_request, unreasoned
 from moorage.cluster.merging.depth import refuses_depth
 from moorage.cluster.merging.element_order import identity, in_patch_order, positions
 from moorage.cluster.merging.go_text import json_type, shown, type_name
@@ -98,7 +98,7 @@ def _directed(patch: Document) -> Document:
 def _unknown_directive(patch: Document) -> Refusal:
     directive = patch[PATCH]
     text = directive if isinstance(directive, str) else f"%!s({type_name(directive)}={shown(directive)})"
-    return bad_request(f"unknown patch type: {text} in map: {shown(patch)}")
+    return unreasoned(f"unknown patch type: {text} in map: {shown(patch)}")
 
 
 def _retained(original: Document, patch: Document) -> Document:
@@ -166,7 +166,7 @@ def _merged_list(field: Field, original: list[Any], patch: list[Any]) -> list[An
         both = [*original, *patch]
         return in_patch_order("", [both[index] for index in positions("", both).values()], patch, original)
     if not key:
-        raise bad_request("cannot merge lists without merge key for struct")
+        raise unreasoned("cannot merge lists without merge key for struct")
     original, patch = _after_directives(key, original, patch)
     items = field.schema.items or _NO_FIELD.schema
     result = list(original)
@@ -194,7 +194,7 @@ def _after_directives(key: str, original: list[Any], patch: list[Any]) -> tuple[
         elif directive == REPLACE:
             replaces = True
         elif directive == MERGE:
-            raise bad_request("merging lists cannot yet be specified in the patch")
+            raise unreasoned("merging lists cannot yet be specified in the patch")
         else:
             raise _unknown_directive(item)
     if replaces:
@@ -208,9 +208,9 @@ def _are_maps(*lists: list[Any]) -> bool:
     """Whether the items of all lists are objects. Refuses items of different types, and lists of lists."""
     types = {type(item) for items in lists for item in items}
     if len(types) > 1 or type(None) in types:
-        raise bad_request(f"list element types are not identical: {shown(list(lists))}")
+        raise unreasoned(f"list element types are not identical: {shown(list(lists))}")
     if not types:
-        raise bad_request("no elements in any of the given slices")
+        raise unreasoned("no elements in any of the given slices")
     found = types.pop()
     if found is list:
         raise Refusal(
@@ -224,16 +224,16 @@ def _ordered_list(
 ) -> tuple[str, list[Any] | None]:
     """The field that a `$setElementOrder` is about, and its list, merged and ordered, if there is one."""
     if not isinstance(order, list):
-        raise bad_request(f"expected a []interface {{}}, but received a {type_name(order)}")
+        raise unreasoned(f"expected a []interface {{}}, but received a {type_name(order)}")
     name = _field_name(directive, SET_ORDER, "invalid patch format of setElementOrder list")
     for values in (result, patch):
         if name in values and not isinstance(values[name], list):
-            raise bad_request(f"expected a []interface {{}}, but received a {type_name(values[name])}")
+            raise unreasoned(f"expected a []interface {{}}, but received a {type_name(values[name])}")
     field = schema.fields.get(name)
     if field is None:
-        raise bad_request(f'unable to find api field in struct {schema.name} for the json field "{name}"')
+        raise unreasoned(f'unable to find api field in struct {schema.name} for the json field "{name}"')
     if field.schema.type != ARRAY:
-        raise bad_request("expected slice or array type, but got: struct")
+        raise unreasoned("expected slice or array type, but got: struct")
     key = field.patch_key
     original: list[Any] = result.get(name, [])
     changes: list[Any] = patch.get(name, [])
@@ -242,7 +242,7 @@ def _ordered_list(
         return name, None
     for index, item in enumerate(order):
         if key and not isinstance(item, dict):
-            raise bad_request(f"value for key {index} is not a map")
+            raise unreasoned(f"value for key {index} is not a map")
     if name not in patch:
         merged = original
     elif name not in result:
@@ -276,6 +276,6 @@ def _check_order(key: str, changes: list[Any], order: list[Any]) -> None:
         if at < len(waiting) and identity(key, waiting[at]) == identity(key, item):
             at += 1
     if at < len(waiting):
-        raise bad_request(
+        raise unreasoned(
             f"The order in patch list:\n{shown(changes)}\n doesn't match {SET_ORDER} list:\n{shown(order)}\n"
         )

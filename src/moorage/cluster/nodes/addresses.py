@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
+from zlib import crc32
 
 from moorage.cluster.controllers.reading import spec_of, status_of
 from moorage.cluster.store import Document, Stored
 
 RANGES = 2**15  # ranges for pods; what nodes come after that do not get one of their own
+LOOPBACK = "127.0.0.1"
 _OVERFLOW = ip_network("100.64.0.0/10")
 
 
@@ -30,6 +33,18 @@ def address_of(node: Document) -> str:
             found: str = address.get("address", "")
             return found
     return ""
+
+
+def local_address(pod: Document) -> str:
+    """Where the processes of a pod that really runs listen on this machine.
+
+    Each pod has a loopback address of its own, as it would have a network of its own: several of them can use
+    the same port. Only Linux has more than one; pods of the host's network share its address anywhere.
+    """
+    if sys.platform != "linux" or (pod.get("spec") or {}).get("hostNetwork"):
+        return LOOPBACK
+    number = crc32(pod["metadata"]["uid"].encode())
+    return f"127.{1 + number % 254}.{number >> 8 & 255}.{1 + (number >> 16) % 254}"
 
 
 class NodeNumbers:

@@ -31,9 +31,9 @@ Tell = Callable[[str, str, bool], None]
 class Container:
     """The runs of one container, from its first start until it is over.
 
-    `start` gives a process, or raises NotStarted or Unavailable; `changed` is called when the status is
-    another; `tell` makes events. Liveness and startup probes are not looked at: a process that is stuck
-    stays so, as it would on anyone's machine.
+    `address` is where it is probed. `start` gives a process, or raises NotStarted or Unavailable; `changed` is
+    called when the status is another; `tell` makes events. Liveness and startup probes are not looked at: a
+    process that is stuck stays so, as it would on anyone's machine.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class Container:
         restarts: int,
         policy: str,
         pod_name: str,
+        address: str,
         start: Callable[[], Awaitable[Process]],
         changed: Callable[[], None],
         tell: Tell,
@@ -56,6 +57,7 @@ class Container:
         self._restarts = restarts
         self._policy = policy
         self._pod_name = pod_name
+        self._address = address
         self._start = start
         self._changed = changed
         self._tell = tell
@@ -203,7 +205,7 @@ class Container:
         good = bad = 0
         ever = False
         while True:
-            problem = await probe(check, self.spec)
+            problem = await probe(check, self.spec, self._address)
             good, bad = (good + 1, 0) if not problem else (0, bad + 1)
             if not problem and not self._ready and good >= check.get("successThreshold", 1):
                 self._ready = ever = True

@@ -8,10 +8,13 @@ import re
 import site
 from collections.abc import Mapping
 
+from moorage.cluster.nodes.addresses import local_address
 from moorage.cluster.nodes.fields import Unavailable, field_value, resource_value
 from moorage.cluster.store import Document, Store, Stored
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "SSL_CERT_FILE")
+ADDRESS_VARIABLE = "MOORAGE_POD_ADDRESS"
+"""Tells `moorage run` where to listen, instead of on all of this machine's addresses."""
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 
 
@@ -37,6 +40,7 @@ def base_environment(server: tuple[str, int], home: str, pod: Document) -> dict[
         "PYTHONUSERBASE": site.getuserbase(),
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
+        ADDRESS_VARIABLE: local_address(pod),
         "KUBERNETES_SERVICE_HOST": server[0],
         "KUBERNETES_SERVICE_PORT": str(server[1]),
         "KUBERNETES_SERVICE_PORT_HTTPS": str(server[1]),

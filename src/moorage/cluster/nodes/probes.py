@@ -8,29 +8,30 @@ import aiohttp
 
 from moorage.cluster.store import Document
 
-HOST = "127.0.0.1"
 
+async def probe(check: Document, container: Document, host: str) -> str:
+    """What speaks against it, or nothing. Only `httpGet` and `tcpSocket` are looked at.
 
-async def probe(check: Document, container: Document) -> str:
-    """What speaks against it, or nothing. Only `httpGet` and `tcpSocket` are looked at, on this machine."""
+    `host` is the pod's own address on this machine.
+    """
     timeout = max(check.get("timeoutSeconds", 1), 1)
     try:
         if check.get("httpGet"):
-            return await _get(check["httpGet"], container, timeout)
+            return await _get(check["httpGet"], container, host, timeout)
         if check.get("tcpSocket"):
             port = _port(check["tcpSocket"].get("port"), container)
             async with asyncio.timeout(timeout):
-                _, writer = await asyncio.open_connection(HOST, port)
+                _, writer = await asyncio.open_connection(host, port)
             writer.close()
     except (OSError, TimeoutError, aiohttp.ClientError, ValueError) as error:
         return str(error) or type(error).__name__
     return ""
 
 
-async def _get(check: Document, container: Document, timeout: float) -> str:
+async def _get(check: Document, container: Document, host: str, timeout: float) -> str:
     scheme = check.get("scheme", "HTTP").lower()
     path = check.get("path", "/").lstrip("/")
-    url = f"{scheme}://{HOST}:{_port(check.get('port'), container)}/{path}"
+    url = f"{scheme}://{host}:{_port(check.get('port'), container)}/{path}"
     headers = {each.get("name", ""): each.get("value", "") for each in check.get("httpHeaders") or ()}
     async with (
         aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout)) as session,

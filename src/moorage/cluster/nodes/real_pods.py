@@ -13,7 +13,7 @@ from moorage.cluster.controllers.queue import Key
 from moorage.cluster.controllers.reading import FINISHED, key_of, spec_of, status_of, uid_of
 from moorage.cluster.controllers.writing import Writer
 from moorage.cluster.errors import Refusal
-from moorage.cluster.nodes.addresses import PodAddresses
+from moorage.cluster.nodes.addresses import PodAddresses, local_address
 from moorage.cluster.nodes.containers import Container
 from moorage.cluster.nodes.fields import Unavailable
 from moorage.cluster.nodes.logs import Logs
@@ -193,6 +193,7 @@ class RealPod:
             restarts=restarts,
             policy=policy,
             pod_name=f"{pod.name}_{pod.namespace}({self._uid})",
+            address=local_address(pod.document),
             start=lambda: self._start(spec),
             changed=self._write,
             tell=lambda reason, message, warning: self._tell(reason, message, warning, path),

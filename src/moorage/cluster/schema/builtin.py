@@ -43,7 +43,7 @@ _SCALARS = {
     "date-time": Schema(STRING, "date-time"),
     "micro-time": Schema(STRING, "micro-time"),
     "int-or-string": Schema(ANY, "int-or-string"),
-    "any": Schema(ANY, keeps_unknown=True),
+    "any": Schema(ANY, map_type=ATOMIC, keeps_unknown=True),
 }
 
 EITHER = ("JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray")

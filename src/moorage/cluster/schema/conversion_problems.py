@@ -1,7 +1,7 @@
 """What is wrong with a value that was merged, in the words of the original's converter.
 
-A document that a client sends whole is decoded as JSON, and `mistakes` words what is wrong with it. One that a
-patch was merged into is converted, and the same mistakes have other names.
+A document that a client sends whole is decoded as JSON, and `mistakes` words what is wrong with it. One
+that a patch was merged into is converted, and the same mistakes have other names.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Projects of plugins, ready to be tested, run and deployed."""
