@@ -12,7 +12,7 @@ ANY_PART = "…"
 _MASKS = (
     (re.compile(r"\b\d\d:\d\d:\d\d\b"), "TIME"),
     (re.compile(r"\b\d+(\.\d+)? s\b"), "SECONDS"),
-    (re.compile(r"(?<![\w.-])(\d+m)?\d+s\b"), "AGE"),
+    (re.compile(r"(?<![\w.-])(\d+m)?\d+(\.\d+)?s\b"), "AGE"),
     (re.compile(r"-[0-9a-f]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}\b"), "-GENERATED"),
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:PORT"),
     (re.compile(r"(?<=\S) {2,}"), "  "),

@@ -1,7 +1,8 @@
 """Doing what a document says, block by block, in a folder of its own.
 
 - Commands run in a shell, from one block to the next in the folder and with the variables they set. A command
-  that goes on, such as `moorage up`, is started and kept until the next cluster or the document's end.
+  that goes on, such as `moorage up`, is started and kept until the next cluster or the document's end. A
+  document that uses kubectl and starts no cluster is given one.
 - The output block after commands is compared with what they printed. If the commands only look, and what
   they show is not there yet, they are tried again for some seconds.
 - Python blocks are executed in one module per document.
@@ -11,6 +12,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -49,7 +51,7 @@ GOING_ON = (
     "examples/name_score/run.sh",
 )
 """How commands begin that do not end by themselves."""
-LOOKING = ("kubectl get", "kubectl describe", "kubectl logs", "curl -s", "grep", "cat", "moorage evaluate")
+LOOKING = re.compile(r"(kubectl (-n \S+ )?(get|describe|logs|wait)|curl -s|grep|cat|moorage evaluate)\b| ")
 """How commands begin that change nothing."""
 KEPT = ("export ", "cd ")
 """How lines begin that matter for later blocks."""
@@ -116,6 +118,7 @@ class Walk:
 
     def __init__(self, folder: Path, judge: Embedded) -> None:
         self._folder = folder / "work"
+        self._here = self._folder
         self._home = folder / "home"
         self._logs = folder
         self._judge = judge
@@ -129,10 +132,13 @@ class Walk:
             copy_of(ROOT / name, self._folder / name)
 
     def walk(self, blocks: list[Block]) -> None:
-        sys.modules["document"] = self._module
+        sys.modules[self._module.__name__] = self._module
         with contextlib.ExitStack() as stack:
-            stack.callback(sys.modules.pop, "document")
+            stack.callback(self._forget_modules)
             stack.callback(self._stop)
+            if _needs_cluster(blocks):
+                cluster = stack.enter_context(Embedded())
+                self._variables["KUBECONFIG"] = str(cluster.kubeconfig)
             for block, following in zip(blocks, [*blocks[1:], None], strict=True):
                 if block.not_run:
                     continue
@@ -141,7 +147,7 @@ class Walk:
 
     def _do(self, block: Block, expected: str | None) -> None:
         if block.file_name:
-            file = self._folder / block.file_name
+            file = self._here / block.file_name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(block.text)
         if block.language == COMMANDS:
@@ -161,13 +167,16 @@ class Walk:
 
     def _run(self, block: Block, expected: str | None) -> None:
         lines = [line for line in block.text.splitlines() if not line.startswith(("export ", "#"))]
-        may_retry = all(line.startswith((*LOOKING, " ")) for line in lines)
+        may_retry = all(LOOKING.match(line) for line in lines)
         deadline = time.monotonic() + RETRY_SECONDS
         while problem := self._problem(block, expected):
             if not may_retry or time.monotonic() > deadline:
                 raise Wrong(block, problem + self._what_goes_on())
             time.sleep(RETRY_PAUSE)
         self._kept += [line for line in block.text.splitlines() if line.startswith(KEPT)]
+        for line in block.text.splitlines():
+            if line.startswith("cd "):
+                self._here /= line.removeprefix("cd ")
 
     def _problem(self, block: Block, expected: str | None) -> str:
         done = subprocess.run(
@@ -200,7 +209,7 @@ class Walk:
 
     def _wait_for_cluster(self, going: Going) -> None:
         words = going.block.text.split()
-        named = self._folder / words[words.index("--kubeconfig") + 1] if "--kubeconfig" in words else None
+        named = self._here / words[words.index("--kubeconfig") + 1] if "--kubeconfig" in words else None
         kubeconfig = named or self._home / ".moorage" / "kubeconfig"
 
         def ready() -> bool:
@@ -229,8 +238,19 @@ class Walk:
 
     def _execute(self, block: Block) -> None:
         code = compile("\n" * block.line + block.text, str(block.document), "exec")
-        with contextlib.chdir(self._folder), mock.patch.dict(os.environ, self._variables):
+        with (
+            contextlib.chdir(self._here),
+            mock.patch.dict(os.environ, self._variables),
+            mock.patch.object(sys, "path", [str(self._here), *sys.path]),
+        ):
             exec(code, self._module.__dict__)
+
+    def _forget_modules(self) -> None:
+        """The document's own module, and those of files it had saved."""
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None) or ""
+            if module is self._module or Path(file).is_relative_to(self._folder):
+                del sys.modules[name]
 
     def _check_yaml(self, block: Block) -> None:
         for document in yaml.safe_load_all(block.text):
@@ -249,6 +269,13 @@ class Walk:
         )
         if result.code:
             raise Wrong(block, result.errors)
+
+
+def _needs_cluster(blocks: list[Block]) -> bool:
+    """Whether a document takes it for granted that there is a cluster."""
+    commands = [block.text for block in blocks if block.language == COMMANDS and not block.not_run]
+    starts = any(text.startswith(CLUSTERS) for text in commands)
+    return not starts and any("kubectl " in text for text in commands)
 
 
 def copy_of(source: Path, target: Path) -> None:
@@ -270,6 +297,5 @@ def _variables(home: Path) -> dict[str, str]:
         "KUBECTL_KUBERC": "false",
         # `make` is not to install anything from the copy.
         "MAKEFLAGS": f"READY= BIN={scripts}",
-        "PYTHONDONTWRITEBYTECODE": "1",
         "COLUMNS": "120",
     }

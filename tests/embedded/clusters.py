@@ -79,7 +79,7 @@ class Kubectl:
 class Embedded:
     """A running `moorage up`, for the length of a `with` block.
 
-    With `alone` it has an API server and nothing that acts by itself: no controllers, no kubelets, no scheduler.
+    With `alone` it is the API server and nothing that acts by itself: no controllers, kubelets or scheduler.
     """
 
     def __init__(self, *flags: str, folder: Path | None = None, alone: bool = False) -> None:

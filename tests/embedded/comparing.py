@@ -6,9 +6,11 @@ import re
 import shlex
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
+
+import yaml
 
 from tests.embedded.clusters import Kubectl, Result
 
@@ -55,7 +57,7 @@ class Pair:
         self._servers = (ours, real)
 
     def on_both(self, command: str) -> tuple[Result, Result]:
-        """What a command does on ours and on the real one, both at the same time."""
+        """What a command does on ours and on the real one, at the same time."""
         arguments = shlex.split(command)
         with ThreadPoolExecutor(len(self._servers)) as pool:
             ours, real = pool.map(lambda kubectl: kubectl.run(*arguments), self._servers)
@@ -72,22 +74,29 @@ class Pair:
 
         The masks come on top of those for ages, times, uids, resource versions and the server's address.
         """
-        different = [text for command in _commands(script) if (text := self._difference(command, masks))]
+        self.compare_all(_commands(script), *masks)
+
+    def compare_all(self, commands: Iterable[str], *masks: Mask) -> None:
+        """The same for commands that are made by a test."""
+        different = [text for command in commands if (text := self._difference(command, masks))]
         if different:
             raise Differences("\n".join(["", *different]))
 
     def _difference(self, command: str, masks: Sequence[Mask]) -> str:
-        ours, real = (_shown(result, masks) for result in self.on_both(command))
-        if ours == real:
+        ours, real = self.on_both(command)
+        if "--show-managed-fields" in command:
+            ours, real = _with_sorted_managers(ours), _with_sorted_managers(real)
+        shown = [_shown(result, masks) for result in (ours, real)]
+        if shown[0] == shown[1]:
             return ""
-        lines = difflib.unified_diff(real, ours, "the real one", "ours", lineterm="")
+        lines = difflib.unified_diff(shown[1], shown[0], "the real one", "ours", lineterm="")
         return "\n".join([f"$ kubectl {command}", *lines])
 
     def compare_watch(self, watch: str, changes: str, lines: int, *masks: Mask) -> None:
         """Compares the first lines of a watch during which the changes are made."""
-        shown = [
-            _masked("\n".join(_watched(kubectl, watch, changes, lines)), masks) for kubectl in self._servers
-        ]
+        with ThreadPoolExecutor(len(self._servers)) as pool:
+            seen = pool.map(lambda kubectl: _watched(kubectl, watch, changes, lines), self._servers)
+            shown = [_masked("\n".join(each), masks) for each in seen]
         if shown[0] != shown[1]:
             both = difflib.unified_diff(
                 shown[1].splitlines(), shown[0].splitlines(), "the real one", "ours", lineterm=""
@@ -101,6 +110,18 @@ def _commands(script: str) -> Iterator[str]:
         command = line.strip()
         if command and not command.startswith("#"):
             yield command
+
+
+def _with_sorted_managers(result: Result) -> Result:
+    """The managers of fields are listed by time, to the second, which may be another on each server."""
+    if result.code:
+        return result
+    document = yaml.safe_load(result.output)
+    for each in document.get("items", [document]):
+        each["metadata"].get("managedFields", []).sort(
+            key=lambda entry: (entry["manager"], entry["operation"], entry.get("subresource", ""))
+        )
+    return result._replace(output=yaml.safe_dump(document))
 
 
 def _shown(result: Result, masks: Sequence[Mask]) -> list[str]:

@@ -62,7 +62,8 @@ def test_objects(pair: Pair) -> None:
         patch ct one --type=merge -p '{"spec":{"note":null,"unknown":1}}'
         patch ct one --type=merge -p '{"status":{"replicas":2}}'
         get ct one -o jsonpath={.status}
-        patch ct one --subresource=status --type=merge -p '{"status":{"replicas":2,"labelSelector":"a=b"},"spec":{"replicas":9}}'
+        patch ct one --subresource=status --type=merge -p '{"status":{"replicas":2},"spec":{"replicas":9}}'
+        patch ct one --subresource=status --type=merge -p '{"status":{"labelSelector":"a=b"}}'
         get ct one -o yaml --show-managed-fields
         get ct one --subresource=scale -o yaml
         scale ct one --replicas=5

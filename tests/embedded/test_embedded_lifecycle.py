@@ -160,7 +160,7 @@ def test_dependents_go_with_their_owner(kubectl: Kubectl, namespace: str) -> Non
     kubectl("create", "deployment", "web", "--image=nginx", "-n", namespace)
     kubectl("rollout", "status", "deployment/web", "-n", namespace)
     kubectl("delete", "deployment", "web", "--cascade=orphan", "-n", namespace)
-    [replica_set, pod] = lines(left())
+    [replica_set, _] = lines(left())
     owners = json.loads(kubectl("get", replica_set, "-n", namespace, "-o", "json"))["metadata"]
     assert "ownerReferences" not in owners
 

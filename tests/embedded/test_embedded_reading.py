@@ -1,4 +1,4 @@
-"""What kubectl reads: `get` in all its forms, `describe`, `events`, `api-resources`, beside the real API server."""
+"""What kubectl reads, with `get` in all its forms, `describe`, `events` and so on, beside the real server."""
 
 import pytest
 

@@ -1,4 +1,10 @@
-"""What kubectl writes: `apply`, `create`, `patch`, `label`, `delete` and the like, beside the real API server."""
+"""What kubectl writes, with `apply`, `create`, `patch`, `delete` and so on, beside the real server."""
+
+import json
+import shlex
+from collections.abc import Iterator
+
+import pytest
 
 from tests.embedded.comparing import Pair, mask
 
@@ -10,7 +16,6 @@ def test_creating_every_kind(pair: Pair) -> None:
         create -f kinds.yaml --dry-run=client -o name
         create -f kinds.yaml
         create -f kinds.yaml
-        apply -f kinds.yaml --dry-run=server
         replace -f kinds.yaml --dry-run=server
         delete -f kinds.yaml --wait=false
     """)
@@ -87,9 +92,8 @@ def test_applying_on_the_server(pair: Pair) -> None:
 def test_generators(pair: Pair) -> None:
     address = mask(r"\b10\.\d+\.\d+\.\d+\b", "<address>")
     port = mask(r"(?<=nodePort: )3[0-2]\d{3}\b", "<port>")
-    server = mask(
-        r"(?<=targetPort: )(6443|[34]\d{4}|5\d{4}|6\d{4})$", "<port>"
-    )  # that of the service `kubernetes`
+    # The service `kubernetes` has the port that the API server listens on.
+    server = mask(r"(?<=targetPort: )(6443|[1-6]\d{4})$", "<port>")
     pair.compare(
         """
         create namespace made
@@ -101,7 +105,7 @@ def test_generators(pair: Pair) -> None:
         create configmap from-file --from-file=web.env
         create configmap from-env --from-env-file=web.env
         create secret generic made --from-literal=password=1234
-        create secret docker-registry pull --docker-username=me --docker-password=1 --docker-email=me@example.com
+        create secret docker-registry pull --docker-username=me --docker-password=1
         create role made --verb=get,list --resource=pods,deployments.apps
         create clusterrole made --verb=get --non-resource-url=/metrics
         create clusterrole made-2 --aggregation-rule=a=b
@@ -128,7 +132,6 @@ def test_generators(pair: Pair) -> None:
         port,
         server,
     )
-    pair.prepare("delete pods,services,deployments,configmaps,quota --all")
     token = mask(r"^ey[\w-]+\.[\w-]+\.[\w-]+$", "<token>")
     pair.compare(
         """
@@ -142,10 +145,13 @@ def test_generators(pair: Pair) -> None:
         token,
         mask(r"(?<=generated-)[0-9a-z]{5}\b", "<random>"),
     )
+    pair.prepare("""
+        delete pods,deployments,configmaps,quota --all
+        delete service made made-port made-balancer made-name exposed
+    """)
 
 
-def test_labels_and_annotations(pair: Pair) -> None:
-    pair.prepare("apply -f workers.yaml")
+def test_labels_and_annotations(pair: Pair, workers: None) -> None:
     pair.compare("""
         label pod one tier=front
         label pod one tier=front
@@ -173,8 +179,7 @@ def test_labels_and_annotations(pair: Pair) -> None:
     """)
 
 
-def test_nodes(pair: Pair) -> None:
-    pair.prepare("apply -f workers.yaml")
+def test_nodes(pair: Pair, workers: None) -> None:
     pair.compare("""
         taint node worker a=b:NoSchedule
         taint node worker a=b:NoSchedule
@@ -202,81 +207,140 @@ def test_nodes(pair: Pair) -> None:
     """)
 
 
-def test_patches(pair: Pair) -> None:
-    pair.prepare("""
-        apply -f workers.yaml
-        apply -f app.yaml
-    """)
-    pair.compare("""
-        patch pod two -p '{"metadata":{"labels":{"a":"b"}}}'
-        patch pod two -p '{"metadata":{"labels":{"a":"b"}}}'
-        patch pod two -p '{"spec":{"containers":[{"name":"main","image":"nginx:2"}]}}'
-        patch pod two -p '{"spec":{"containers":[{"name":"other","image":"nginx:2"}]}}'
-        patch pod two -p '{"spec":{"activeDeadlineSeconds":30}}'
-        patch pod two -p '{"spec":{"activeDeadlineSeconds":40}}'
-        patch pod two -p '{"spec":{"nodeName":"worker"}}'
-        patch pod two -p '{"spec":{"tolerations":[{"key":"a","operator":"Exists"}]}}'
-        patch pod two -p '{"spec":{"containers":"none"}}'
-        patch pod two -p '{"spec":{"unknown":1}}'
-        patch pod two -p '{"metadata":{"name":"other"}}'
-        patch pod two -p '{"metadata":{"uid":"other"}}'
-        patch pod two -p 'nonsense'
-        patch pod two -p '[]'
-        patch pod nothing -p '{}'
-        patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"name":"more","image":"busybox"}]}}}}'
-        patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"name":"more","$patch":"delete"}]}}}}'
-        patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"A","$patch":"delete"}]}]}}}}'
-        patch deployment web -p '{"spec":{"strategy":{"$retainKeys":["type"],"type":"Recreate"}}}'
-        patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"$patch":"replace"},{"name":"only","image":"nginx"}]}}}}'
-        patch deployment web -p '{"spec":{"selector":{"matchLabels":{"app":"other"}}}}'
-        patch deployment web -p '{"spec":{"replicas":-1}}'
-        patch deployment web -p '{"spec":{"replicas":"many"}}'
-        patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"image":"nameless"}]}}}}'
-        get deployment web -o yaml --show-managed-fields
-        patch deployment web --type=merge -p '{"spec":{"template":{"spec":{"containers":[{"name":"merged","image":"nginx"}]}}}}'
-        patch deployment web --type=merge -p '{"metadata":{"annotations":{"a":"1","b":null}}}'
-        patch deployment web --type=merge -p '{"metadata":{"annotations":{"a":1}}}'
-        patch deployment web --type=merge -p '{"spec":null}'
-        patch deployment web --type=merge -p '[]'
-        patch deployment web --type=json -p '[{"op":"replace","path":"/spec/replicas","value":4}]'
-        patch deployment web --type=json -p '[{"op":"test","path":"/spec/replicas","value":4},{"op":"add","path":"/metadata/labels/x","value":"y"}]'
-        patch deployment web --type=json -p '[{"op":"test","path":"/spec/replicas","value":5}]'
-        patch deployment web --type=json -p '[{"op":"remove","path":"/metadata/labels/nothing"}]'
-        patch deployment web --type=json -p '[{"op":"replace","path":"/metadata/labels/nothing","value":"1"}]'
-        patch deployment web --type=json -p '[{"op":"add","path":"/spec/template/spec/containers/-","value":{"name":"last","image":"x"}}]'
-        patch deployment web --type=json -p '[{"op":"add","path":"/spec/template/spec/containers/9","value":{"name":"last","image":"x"}}]'
-        patch deployment web --type=json -p '[{"op":"move","from":"/metadata/labels/x","path":"/metadata/labels/z"}]'
-        patch deployment web --type=json -p '[{"op":"copy","from":"/metadata/labels/z","path":"/metadata/labels/c"}]'
-        patch deployment web --type=json -p '[{"op":"nothing","path":"/spec"}]'
-        patch deployment web --type=json -p '{"op":"remove"}'
-        patch deployment web --type=json -p '[{"op":"remove","path":"/spec/template"}]'
-        patch deployment web --subresource=scale --type=merge -p '{"spec":{"replicas":3}}'
-        patch deployment web --subresource=status --type=merge -p '{"status":{"replicas":3,"readyReplicas":2,"updatedReplicas":3,"availableReplicas":1}}'
-        patch node worker --subresource=status -p '{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Tested"}],"capacity":{"cpu":"4","pods":"110"}}}'
-        patch pod two --subresource=status -p '{"status":{"phase":"Running","podIP":"10.1.2.3"}}'
-        patch pod two --subresource=nothing -p '{}'
-        patch service web -p '{"spec":{"clusterIP":"10.96.0.99"}}'
-        patch service web -p '{"spec":{"ports":[{"port":81,"name":"more"}]}}'
-        patch service web -p '{"spec":{"type":"ExternalName"}}'
-        patch configmap settings -p '{"data":{"colour":null}}'
-        patch configmap settings -p '{"immutable":true}'
-        patch configmap settings -p '{"data":{"colour":"green"}}'
-        patch configmap settings -p '{"data":{"a b":"green"}}'
-        patch -f app.yaml -p '{"metadata":{"labels":{"patched":"yes"}}}'
-        get deployment web -o yaml --show-managed-fields
-        get deployment,pods,nodes
-        get pod two -o yaml --show-managed-fields
-        get service web -o yaml
-        describe node worker
-        delete -f app.yaml
-    """)
+def patch(target: str, change: object, *flags: str) -> str:
+    """A command that patches; by strategic merge unless a flag says otherwise."""
+    return shlex.join(["patch", *target.split(), *flags, "-p", json.dumps(change)])
 
 
-def test_deleting(pair: Pair) -> None:
-    pair.prepare("""
-        apply -f workers.yaml
-        apply -f app.yaml
-    """)
+def containers(*items: object) -> dict[str, object]:
+    return {"spec": {"template": {"spec": {"containers": list(items)}}}}
+
+
+@pytest.fixture
+def workers(pair: Pair) -> Iterator[None]:
+    """A node and pods."""
+    pair.prepare("apply -f workers.yaml")
+    yield
+    pair.prepare("delete -f workers.yaml --ignore-not-found --force --wait=false")
+
+
+@pytest.fixture
+def app(pair: Pair) -> Iterator[None]:
+    """A config map, a deployment and a service."""
+    pair.prepare("apply -f app.yaml")
+    yield
+    pair.prepare("delete -f app.yaml --ignore-not-found")
+
+
+def test_strategic_merge_patches(pair: Pair, workers: None, app: None) -> None:
+    pod, web = "pod two", "deployment web"
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    pair.compare_all(
+        [
+            patch(pod, labels),
+            patch(pod, labels),
+            patch(pod, {"spec": {"containers": [{"name": "main", "image": "nginx:2"}]}}),
+            patch(pod, {"spec": {"containers": [{"name": "other", "image": "nginx:2"}]}}),
+            patch(pod, {"spec": {"activeDeadlineSeconds": 30}}),
+            patch(pod, {"spec": {"activeDeadlineSeconds": 40}}),
+            patch(pod, {"spec": {"nodeName": "worker"}}),
+            patch(pod, {"spec": {"tolerations": [{"key": "a", "operator": "Exists"}]}}),
+            patch(pod, {"spec": {"containers": "none"}}),
+            patch(pod, {"spec": {"terminationGracePeriodSeconds": "long"}}),
+            patch(pod, {"spec": {"nodeName": 5}}),
+            patch(pod, {"spec": 5}),
+            patch(pod, {"spec": {"unknown": 1}}),
+            patch(pod, {"metadata": {"name": "other"}}),
+            patch(pod, {"metadata": {"uid": "other"}}),
+            patch(pod, {"metadata": {"resourceVersion": "1"}}),
+            patch(pod, []),
+            "patch pod two -p nonsense",
+            patch("pod nothing", {}),
+            patch(web, containers({"name": "more", "image": "busybox"})),
+            patch(web, containers({"name": "more", "$patch": "delete"})),
+            patch(web, containers({"name": "main", "env": [{"name": "A", "$patch": "delete"}]})),
+            patch(web, {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}),
+            patch(web, containers({"$patch": "replace"}, {"name": "only", "image": "nginx"})),
+            patch(web, containers({"image": "nameless"})),
+            patch(web, containers(5)),
+            patch(web, {"spec": {"$patch": "nothing"}}),
+            patch(web, {"spec": {"selector": {"matchLabels": {"app": "other"}}}}),
+            patch(web, {"spec": {"replicas": -1}}),
+            patch(web, {"spec": {"replicas": "many"}}),
+            patch(web, {"spec": {"replicas": 1.5}}),
+            'patch -f app.yaml -p \'{"metadata":{"labels":{"patched":"yes"}}}\'',
+            patch("configmap settings", {"data": {"colour": None}}),
+            patch("configmap settings", {"immutable": True}),
+            patch("configmap settings", {"data": {"colour": "green"}}),
+            patch("configmap settings", {"data": {"a b": "green"}}),
+            patch("service web", {"spec": {"clusterIP": "10.96.0.99"}}),
+            patch("service web", {"spec": {"ports": [{"port": 81, "name": "more"}]}}),
+            patch("service web", {"spec": {"type": "ExternalName"}}),
+            f"get deployment/web pod/two service/web configmap/settings {SHOWN}",
+        ]
+    )
+
+
+def test_merge_and_json_patches(pair: Pair, app: None) -> None:
+    web = "deployment web"
+    label = "/metadata/labels"
+    last = {"name": "last", "image": "busybox"}
+
+    def operations(*each: object) -> str:
+        return patch(web, list(each), "--type=json")
+
+    pair.compare_all(
+        [
+            patch(web, containers({"name": "merged", "image": "nginx"}), "--type=merge"),
+            patch(web, {"metadata": {"annotations": {"a": "1", "b": None}}}, "--type=merge"),
+            patch(web, {"metadata": {"annotations": {"a": 1}}}, "--type=merge"),
+            patch(web, {"spec": {"replicas": "many"}}, "--type=merge"),
+            patch(web, {"spec": None}, "--type=merge"),
+            patch(web, [], "--type=merge"),
+            operations({"op": "replace", "path": "/spec/replicas", "value": 4}),
+            operations(
+                {"op": "test", "path": "/spec/replicas", "value": 4},
+                {"op": "add", "path": f"{label}/x", "value": "y"},
+            ),
+            operations({"op": "test", "path": "/spec/replicas", "value": 5}),
+            operations({"op": "remove", "path": f"{label}/nothing"}),
+            operations({"op": "replace", "path": f"{label}/nothing", "value": "1"}),
+            operations({"op": "add", "path": "/spec/template/spec/containers/-", "value": last}),
+            operations({"op": "add", "path": "/spec/template/spec/containers/9", "value": last}),
+            operations({"op": "move", "from": f"{label}/x", "path": f"{label}/z"}),
+            operations({"op": "copy", "from": f"{label}/z", "path": f"{label}/c"}),
+            operations({"op": "nothing", "path": "/spec"}),
+            operations({"op": "remove", "path": "/spec/template"}),
+            patch(web, {"op": "remove"}, "--type=json"),
+            f"get deployment web {SHOWN}",
+        ],
+        # The fields of a whole object are told in another order.
+        mask(r'(?<=The request is invalid: patch: Invalid value: )"\{.*\}"(?=: )', "<the patched object>"),
+    )
+
+
+def test_patches_of_parts(pair: Pair, workers: None, app: None) -> None:
+    counts = {"replicas": 3, "readyReplicas": 2, "updatedReplicas": 3, "availableReplicas": 1}
+    ready = {"type": "Ready", "status": "True", "reason": "Tested"}
+    node = {"conditions": [ready], "capacity": {"cpu": "4", "pods": "110"}}
+    pair.compare_all(
+        [
+            patch("deployment web", {"spec": {"replicas": 3}}, "--subresource=scale", "--type=merge"),
+            patch("deployment web", {"spec": {"replicas": -3}}, "--subresource=scale", "--type=merge"),
+            patch("deployment web", {"status": counts}, "--subresource=status", "--type=merge"),
+            patch("deployment web", {"status": {"replicas": -1}}, "--subresource=status"),
+            patch("node worker", {"status": node}, "--subresource=status"),
+            patch("pod two", {"status": {"phase": "Running", "podIP": "10.1.2.3"}}, "--subresource=status"),
+            patch("pod two", {"status": {"podIP": "nonsense"}}, "--subresource=status"),
+            patch("pod two", {}, "--subresource=nothing"),
+            "get deployments,pods,nodes",
+            f"get deployment/web pod/two {SHOWN}",
+            "describe node worker",
+        ]
+    )
+
+
+def test_deleting(pair: Pair, workers: None, app: None) -> None:
     pair.compare("""
         delete pod nothing
         delete pod nothing --ignore-not-found
@@ -290,11 +354,12 @@ def test_deleting(pair: Pair) -> None:
         delete pod one --now --wait=false
         delete pod one --force
         get pod one
-        delete pod three --wait=false
-        get pod three -o yaml
-        patch pod three --type=merge -p '{"metadata":{"finalizers":["example.com/hold","example.com/more"]}}'
-        patch pod three --type=merge -p '{"metadata":{"finalizers":null}}'
-        get pod three
+        create -f held.yaml
+        delete pod held --wait=false
+        get pod held -o yaml
+        patch pod held --type=merge -p '{"metadata":{"finalizers":["example.com/hold","example.com/more"]}}'
+        patch pod held --type=merge -p '{"metadata":{"finalizers":null}}'
+        get pod held
         delete pods -l app=w --field-selector=spec.nodeName=
         delete deployment web --cascade=orphan --wait=false
         get deployment web -o jsonpath={.metadata.finalizers}
@@ -314,8 +379,7 @@ def test_deleting(pair: Pair) -> None:
     """)
 
 
-def test_scaling_and_replacing(pair: Pair) -> None:
-    pair.prepare("apply -f app.yaml")
+def test_scaling_and_replacing(pair: Pair, app: None) -> None:
     pair.compare("""
         scale deployment web --replicas=5
         scale deployment web --replicas=5
@@ -344,12 +408,9 @@ def test_scaling_and_replacing(pair: Pair) -> None:
     """)
 
 
-def test_waiting(pair: Pair) -> None:
-    pair.prepare("""
-        apply -f workers.yaml
-        apply -f app.yaml
-        patch deployment web --subresource=status --type=merge -p '{"status":{"conditions":[{"type":"Available","status":"True"}]}}'
-    """)
+def test_waiting(pair: Pair, workers: None, app: None) -> None:
+    conditions = {"status": {"conditions": [{"type": "Available", "status": "True"}]}}
+    pair.prepare(patch("deployment web", conditions, "--subresource=status", "--type=merge"))
     pair.compare("""
         wait --for=condition=Available deployment/web
         wait --for=condition=Progressing deployment/web --timeout=0s
@@ -358,8 +419,7 @@ def test_waiting(pair: Pair) -> None:
         wait --for=jsonpath={.spec.paused} deployment/web --timeout=0s
         wait --for=create configmap/settings
         wait --for=delete pod/nothing
-        wait --for=delete pod/two --timeout=1s
+        wait --for=delete pod/two --timeout=1500ms
         wait --for=condition=Ready pod --all --timeout=0s
-        wait --for=condition=Ready pod/nothing --timeout=1s
-        delete -f app.yaml
+        wait --for=condition=Ready pod/nothing --timeout=0s
     """)

@@ -12,6 +12,7 @@ from moorage.client.memory import MemoryClient
 from moorage.config.types import KubeSchedulerConfiguration, PluginRef, Plugins, PluginSet, Profile
 from moorage.framework.extension_points import Plugin
 from moorage.plugins.catalog import in_tree_registry
+from moorage.scheduler.metrics import SchedulerMetrics
 from moorage.scheduler.scheduler import Scheduler
 from moorage.testing import make_node, make_pod
 from moorage.testing.fakes import RecordedEvent
@@ -51,7 +52,7 @@ class Client(MemoryClient):
 
 
 class World:
-    """One scheduler; each plugin stands at every point it implements, after those that are in-tree."""
+    """One scheduler; each plugin stands at every point it implements, after those that `in_tree` names."""
 
     def __init__(
         self,
@@ -59,11 +60,13 @@ class World:
         nodes: int | Iterable[Node] = 1,
         in_tree: Sequence[str] = ("PrioritySort", "DefaultBinder"),
         schedulers: Sequence[str] = (DEFAULT_SCHEDULER,),
+        observer: SchedulerMetrics | None = None,
     ) -> None:
         registry = in_tree_registry()
         for each in plugins:
             registry.add_class(each, "test")
-        enabled = [PluginRef(name=name) for name in (*in_tree, *(each.name for each in plugins))]
+        names = dict.fromkeys((*in_tree, *(each.name for each in plugins)))
+        enabled = [PluginRef(name=name) for name in names]
         lists = Plugins(multi_point=PluginSet(enabled=enabled))
         config = KubeSchedulerConfiguration(
             profiles=[Profile(scheduler_name=name, plugins=lists) for name in schedulers]
@@ -71,7 +74,11 @@ class World:
         self.now = START
         self.recorder = Recorder()
         self.scheduler = Scheduler(
-            config, registry, recorder_of=lambda profile: self.recorder, clock=lambda: self.now
+            config,
+            registry,
+            recorder_of=lambda profile: self.recorder,
+            observer=observer,
+            clock=lambda: self.now,
         )
         self.handlers = self.scheduler.handlers
         self.queue = self.scheduler.queue

@@ -30,7 +30,7 @@ sys.exit(pytest.main(sys.argv[1:]))
 """
 
 
-def my_score(version: str = "v1", **plugin: int) -> Document:
+def my_score(version: str = "v1", weight: int = 0) -> Document:
     return {
         "apiVersion": f"kubescheduler.config.k8s.io/{version}",
         "kind": "KubeSchedulerConfiguration",
@@ -38,7 +38,7 @@ def my_score(version: str = "v1", **plugin: int) -> Document:
         "profiles": [
             {
                 "schedulerName": "default-scheduler",
-                "plugins": {"score": {"enabled": [{"name": "MyScoringPlugin", **plugin}]}},
+                "plugins": {"score": {"enabled": [{"name": "MyScoringPlugin", "weight": weight}]}},
                 "pluginConfig": [{"name": "MyScoringPlugin", "args": None}],
             }
         ],
@@ -72,11 +72,11 @@ def walk(cluster: Cluster, process: Moorage, score: int) -> None:
     assert f"Successfully assigned default/t1 to {node}" in events
 
 
-@pytest.mark.parametrize(("weight", "score"), [({}, 10), ({"weight": 7}, 70)], ids=["plain", "weight-7"])
+@pytest.mark.parametrize(("weight", "score"), [(0, 10), (7, 70)])
 def test_T1_the_plugin_is_registered_and_observed(
-    with_nodes: Cluster, weight: dict[str, int], score: int
+    with_nodes: Cluster, weight: int, score: int
 ) -> None:
-    with with_nodes.run(my_score(**weight), PLUGIN, "-v=10") as process:
+    with with_nodes.run(my_score(weight=weight), PLUGIN, "-v=10") as process:
         walk(with_nodes, process, score)
         evaluated = metrics(
             with_nodes,

@@ -39,10 +39,12 @@ class Decision:
 
     def __init__(self, event: Document) -> None:
         regarding = event.get("involvedObject") or {}
-        self.pod = f"{regarding.get('namespace', '')}/{regarding.get('name', '')}"
+        self.pod = _printable(f"{regarding.get('namespace', '')}/{regarding.get('name', '')}")
         self.reason = str(event.get("reason", ""))
-        self.message = str(event.get("message", ""))
-        self.by = str(event.get("reportingComponent") or (event.get("source") or {}).get("component", ""))
+        self.message = _printable(event.get("message", ""))
+        self.by = _printable(
+            event.get("reportingComponent") or (event.get("source") or {}).get("component", "")
+        )
         self.time = time.strftime("%H:%M:%S")
 
     @property
@@ -52,6 +54,11 @@ class Decision:
 
     def __str__(self) -> str:
         return f"{self.time} {self.by}: {self.pod}: {self.reason}: {self.message}"
+
+
+def _printable(text: str) -> str:
+    """Anybody may write events; nobody may move the cursor with them."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 class _Listening:
@@ -146,7 +153,7 @@ class LiveView(_Listening):
         counts = Table.grid(padding=(0, 3))
         counts.add_row(Text("Nodes", style="bold"), nodes_line(self._store))
         for name, line in node_lines(self._store):
-            counts.add_row("", f"{name}: {line}")
+            counts.add_row("", Text(f"{name}: {line}"))
         counts.add_row(Text("Pods", style="bold"), pods_line(self._store))
         decisions = Table.grid(padding=(0, 2))
         for _ in range(4):
@@ -154,7 +161,10 @@ class LiveView(_Listening):
         for decision in self._decisions:
             style = "green" if decision.reason == "Scheduled" else "yellow"
             decisions.add_row(
-                decision.time, decision.pod, Text(decision.reason, style=style), Text(decision.short_message)
+                decision.time,
+                Text(decision.pod),
+                Text(decision.reason, style=style),
+                Text(decision.short_message),
             )
         return Group(Text(), counts, Text(), decisions)
 

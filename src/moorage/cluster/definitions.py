@@ -23,6 +23,9 @@ class Strategy:
     counts_generations = False
     """Whether metadata.generation starts at 1 and grows with each change of what is not status."""
 
+    tells_changes_first = False
+    """Whether the rules a change breaks are told before those the object breaks by itself."""
+
     def is_new_generation(self, new: Document, old: Document) -> bool:
         """Whether a change is one of what is wanted: of anything but metadata and status, as a rule."""
         return spec_differs(new, old)

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Callable
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from moorage.cluster.errors import bad_request, too_large
 from moorage.cluster.requests import JSON, Answer, Request, Stream
 from moorage.cluster.server import refused
 
+log = logging.getLogger(__name__)
+
 BODY_LIMIT = 3 * 1024 * 1024
 _STOP_SECONDS = 2.0
 _COMMON = {"Cache-Control": "no-cache, private"}
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Bytes that are no request are answered and are nobody else's concern."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError | web.RequestPayloadError)
+
+
+log.addFilter(_is_worth_a_line)
 
 
 class HttpServer:
@@ -27,7 +40,7 @@ class HttpServer:
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext) -> None:
         """Raises OSError if the address cannot be used. Port 0 picks a free one, which `port` then says."""
-        server = web.Server(self._answer, access_log=None)
+        server = web.Server(self._answer, access_log=None, logger=log, auto_decompress=False)
         self._runner = web.ServerRunner(server, shutdown_timeout=_STOP_SECONDS)
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port, ssl_context=tls, backlog=1024)
@@ -69,7 +82,7 @@ async def _body(request: web.BaseRequest) -> bytes | Answer:
             if size > BODY_LIMIT:
                 return refused(too_large(BODY_LIMIT))
             parts.append(part)
-    except (web.PayloadAccessError, web.RequestPayloadError):
+    except (web.PayloadAccessError, web.RequestPayloadError, ConnectionError):
         return refused(bad_request("the body cannot be read"))
     return b"".join(parts)
 

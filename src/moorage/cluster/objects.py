@@ -290,11 +290,13 @@ class Objects:
         elif isinstance(strategy, NamespaceStrategy) and subresource == "finalize":
             causes += strategy.validate_finalize(new)
         else:
+            by_itself: list[Cause] = []
             if new.get("metadata", {}).get("labels") != old["metadata"].get("labels") or spec_differs(
                 new, old
             ):
-                causes += strategy.validate(new)
-            causes += strategy.validate_update(new, old)
+                by_itself = list(strategy.validate(new))
+            changes = list(strategy.validate_update(new, old))
+            causes += changes + by_itself if strategy.tells_changes_first else by_itself + changes
         _refuse(definition, new, causes)
 
 

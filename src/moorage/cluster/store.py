@@ -14,7 +14,7 @@ Document = dict[str, Any]
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
-HISTORY = 20_000  # changes of one resource that a watch can go back
+HISTORY = 5_000  # changes of one resource that a watch can go back
 
 _encode = msgspec.json.Encoder().encode
 

@@ -158,6 +158,7 @@ async def post_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: st
         try:
             await _asked(profile, plugin, "PostBind", plugin.post_bind, cycle, pod, node_name)
         except Exception as error:
+            profile.observer.plugin_failed(plugin.name, profile.name)
             log.error(
                 "plugin %s failed after pod %s was bound: %s", plugin.name, pod.key, failure(error).message
             )

@@ -45,10 +45,11 @@ def timed(
 ) -> T:
     """The answer of one call. How long it took is observed in some attempts; slow ones are always named."""
     started = time.perf_counter()
-    answer = call(*arguments, **keywords)
-    seconds = time.perf_counter() - started
-    if seconds > SLOW_SECONDS:
-        notice(profile, plugin, point, seconds)
+    try:
+        answer = call(*arguments, **keywords)
+    finally:
+        if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
+            notice(profile, plugin, point, seconds)
     if cycle.is_timed:
         code = answer.code.label if isinstance(answer, Status) else "Success"
         profile.observer.plugin_executed(plugin.name, point, code, seconds)

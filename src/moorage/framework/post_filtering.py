@@ -43,6 +43,8 @@ def post_filter(profile: Profile, cycle: CycleState, pod: Pod, statuses: NodeSta
             status = failure(error)
         if status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
             return PostFiltered(named(status, plugin), node_name)
+        if status.code is Code.ERROR:
+            return PostFiltered(named(status, plugin))
         if not status.rejected:
             return PostFiltered(Status(Code.ERROR, *status.reasons, plugin=plugin.name))
         reasons += status.reasons

@@ -44,6 +44,7 @@ def unreserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> 
         try:
             watched(profile, plugin, "Unreserve", plugin.unreserve, cycle, pod, node_name)
         except Exception as error:
+            profile.observer.plugin_failed(plugin.name, profile.name)
             log.error(
                 "plugin %s failed to unreserve pod %s: %s", plugin.name, pod.key, failure(error).message
             )

@@ -25,6 +25,7 @@ def first_objection(profile: Profile, pod: Pod) -> Status | None:
             status = failure(error)
         if status is not None and status.code is not Code.SUCCESS:
             if status.code is Code.ERROR:
+                profile.observer.plugin_failed(plugin.name, profile.name)
                 log.error("PreEnqueue plugin %s failed for pod %s: %s", plugin.name, pod.key, status.message)
             return status.by(plugin.name)
     return None

@@ -54,8 +54,7 @@ class Places:
         self._profiles = profiles
         self._clock = clock
         self._observer = observer
-        first_profile = next(iter(profiles.values()))
-        order = QueueOrder(first_profile.queue_sort[0])
+        order = QueueOrder(next(iter(profiles.values())))
         self.active = PodHeap(order.of)
         self.backoff = BackoffQueue(backoff, order)
         self.unschedulable = UnschedulablePods()

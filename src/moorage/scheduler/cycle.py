@@ -181,7 +181,7 @@ class Scheduling:
             len(profile.state.table),
             statuses.reasons(),
             pre_filter="" if pre.status is None else pre.status.message,
-            post_filter="" if post is None else post.status.message,
+            post_filter="" if post is None else _said_after_filtering(profile, post.status),
         )
         decision.failure = Failure(
             Status(Code.UNSCHEDULABLE, message),
@@ -192,6 +192,15 @@ class Scheduling:
             "" if post is None else post.nominated_node,
         )
         return decision
+
+
+def _said_after_filtering(profile: Profile, status: Status) -> str:
+    """The end of the message; what a plugin raised gets the plugin's name."""
+    if status.code is Code.ERROR:
+        profile.observer.plugin_failed(status.plugin, profile.name)
+    if status.cause is None:
+        return status.message
+    return f'running PostFilter plugin "{status.plugin}": {status.message}'
 
 
 def rank(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:

@@ -146,12 +146,12 @@ class SchedulerMetrics(Collector):
         )
         self._failures = self._counter(
             "plugin_failures_total",
-            "[ALPHA] Attempts that ended with an error of a plugin.",
+            "[ALPHA] Failures of a plugin: it raised, or answered what it must not.",
             ("plugin", "profile"),
         )
         self._slow_calls = self._counter(
             "plugin_slow_calls_total",
-            "[ALPHA] Calls of a plugin that held up everything else for longer than 0.5 s.",
+            "[ALPHA] Calls of a plugin that held up everything else for longer than 0.2 s.",
             ("plugin", "extension_point", "profile"),
         )
         # By extension point and profile first, so that all plugins of a point are counted in one go.

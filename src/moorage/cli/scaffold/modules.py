@@ -16,7 +16,7 @@ from moorage.cli.scaffold.snippets import (
 from moorage.framework.extension_points import POINTS
 
 LINE_LENGTH = 110
-_VERSION = "v1alpha1"
+_RULE_EVENTS = "self.rules.name.event_resource"
 _TESTING = frozenset(("FakeHandle", "make_node", "make_pod", "run"))
 RULE_POINTS = ("filter", "preFilter", "score")
 """Where a plugin can use its custom resource; the first that it has does."""
@@ -123,10 +123,13 @@ def _events(wanted: Wanted) -> str:
             known = found.setdefault(resource, [])
             known += [action for action in actions.split(" | ") if action not in known]
     if wanted.rule and wanted.rule_point != "score":
-        found[f"{wanted.names.rules}.{_VERSION}.{wanted.names.domain}"] = ["Action.ALL"]
+        found[_RULE_EVENTS] = ["Action.ALL"]
     if not found:
         return ""
-    body = [f'            ClusterEvent("{resource}", {" | ".join(found[resource])}),\n' for resource in found]
+    body = [
+        f"            ClusterEvent({_as_argument(resource)}, {' | '.join(found[resource])}),\n"
+        for resource in found
+    ]
     joined = ", ".join(line.strip().rstrip(",") for line in body)
     short = f"        return [{joined}]\n"
     returned = (
@@ -136,6 +139,10 @@ def _events(wanted: Wanted) -> str:
         "\n    def events(self) -> list[ClusterEvent]:\n"
         '        """What may make a pod schedulable that this plugin rejected."""\n' + returned
     )
+
+
+def _as_argument(resource: str) -> str:
+    return resource if resource == _RULE_EVENTS else f'"{resource}"'
 
 
 def api_module(names: Names) -> str:
@@ -156,7 +163,7 @@ class {names.rule}(Object, kw_only=True):
     """Keeps pods off nodes."""
 
     group: ClassVar[str] = "{names.domain}"
-    version: ClassVar[str] = "{_VERSION}"
+    version: ClassVar[str] = "v1alpha1"
     resource: ClassVar[str] = "{names.rules}"
     kind: ClassVar[str] = "{names.rule}"
     namespaced: ClassVar[bool] = False
@@ -189,7 +196,7 @@ def test_module(wanted: Wanted) -> str:
         imported("moorage", public) if public else "",
         imported("moorage.testing", used & _TESTING),
         "\n",
-        f"from {names.package}.api import {names.rule}, {names.rule}Spec\n" if wanted.rule else "",
+        imported(f"{names.package}.api", (names.rule, f"{names.rule}Spec")) if wanted.rule else "",
         imported(f"{names.package}.plugin", own),
         f"\n\ndef made(handle: FakeHandle | None = None) -> {names.plugin}:\n"
         f'    """The plugin on its own."""\n'
@@ -207,7 +214,8 @@ def _rule_test(wanted: Wanted) -> str:
 def test_a_rule_keeps_pods_off_a_node() -> None:
     spec = {names.rule}Spec(avoid=["a"])
     rule = {names.rule}(metadata=ObjectMeta(name="no-a"), spec=spec)
-    result = run({names.plugin}, make_pod(), [make_node("a"), make_node("b")], objects=[rule])
+    nodes = [make_node("a"), make_node("b")]
+    result = run({names.plugin}, make_pod(), nodes, objects=[rule])
     assert result.{check}
 """
 

@@ -64,9 +64,10 @@ def test_marked_pods_come_first() -> None:
 ''',
         """
 def test_a_pod_that_names_nodes_gets_one_of_them() -> None:
-    pod = make_pod(annotations={f"{PREFIX}/nodes": "b,c"})
-    assert run(PLUGIN, pod, [make_node("a"), make_node("b")]).feasible == ["b"]
-    assert run(PLUGIN, make_pod(), [make_node("a"), make_node("b")]).feasible == ["a", "b"]
+    nodes = [make_node("a"), make_node("b")]
+    picky = make_pod(annotations={f"{PREFIX}/nodes": "b,c"})
+    assert run(PLUGIN, picky, nodes).feasible == ["b"]
+    assert run(PLUGIN, make_pod(), nodes).feasible == ["a", "b"]
 """,
         ("make_node", "run"),
         (("Node", "Action.ADD"),),
@@ -141,8 +142,8 @@ def test_what_all_nodes_have_in_common_is_found_once() -> None:
         """
 def test_marked_and_empty_nodes_are_preferred() -> None:
     marked = make_node("marked", labels={f"{PREFIX}/prefer": "true"})
-    busy = [make_pod("p", node="a")]
-    result = run(PLUGIN, make_pod(), [marked, make_node("a"), make_node("b")], pods=busy)
+    nodes = [marked, make_node("a"), make_node("b")]
+    result = run(PLUGIN, make_pod(), nodes, pods=[make_pod("p", node="a")])
     scores = {node: result.scores[node]["PLUGIN"] for node in result.scores}
     assert scores["marked"] == 100 > scores["b"] > scores["a"]
 """,

@@ -31,6 +31,8 @@ _JSON_KEYS = {
 
 
 class ConfigMapStrategy(Strategy):
+    tells_changes_first = True
+
     def validate(self, document: Document) -> Iterator[Cause]:
         data, binary = part(document, "data"), part(document, "binaryData")
         total = 0
@@ -50,6 +52,8 @@ class ConfigMapStrategy(Strategy):
 
 
 class SecretStrategy(Strategy):
+    tells_changes_first = True
+
     def default(self, document: Document) -> None:
         texts = document.pop("stringData", None)
         if texts:

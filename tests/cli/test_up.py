@@ -1,0 +1,224 @@
+"""`moorage up`: bad input in one clear line, clean ends, and plugins that are loaded again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import node, pod, run, write, write_plugin
+from tests.controlplane.schedulers import Api
+from tests.controlplane.servers import HOST, Program, wait_for
+from tests.embedded.clusters import Embedded
+
+STOP_SECONDS = 20.0
+
+KEEPS_OFF = """
+from moorage import FilterPlugin, Status
+
+
+class KeepsOff(FilterPlugin):
+    def filter(self, cycle, pod, node):
+        return Status.unschedulable("not here") if node.name.endswith("{}") else None
+"""
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Path:
+    return tmp_path / "kubeconfig"
+
+
+def refusal(*args: str | Path) -> str:
+    """The one line with which `up` refuses its input."""
+    result = run("up", *args)
+    assert (result.exit_code, result.stdout) == (1, ""), result.stderr
+    [line] = result.stderr.splitlines()
+    return line
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (["--nodes", "20001"], "--nodes: 20001 are too many; at most 20000 are possible"),
+        (["--nodes", "none.yaml"], "none.yaml: "),
+        (["--nodes", "-3"], "-3: "),
+        (["--config", "none.yaml"], "none.yaml: "),
+        (["--plugin", "none.py"], "none.py"),
+        (["--plugin", "no_such_module"], "no_such_module"),
+    ],
+)
+def test_what_is_not_there(args: list[str], line: str, kubeconfig: Path) -> None:
+    result = run("up", *args, "--kubeconfig", kubeconfig)
+    assert (result.exit_code, result.stdout) == (1, ""), result.stderr
+    [shown] = result.stderr.splitlines()
+    assert line in shown
+    assert not kubeconfig.exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        (["--reload"], "--reload needs a --plugin to watch"),
+        (
+            ["--no-scheduler", "--plugin", "x.py"],
+            "--no-scheduler leaves nothing for --plugin and --config to do",
+        ),
+        (["--port", "70000"], "70000 is not in the range"),
+        (["--port", "x"], "'x' is not a valid integer"),
+        (["--bogus"], "No such option"),
+        (["extra"], "Got unexpected extra argument"),
+        (["--kubeconfig", "."], "is a directory"),
+    ],
+)
+def test_options_that_do_not_go_together(args: list[str], why: str) -> None:
+    result = run("up", *args)
+    assert result.exit_code == 2
+    assert why in result.stderr.splitlines()[-1]
+
+
+def test_files_with_wrong_content(tmp_path: Path, kubeconfig: Path) -> None:
+    def refused(*args: str | Path) -> str:
+        result = run("up", *args, "--kubeconfig", kubeconfig)
+        assert result.exit_code == 1
+        return result.stderr.splitlines()[-1]
+
+    pods = write(tmp_path / "pods.yaml", pod("p"))
+    assert refused("--nodes", pods) == (
+        f"--nodes: {pods} holds no Node; give a number or a YAML file of Node objects"
+    )
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("a: [")
+    assert refused("--nodes", broken).startswith(f"{broken}")
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofilez: []\n"
+    )
+    assert "profilez" in refused("--config", config)
+    plugin = write_plugin(tmp_path / "broken.py", "this is no Python")
+    assert str(plugin) in refused("--plugin", plugin)
+
+
+def test_nodes_that_break_rules(tmp_path: Path, kubeconfig: Path) -> None:
+    nodes = write(tmp_path / "nodes.yaml", node("good"), node("Bad_Name"))
+    line = refusal("--nodes", nodes, "--kubeconfig", kubeconfig)
+    assert line.startswith(
+        f'--nodes: {nodes}: Node "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name"'
+    )
+    assert not kubeconfig.exists()
+
+
+def test_a_port_that_is_taken_and_an_address_that_is_not_ours(kubeconfig: Path) -> None:
+    with socket.create_server((HOST, 0)) as taken:
+        port = taken.getsockname()[1]
+        line = refusal("--no-scheduler", "--port", str(port), "--kubeconfig", kubeconfig)
+    assert line.startswith(f"--port: cannot listen on {HOST}:{port}: ")
+    assert "cannot listen on 192.0.2.1:0" in refusal(
+        "--no-scheduler", "--address=192.0.2.1", "--kubeconfig", kubeconfig
+    )
+
+
+def test_kubeconfig_files_of_others_are_not_touched(tmp_path: Path, kubeconfig: Path) -> None:
+    for content in ("current-context: production\n", "", "not: [yaml", "- a\n", "clusters: 5\n"):
+        kubeconfig.write_text(content)
+        result = run("up", "--no-scheduler", "--kubeconfig", kubeconfig)
+        assert result.exit_code == 1
+        assert (
+            result.stderr
+            == f"{kubeconfig}: exists and is not from moorage up; give another file with --kubeconfig\n"
+        )
+        assert kubeconfig.read_text() == content
+    folder = tmp_path / "file"
+    folder.write_text("")
+    assert refusal("--no-scheduler", "--kubeconfig", folder / "kubeconfig").startswith(
+        f"{folder / 'kubeconfig'}: cannot be "
+    )
+
+
+# Running
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_cleanly(number: signal.Signals, tmp_path: Path) -> None:
+    with Embedded("--nodes=2", folder=tmp_path) as cluster:
+        text = cluster.program.log_text()
+        assert f"{cluster.url}, 2 nodes. Type:" in text
+        assert "  export KUBECONFIG=kubeconfig\n  kubectl get nodes\n" in text
+        assert (cluster.kubeconfig.stat().st_mode & 0o777) == 0o600
+        if sys.platform == "linux":
+            assert _listening(cluster.url.rpartition(":")[2]) == ["0100007F"], "on loopback only"
+        cluster.program.send(number)
+        assert cluster.program.exit_code(STOP_SECONDS) == 0
+        assert cluster.program.log_text().endswith("Stopping.\n")
+        assert not cluster.kubeconfig.exists()
+
+
+def _listening(port: str) -> list[str]:
+    """The addresses on which the system has sockets that listen on a port, as it writes them."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    sockets = [local for _, local, _, state, *_ in lines if state == "0A"]
+    return [local[:8] for local in sockets if local.endswith(f":{int(port):04X}")]
+
+
+def test_a_file_of_nodes_and_a_configuration(tmp_path: Path) -> None:
+    nodes = write(tmp_path / "nodes.yaml", node("one"), node("two", spec={"unschedulable": True}))
+    config = tmp_path / "config.json"
+    profile = {"schedulerName": "mine"}
+    config.write_text(
+        json.dumps(
+            {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                "profiles": [profile],
+            }
+        )
+    )
+    with Embedded(f"--nodes={nodes}", f"--config={config}", folder=tmp_path) as cluster:
+        api = Api(cluster)
+        api.create([pod("p", namespace="default", schedulerName="mine"), pod("other", namespace="default")])
+        wait_for("the pod's node", lambda: api.bound() == {"p": "one"})
+        assert (
+            "mine: default/p: Scheduled: Successfully assigned default/p to one" in cluster.program.log_text()
+        )
+
+
+@pytest.fixture
+def reloading(tmp_path: Path) -> Iterator[Embedded]:
+    plugin = write_plugin(tmp_path / "keeps_off.py", KEEPS_OFF.format("0"))
+    with Embedded("--nodes=2", f"--plugin={plugin}", "--reload", folder=tmp_path) as cluster:
+        yield cluster
+
+
+def test_a_changed_plugin_is_loaded_again(reloading: Embedded, tmp_path: Path) -> None:
+    plugin, api = tmp_path / "keeps_off.py", Api(reloading)
+    first, second = sorted(each["metadata"]["name"] for each in api.items("nodes"))
+    last = first[-1], second[-1]
+    plugin.write_text(KEEPS_OFF.format(last[0]))
+    _wait_for_line(reloading.program, "keeps_off.py: reloaded; waiting pods are tried again", times=1)
+    api.create([pod("a", namespace="default")])
+    wait_for("the first pod's node", lambda: api.bound().get("a") == second)
+
+    plugin.write_text("def broken(")
+    _wait_for_line(reloading.program, "keeps_off.py: not reloaded, the old one goes on: ", times=1)
+    api.create([pod("b", namespace="default")])
+    wait_for("the second pod's node", lambda: api.bound().get("b") == second)
+
+    plugin.write_text(KEEPS_OFF.format(last[1]))
+    _wait_for_line(reloading.program, "keeps_off.py: reloaded; waiting pods are tried again", times=2)
+    api.create([pod("c", namespace="default")])
+    wait_for("the third pod's node", lambda: api.bound().get("c") == first)
+
+
+def _wait_for_line(program: Program, line: str, *, times: int) -> None:
+    def said() -> bool:
+        program.check_running()
+        return program.log_text().count(line) >= times
+
+    wait_for(line, said, seconds=20)
