@@ -1,7 +1,7 @@
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples.packed_racks.plugin import PackedRacks, PackedRacksArgs
@@ -82,6 +82,7 @@ def cluster(rows: Iterable[tuple[str, str, str]]) -> tuple[list[Node], list[Pod]
     return nodes, pods
 
 
+@settings(deadline=None)
 @given(CLUSTERS, CPUS, st.integers(1, 100))
 def test_the_fast_form_says_what_the_easy_one_says(
     rows: list[tuple[str, str, str]], cpu: str, percent: int

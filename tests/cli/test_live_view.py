@@ -82,7 +82,8 @@ def test_the_last_decisions_are_shown_whatever_stands_in_them(store: Store) -> N
     text = shown(view)
     assert "default/p9 " in text
     assert "default/p8 " not in text, "only the last ones"
-    assert "Scheduled  to node-19" in text
+    assert " to node-19 " in text
+    assert "Successfully" not in text
     assert "default/[bold" in text
     assert "[/red] 0/3 nodes" in text
     assert "\x1b[2J" not in text

@@ -152,3 +152,42 @@ def test_the_old_openapi_document_has_no_types(world: World) -> None:
     protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
     assert world.ask("GET", "/openapi/v2", accept=protobuf).document == ""
     assert world.get("/openapi/v2")["swagger"] == "2.0"
+
+
+def test_what_has_no_known_fields_has_one_manager(world: World) -> None:
+    revision = {"metadata": {"name": "one"}, "revision": 1, "data": {"spec": {"any": "thing"}}}
+    path = "/apis/apps/v1/namespaces/default/controllerrevisions"
+    [managed] = world.create(path, revision)["metadata"]["managedFields"]
+    assert managed["fieldsV1"] == {"f:data": {}, "f:revision": {}}
+
+
+def test_the_template_generation_of_daemons_is_managed_by_who_makes_them(world: World) -> None:
+    daemons = deployment()
+    del daemons["spec"]["replicas"]
+    metadata = world.create("/apis/apps/v1/namespaces/default/daemonsets", daemons)["metadata"]
+    name = "deprecated.daemonset.template.generation"
+    assert metadata["annotations"] == {name: "1"}
+    [managed] = metadata["managedFields"]
+    assert managed["fieldsV1"]["f:metadata"] == {"f:annotations": {".": {}, f"f:{name}": {}}}
+
+
+def test_the_order_in_which_broken_rules_are_told(world: World) -> None:
+    controller = {"metadata": {"name": "one"}, "spec": {"replicas": -1}}
+    reply = world.ask("POST", "/api/v1/namespaces/default/replicationcontrollers", controller)
+    assert reply.message == (
+        'ReplicationController "one" is invalid: [spec.selector: Required value, spec.replicas:'
+        " Invalid value: -1: must be greater than or equal to 0, spec.template: Required value]"
+    )
+    world.create(CONFIG_MAPS, {"metadata": {"name": "one"}, "immutable": True})
+    reply = world.ask("PATCH", f"{CONFIG_MAPS}/one", {"data": {"a b": ""}}, content_type=MERGE)
+    first, second = reply.document["details"]["causes"]
+    assert (first["field"], second["field"]) == ("data", "data[a b]")
+
+
+def test_an_address_that_is_taken_is_told_before_a_name_that_is(world: World) -> None:
+    path = "/api/v1/namespaces/default/services"
+    service = {"metadata": {"name": "one"}, "spec": {"clusterIP": "10.96.0.20", "ports": [{"port": 80}]}}
+    world.create(path, service)
+    reply = world.ask("POST", path, service)
+    assert reply.code == 422
+    assert reply.message.endswith("failed to allocate IP 10.96.0.20: provided IP is already allocated")

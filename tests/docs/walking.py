@@ -94,20 +94,20 @@ class Going:
             )
 
     def stop(self) -> None:
-        """Ends it with all that it has started."""
+        """Ends it with all that it has started, as Ctrl-C does."""
         group = self._process.pid
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGTERM)
         deadline = time.monotonic() + STOP_SECONDS
-        while self._process.poll() is None or _has_members(group):
+        _signal(group, signal.SIGINT)
+        while self._process.poll() is None or _signal(group, 0):
             if time.monotonic() > deadline:
-                os.killpg(group, signal.SIGKILL)
+                _signal(group, signal.SIGKILL)
             time.sleep(STOP_PAUSE)
 
 
-def _has_members(group: int) -> bool:
+def _signal(group: int, number: int) -> bool:
+    """Whether a process group is still there; 0 only looks."""
     try:
-        os.killpg(group, 0)
+        os.killpg(group, number)
     except ProcessLookupError:
         return False
     return True
@@ -139,11 +139,11 @@ class Walk:
             if _needs_cluster(blocks):
                 cluster = stack.enter_context(Embedded())
                 self._variables["KUBECONFIG"] = str(cluster.kubeconfig)
-            for block, following in zip(blocks, [*blocks[1:], None], strict=True):
-                if block.not_run:
-                    continue
-                expected = following.text if following and following.language == OUTPUT else None
-                self._do(block, expected)
+            for place, block in enumerate(blocks):
+                following = blocks[place + 1 : place + 2]
+                shown = [each.text for each in following if each.language == OUTPUT]
+                if not block.not_run:
+                    self._do(block, shown[0] if shown else None)
 
     def _do(self, block: Block, expected: str | None) -> None:
         if block.file_name:

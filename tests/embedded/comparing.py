@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import json
 import re
 import shlex
 import subprocess
@@ -121,7 +122,7 @@ def _with_sorted_managers(result: Result) -> Result:
         each["metadata"].get("managedFields", []).sort(
             key=lambda entry: (entry["manager"], entry["operation"], entry.get("subresource", ""))
         )
-    return result._replace(output=yaml.safe_dump(document))
+    return result._replace(output=json.dumps(document, indent=2))
 
 
 def _shown(result: Result, masks: Sequence[Mask]) -> list[str]:

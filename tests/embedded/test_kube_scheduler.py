@@ -30,12 +30,7 @@ def configuration(kubeconfig: Path, content_type: str) -> dict[str, Any]:
             "qps": 1000,
             "burst": 1000,
         },
-        "leaderElection": {
-            "leaderElect": True,
-            "leaseDuration": "5s",
-            "renewDeadline": "4s",
-            "retryPeriod": "1s",
-        },
+        "leaderElection": {"leaderElect": True},
     }
 
 

@@ -73,9 +73,7 @@ def walk(cluster: Cluster, process: Moorage, score: int) -> None:
 
 
 @pytest.mark.parametrize(("weight", "score"), [(0, 10), (7, 70)])
-def test_T1_the_plugin_is_registered_and_observed(
-    with_nodes: Cluster, weight: int, score: int
-) -> None:
+def test_T1_the_plugin_is_registered_and_observed(with_nodes: Cluster, weight: int, score: int) -> None:
     with with_nodes.run(my_score(weight=weight), PLUGIN, "-v=10") as process:
         walk(with_nodes, process, score)
         evaluated = metrics(

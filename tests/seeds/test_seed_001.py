@@ -13,6 +13,7 @@ import yaml
 from tests.controlplane.schedulers import Moorage
 from tests.controlplane.servers import wait_for
 from tests.seeds.common import EXAMPLES, Cluster, Document, lines_with, pod
+from tests.seeds.watching import lines_until
 
 EXAMPLE = EXAMPLES / "most_available_cpu"
 MANIFESTS = EXAMPLE / "manifests"
@@ -86,14 +87,12 @@ class Deployed:
         kubectl = self._cluster.kubectl
         code = "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}{'\\n'}"
         with kubectl.started("get", "pod", self._pod, *IN_SYSTEM, "--watch", "-o", code) as watch:
-            assert watch.stdout is not None
-            assert watch.stdout.readline() == "\n"  # it runs, and the watch has begun
+            lines_until(watch, "")  # it runs, and the watch has begun
             assert kubectl("delete", "deployment", NAME, *IN_SYSTEM).startswith(
                 f'deployment.apps "{NAME}" deleted'
             )
             wait_for("the end", lambda: not self.pods(), seconds=END_SECONDS)
-            watch.terminate()
-            assert "0" in watch.stdout.read().split()
+            lines_until(watch, "0")
 
     def _pod_without_node(self) -> str:
         pods = json.loads(self._cluster.kubectl("get", "pods", *SELECTED, "-o", "json"))["items"]

@@ -15,6 +15,7 @@ from examples.name_score.plugin import name_score
 from tests.controlplane.schedulers import MOORAGE, SCHEDULES, Moorage
 from tests.controlplane.servers import Program, wait_for
 from tests.seeds.common import EXAMPLES, Cluster, Document, lines_with, pod
+from tests.seeds.watching import lines_until
 
 EXAMPLE = EXAMPLES / "name_score"
 PLUGIN = f"--plugin={EXAMPLE / 'plugin.py'}"
@@ -112,16 +113,13 @@ def test_T15_one_of_several_leads(tidy: Cluster) -> None:
         # A clean end lets go of the lease.
         seen = "jsonpath={.spec.holderIdentity}{'\\n'}"
         with tidy.kubectl.started("get", *LEASE, "--watch", "-o", seen) as watch:
-            assert watch.stdout is not None
-            assert watch.stdout.readline() == f"{identity}\n"
+            lines_until(watch, identity)
             asked = time.monotonic()
             first.send(signal.SIGTERM)
             second.wait_until("its leadership", lambda: leads(second), seconds=5)
             assert time.monotonic() - asked < 5
             assert first.exit_code(5) == 0
-            watch.terminate()
-            holders = watch.stdout.read().split("\n")
-        assert "" in holders[: holders.index(holder(tidy))]
+            assert "" in lines_until(watch, holder(tidy))
         tidy.apply(pod("two", PROFILE))
         assert tidy.bound("two") == "k8s-node02"
 
@@ -191,9 +189,7 @@ def test_T17_the_name_decides(tidy: Cluster, tmp_path: Path, monkeypatch: pytest
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(tidy.kubeconfig)},
         "leaderElection": {"leaderElect": False},
-        "profiles": [
-            {"schedulerName": PROFILE, "plugins": {"score": {"enabled": [{"name": "name-score"}]}}}
-        ],
+        "profiles": [{"schedulerName": PROFILE, "plugins": {"score": {"enabled": [{"name": "name-score"}]}}}],
     }
     file = tmp_path / "config.yaml"
     file.write_text(yaml.safe_dump(old))

@@ -36,6 +36,7 @@ from moorage.scheduler import logs
 from moorage.server.tls import LOCAL_NAMES, self_signed
 
 MOST_NODES = 20_000
+SAME_SIGNAL_SECONDS = 0.5  # make passes on what the terminal has sent to both
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ class Up:
         self._data = data
         self._started = started
         self._stopping = asyncio.Event()
+        self._asked_to_stop = 0.0
         self._failure: PluginLoadError | None = None
 
     async def run(self) -> int:
@@ -207,8 +209,10 @@ class Up:
             loop.add_signal_handler(number, self._stop)
 
     def _stop(self) -> None:
-        if self._stopping.is_set():
+        now = time.monotonic()
+        if self._stopping.is_set() and now - self._asked_to_stop > SAME_SIGNAL_SECONDS:
             os._exit(130)  # the second signal means it
+        self._asked_to_stop = now
         self._stopping.set()
 
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-Pattern = re.Pattern[str]
+from moorage.cluster.custom.linear_match import Expression, TooLarge
 
 _POSIX = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": r"\x00-\x7f", "blank": r"\t ",
@@ -28,11 +28,11 @@ class BadPattern(ValueError):
 
 
 @lru_cache(maxsize=1024)
-def compiled(pattern: str) -> Pattern | None:
+def compiled(pattern: str) -> Expression | None:
     """The pattern, to be searched with; None if it is no regular expression."""
     try:
-        return re.compile(_translated(pattern), re.ASCII)
-    except (BadPattern, re.error, OverflowError, RecursionError):
+        return Expression(_translated(pattern))
+    except (BadPattern, TooLarge, re.error, OverflowError, RecursionError):
         return None
 
 

@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from moorage.cluster.custom.formats import is_known
-from moorage.cluster.custom.patterns import Pattern, compiled
+from moorage.cluster.custom.linear_match import Expression
+from moorage.cluster.custom.patterns import compiled
 from moorage.cluster.schema.model import ABSENT, ATOMIC, GRANULAR, STRING, Field, Schema
 from moorage.cluster.store import Document
 
@@ -35,7 +36,7 @@ class Rules(dict[str, Any]):
         self.not_ = _declared(checks["not"]) if isinstance(checks.get("not"), dict) else None
         self.needs = [name for name in _list(checks, "required") if isinstance(name, str)]
         pattern = checks.get("pattern")
-        self.pattern: Pattern | None = compiled(pattern) if isinstance(pattern, str) and pattern else None
+        self.pattern: Expression | None = compiled(pattern) if isinstance(pattern, str) and pattern else None
 
 
 def to_schema(open_api: Document) -> Schema:

@@ -31,9 +31,9 @@ Tell = Callable[[str, str, bool], None]
 class Container:
     """The runs of one container, from its first start until it is over.
 
-    `address` is where it is probed. `start` gives a process, or raises NotStarted or Unavailable; `changed` is
-    called when the status is another; `tell` makes events. Liveness and startup probes are not looked at: a
-    process that is stuck stays so, as it would on anyone's machine.
+    `address` is where it is probed. `start` gives a process, or raises NotStarted or Unavailable; `changed`
+    is called when the status is another; `tell` makes events. Liveness and startup probes are not looked at:
+    a process that is stuck stays so, as it would on anyone's machine.
     """
 
     def __init__(
