@@ -21,7 +21,8 @@ from moorage.cluster.resources import builtin_definitions
 from moorage.cluster.store import Document
 from moorage.cluster.writing import Options
 from tests.cluster.api_worlds import CONFIG_MAPS, TOKEN, World, config_map, living
-from tests.embedded.malformed import Collection, Generator, Wrong, collections, crd, samples
+from tests.embedded.api_samples import Collection, collections, crd, samples
+from tests.embedded.malformed import Generator, Wrong
 
 REQUESTS = 5000
 SOAK_ROUNDS = 20

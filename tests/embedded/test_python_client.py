@@ -11,8 +11,8 @@ from kubernetes import client, dynamic, watch
 from kubernetes.client.exceptions import ApiException
 
 from tests.controlplane.servers import wait_for
+from tests.embedded.api_samples import crd
 from tests.embedded.clusters import Embedded
-from tests.embedded.malformed import crd
 
 NAMESPACE = "default"
 MERGE, STRATEGIC, JSON = "merge-patch", "strategic-merge-patch", "json-patch"

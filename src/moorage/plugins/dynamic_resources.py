@@ -68,7 +68,9 @@ class DynamicResources(
         return Verdicts.passed()
 
     def post_filter(self, cycle: CycleState, pod: Pod, statuses: NodeStatuses) -> Nomination | Status:
-        cycle.read(_STATE)
+        if cycle.get(_STATE) is None:
+            # Another plugin rejected the pod before `pre_filter` of this one was called.
+            return Status.error("not found")
         if pod.spec.resource_claims:
             return Status.unschedulable("still not schedulable")
         return Status.unschedulable("no new claims to deallocate")

@@ -195,11 +195,10 @@ class Scheduling:
 
 
 def _said_after_filtering(profile: Profile, status: Status) -> str:
-    """The end of the message; what a plugin raised gets the plugin's name."""
-    if status.code is Code.ERROR:
-        profile.observer.plugin_failed(status.plugin, profile.name)
+    """The end of the message; what a plugin raised is a failure and gets the plugin's name."""
     if status.cause is None:
         return status.message
+    profile.observer.plugin_failed(status.plugin, profile.name)
     return f'running PostFilter plugin "{status.plugin}": {status.message}'
 
 
