@@ -61,8 +61,8 @@ def test_without_its_earlier_point() -> None:
         made.score_nodes(CycleState(), pod, made.handle.nodes)
     with pytest.raises(NotFound):
         made.filter_nodes(CycleState(), pod, made.handle.nodes)
-    with pytest.raises(NotFound):
-        made.post_filter(CycleState(), pod, NodeStatuses(made.handle.state.table))
+    answer = made.post_filter(CycleState(), pod, NodeStatuses(made.handle.state.table))
+    assert answer == Status.error("not found")
 
 
 def test_registered_events() -> None:

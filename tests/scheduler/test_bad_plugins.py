@@ -215,6 +215,18 @@ def test_a_failure_to_unreserve_is_counted_too() -> None:
     assert world.node_of("good")
 
 
+def test_a_pod_rejected_before_others_were_asked_is_no_failure_of_theirs() -> None:
+    world = World(
+        plugin(PreFilters, "A", Status.unresolvable("never")),
+        in_tree=("PrioritySort", "A", "DynamicResources", "DefaultBinder"),
+        observer=(counting := SchedulerMetrics()),
+    )
+    world.add()
+    world.schedule()
+    assert world.condition() == ("False", "Unschedulable", "0/1 nodes are available: never. not found")
+    assert not any("plugin_failures" in sample.name for each in counting.collect() for sample in each.samples)
+
+
 def test_a_rejection_is_no_failure() -> None:
     world = Counting(plugin(Filters, "A", only_for_bad(Status.unschedulable("no"), None)))
     world.try_both()

@@ -165,6 +165,7 @@ class TestAccessOfOthers:
         found = refusal("SubjectAccessReview", spec)
         assert found.code == 422
         assert found.message == f'.authorization.k8s.io "" is invalid: {message}'
+        assert found.details is not None
         assert found.details.keys() == {"group", "causes"}
 
     def test_it_has_no_metadata(self) -> None:
