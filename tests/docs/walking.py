@@ -289,7 +289,8 @@ def _variables(home: Path) -> dict[str, str]:
     programs = assets()
     assert programs is not None
     scripts = Path(sys.executable).parent
-    unwanted = ("KUBECONFIG", "PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT")
+    of_pytest = ("PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT")
+    unwanted = ("KUBECONFIG", "MAKELEVEL", *of_pytest)
     inherited = {name: value for name, value in os.environ.items() if name not in unwanted}
     return inherited | {
         "HOME": str(home),

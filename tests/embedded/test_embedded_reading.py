@@ -59,7 +59,11 @@ NOT_SERVED = {
 
 @pytest.fixture(scope="module", autouse=True)
 def objects(pair: Pair) -> None:
-    pair.prepare("create -f kinds.yaml")
+    pair.prepare("""
+        create -f kinds.yaml
+        # The real server may look at a service before it has heard of its address, and says so.
+        delete events -A --field-selector reason=ClusterIPNotAllocated
+    """)
 
 
 def of_every_kind(*forms: str) -> str:
