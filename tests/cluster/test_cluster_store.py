@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.cluster import data_file
 from moorage.cluster import store as store_module
 from moorage.cluster.data_file import DataFile, DataFileError
 from moorage.cluster.store import Change, Document, Exists, Forgotten, Stale, Store, Stored
@@ -174,15 +174,53 @@ def test_a_file_is_for_one_process(file: DataFile, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"{}", b'{"metadata":{"resourceVersion":"x"}}', b"\xff"])
-def test_a_damaged_object_is_named_as_such(file: DataFile, tmp_path: Path, body: bytes) -> None:
+def test_a_damaged_line_is_named_as_such(file: DataFile, tmp_path: Path, body: bytes) -> None:
+    path = tmp_path / "cluster.db"
     put(Store(file), "p")
     file.close()
-    with sqlite3.connect(tmp_path / "cluster.db") as database:
-        database.execute("UPDATE objects SET body = ?", (body,))
-    database.close()
-    again = DataFile(tmp_path / "cluster.db")
+    path.write_bytes(path.read_bytes() + b'["pods","a","q",' + body + b"]\n")
     with pytest.raises(DataFileError, match=r"cluster\.db: is damaged"):
-        again.load(Store())
+        DataFile(path).load(Store())
+
+
+def test_half_a_line_at_the_end_was_never_acknowledged(file: DataFile, tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+    put(Store(file), "p")
+    file.close()
+    whole = path.read_bytes()
+    for size in range(1, 40):
+        path.write_bytes(whole + b'["pods","a","q",{"metadata":{"resourceVersion":"3"}}]\n'[:size])
+        again = DataFile(path)
+        store = Store(again)
+        assert again.load(store) == 1
+        put(store, "r")
+        again.close()
+        once_more = DataFile(path)
+        assert once_more.load(Store(once_more)) == 2
+        once_more.close()
+        path.write_bytes(whole)
+
+
+def test_outdated_lines_are_cleared_away(
+    file: DataFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_file, "_WASTE", 10_000)
+    path = tmp_path / "cluster.db"
+    store = Store(file)
+    file.load(store)
+    file.set("token", "secret")
+    stored = put(store, "p", text="x" * 100)
+    largest = 0
+    for _ in range(1000):
+        stored = store.update("pods", stored, stored.document)
+        largest = max(largest, path.stat().st_size)
+    assert largest < 20_000
+    file.close()
+    again = DataFile(path)
+    restored = Store(again)
+    assert again.load(restored) == 1
+    assert restored.objects("pods")[0].document == stored.document
+    assert again.setting("token") == "secret"
     again.close()
 
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import sqlite3
+import fcntl
+import os
+import time
 from pathlib import Path
 
 import msgspec
 
 from moorage.cluster.store import Change, Document, Store
 
-_VERSION = 1
+_HEAD = b'["moorage up",1]\n'
 _LOCK_SECONDS = 1.0  # how long the end of another process is waited for
+_LOCK_PAUSE = 0.05
 _REVISIONS = 1000  # that are passed over at a time
-_decode = msgspec.json.Decoder(Document).decode
+_WASTE = 64 * 2**20  # bytes of outdated lines at which the file is written anew
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+_SETTING = ""  # stands where an object has its resource
+
+_Line = tuple[str, str, str, Document | str | None]
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Line).decode
 
 
 class DataFileError(Exception):
@@ -20,78 +29,107 @@ class DataFileError(Exception):
 
 
 class DataFile:
-    """A SQLite database with one row per object.
+    """A file of lines, one for each write: resource, namespace, name and the object, null for a deletion.
 
-    Each write is committed before it is acknowledged, so that the end of the process, by whatever signal,
-    loses nothing. A crash of the whole machine may lose the last moments, but never damages the file.
+    A line is in the hands of the operating system before the write is acknowledged, so that the end of the
+    process, by whatever signal, loses nothing; half a line at the end was never acknowledged and is dropped.
+    A crash of the whole machine may lose the last moments. Outdated lines are cleared away from time to time.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._passed_over = 0
+        self._settings: dict[str, str] = {}
+        self._objects: dict[tuple[str, str, str], Document] = {}
+        """What was read, until it is loaded into a store."""
+        self._size = self._useful = 0
+        self._store: Store | None = None
+        self._file = -1
         try:
-            self._database = sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
             self._open()
-        except sqlite3.Error as error:
-            raise DataFileError(self._problem(error)) from None
+            self._read()
+        except OSError as error:
+            self.close()
+            raise DataFileError(f"{path}: cannot be used: {error.strerror}") from None
+        except DataFileError:
+            self.close()
+            raise
 
     def _open(self) -> None:
-        execute = self._database.execute
-        execute("PRAGMA locking_mode = EXCLUSIVE")
-        execute("PRAGMA journal_mode = WAL")
-        execute("PRAGMA synchronous = NORMAL")
-        found = execute("PRAGMA user_version").fetchone()[0]
-        if found not in (0, _VERSION):
-            raise DataFileError(f"{self._path}: was written by another version of Moorage; use a new file")
-        execute("BEGIN IMMEDIATE")
-        execute("CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-        execute(
-            "CREATE TABLE IF NOT EXISTS objects (resource TEXT, namespace TEXT, name TEXT,"
-            " body BLOB NOT NULL, PRIMARY KEY (resource, namespace, name)) WITHOUT ROWID"
-        )
-        execute(f"PRAGMA user_version = {_VERSION}")
-        execute("COMMIT")
+        """Opens the file for this process alone."""
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while True:
+            self._file = os.open(self._path, os.O_CREAT | _FLAGS, 0o600)
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise DataFileError(
+                        f"{self._path}: is in use by another process; stop that one or give another file"
+                    ) from None
+                time.sleep(_LOCK_PAUSE)
+            else:
+                # It may have been replaced by a newer one in the meantime.
+                if os.path.samestat(os.fstat(self._file), self._path.stat()):
+                    return
+            self.close()
 
-    def _problem(self, error: sqlite3.Error) -> str:
-        if "locked" in str(error):
-            return f"{self._path}: is in use by another process; stop that one or give another file"
-        if "not a database" in str(error):
-            return f"{self._path}: is not a data file of moorage up; give another file"
-        return f"{self._path}: cannot be used: {error}"
+    def _read(self) -> None:
+        content = self._path.read_bytes()
+        if not content:
+            self._append(_HEAD)
+            return
+        if not content.startswith(_HEAD):
+            raise DataFileError(f"{self._path}: is not a data file of moorage up; give another file")
+        *whole, torn = content.removeprefix(_HEAD).split(b"\n")
+        for number, line in enumerate(whole, start=2):
+            try:
+                self._take(_decode(line))
+            except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
+                raise self._damaged(f"line {number}: {error}") from None
+        self._size = len(_HEAD) + sum(len(line) + 1 for line in whole)
+        if torn:
+            os.ftruncate(self._file, self._size)
+
+    def _take(self, line: _Line) -> None:
+        resource, namespace, name, value = line
+        if resource == _SETTING:
+            self._settings[name] = str(value)
+        elif isinstance(value, dict):
+            self._objects[resource, namespace, name] = value
+        else:
+            self._objects.pop((resource, namespace, name), None)
 
     def load(self, store: Store) -> int:
         """Puts all objects into a store, whose revisions go on where they ended; returns how many."""
+        objects, self._objects = self._objects, {}
         try:
-            rows = self._database.execute("SELECT resource, namespace, name, body FROM objects").fetchall()
-            for resource, namespace, name, body in rows:
-                store.restore(resource, namespace, name, _decode(body))
+            for (resource, namespace, name), document in objects.items():
+                store.restore(resource, namespace, name, document)
             store.continue_from(int(self.setting("revision") or 0))
-        except (sqlite3.Error, msgspec.MsgspecError, LookupError, ValueError, TypeError) as error:
-            raise self._damaged(error) from None
-        return len(rows)
+        except (LookupError, ValueError, TypeError) as error:
+            raise self._damaged(repr(error)) from None
+        self._store = store
+        self._rewrite()
+        return len(objects)
 
     def setting(self, name: str) -> str | None:
-        try:
-            row = self._database.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
-        except sqlite3.Error as error:
-            raise self._damaged(error) from None
-        return None if row is None else str(row[0])
+        return self._settings.get(name)
 
-    def _damaged(self, error: Exception) -> DataFileError:
-        return DataFileError(f"{self._path}: is damaged ({error}); give another file, or a copy of this one")
+    def _damaged(self, why: str) -> DataFileError:
+        return DataFileError(f"{self._path}: is damaged ({why}); give another file, or a copy of this one")
 
     def set(self, name: str, value: str) -> None:
-        self._database.execute("REPLACE INTO settings VALUES (?, ?)", (name, value))
+        self._settings[name] = value
+        self._append(_line(_SETTING, "", name, _encode(value)))
 
     def write(self, change: Change) -> None:
-        execute = self._database.execute
         new = change.new
-        key = (change.resource, new.namespace, new.name)
         self.pass_over(new.revision)
-        if change.type == "DELETED":
-            execute("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", key)
-        else:
-            execute("REPLACE INTO objects VALUES (?, ?, ?, ?)", (*key, new.body))
+        body = b"null" if change.type == "DELETED" else new.body
+        self._append(_line(change.resource, new.namespace, new.name, body))
+        if self._size > 2 * self._useful + _WASTE:
+            self._rewrite()
 
     def pass_over(self, revision: int) -> None:
         # Many at a time: the next run begins after all of them, whether they were used or not.
@@ -100,4 +138,41 @@ class DataFile:
             self.set("revision", str(self._passed_over))
 
     def close(self) -> None:
-        self._database.close()
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+    def _append(self, line: bytes) -> None:
+        """Writes all of a line or, if the disk is full, nothing of it."""
+        if self._file < 0:
+            raise ValueError("the data file is closed")
+        written = os.write(self._file, line)
+        if written != len(line):
+            os.ftruncate(self._file, self._size)
+            raise OSError(f"{self._path}: the disk is full")
+        self._size += written
+
+    def _rewrite(self) -> None:
+        """Puts a file with nothing outdated in the place of this one; it is whole before it is there."""
+        assert self._store is not None
+        partial = self._path.with_name(f".{self._path.name}.new")
+        lines = [_HEAD, *(_line(_SETTING, "", name, _encode(each)) for name, each in self._settings.items())]
+        for resource in self._store.resources():
+            stored = self._store.iterate(resource)
+            lines += [_line(resource, each.namespace, each.name, each.body) for each in stored]
+        text = b"".join(lines)
+        new = os.open(partial, os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600)
+        with os.fdopen(os.dup(new), "wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fcntl.flock(new, fcntl.LOCK_EX)
+        partial.replace(self._path)
+        os.close(self._file)
+        self._file = new
+        self._size = self._useful = len(text)
+
+
+def _line(resource: str, namespace: str, name: str, body: bytes) -> bytes:
+    head = _encode((resource, namespace, name))
+    return b"".join((head[:-1], b",", body, b"]\n"))
