@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Every target starts many Python processes: let them keep their bytecode.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help up test lint format bench soak controlplane clean
 
 help:  ## Show the targets

@@ -58,6 +58,8 @@ class Decision:
 
 def _printable(text: str) -> str:
     """Anybody may write events; nobody may move the cursor with them."""
+    if text.isprintable():
+        return text
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 

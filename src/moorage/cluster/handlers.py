@@ -74,7 +74,7 @@ class Handlers:
             return self._watch(definition, place, request, query)
         if verb in ("delete", "deletecollection"):
             return self._delete(definition, place, verb, request, query, user)
-        options = options_of(query, user, request.header("user-agent"), _OPTIONS[verb])
+        options = options_of(query, user, request, _OPTIONS[verb])
         try:
             stored, created = self._write(definition, place, verb, request, options)
         except Refusal as refusal:
@@ -146,7 +146,7 @@ class Handlers:
         self, definition: Definition, place: Place, request: Request, query: Query, user: User
     ) -> Answer:
         """A question that is answered and not kept."""
-        options = options_of(query, user, request.header("user-agent"), "CreateOptions")
+        options = options_of(query, user, request, "CreateOptions")
         document = read_object(definition, request.body, request.header("content-type"), options)
         answered = self._reviews.review(definition.kind, document, user=user, namespace=place.namespace)
         return Answer(201, encode(answered), headers=warning_headers(options.warnings))

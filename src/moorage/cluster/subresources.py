@@ -60,14 +60,14 @@ class Subresources:
         if verb == "get":
             stored = self._objects.get(definition, place.namespace, place.name)
             return self._handlers.answer(definition, stored, request, query)
-        options = options_of(query, user, request.header("user-agent"), _OPTIONS[verb])
+        options = options_of(query, user, request, _OPTIONS[verb])
         if verb == "create":
             return self._post(definition, place, request, options)
         return self._write(definition, place, verb, request, query, options)
 
     def bind(self, place: Place, request: Request, query: Query, user: User) -> Answer:
         """A Binding that is posted to the collection of bindings."""
-        options = options_of(query, user, request.header("user-agent"), "CreateOptions")
+        options = options_of(query, user, request, "CreateOptions")
         return self._bind("", place.namespace, request, options)
 
     def _write(
@@ -139,7 +139,7 @@ class Subresources:
         stored = self._objects.get(definition, place.namespace, place.name)
         if verb == "get":
             return Answer(200, encode(self._scales.scale_of(definition, stored)))
-        options = options_of(query, user, request.header("user-agent"), _OPTIONS[verb])
+        options = options_of(query, user, request, _OPTIONS[verb])
         if verb == "patch":
             scale = self._scales.patched(definition, stored, request.body, request.header("content-type"))
         else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from moorage.cluster.access.users import MASTERS, User
 from moorage.cluster.errors import bad_request, unsupported_value
 from moorage.cluster.errors import invalid as invalid_object
-from moorage.cluster.requests import Query
+from moorage.cluster.requests import Query, Request
 
 SYSTEM = User("system:apiserver", groups=(MASTERS,))
 _LONGEST_MANAGER = 128
@@ -28,13 +28,14 @@ class Options:
     """Whether the writer has given its name, which is otherwise that of its program."""
 
 
-def options_of(query: Query, user: User, user_agent: str, kind: str) -> Options:
+def options_of(query: Query, user: User, request: Request, kind: str) -> Options:
     """The options in the parameters of a POST, PUT or PATCH."""
     given = query.given
-    level = given.get("fieldValidation") or "Warn"
+    # What comes from this process was not typed by anybody.
+    level = given.get("fieldValidation") or ("Warn" if request.user is None else "Ignore")
     if level not in _LEVELS:
         raise invalid_object(kind, "meta.k8s.io", "", [unsupported_value("fieldValidation", level, _LEVELS)])
-    manager = given.get("fieldManager") or _manager_of(user_agent)
+    manager = given.get("fieldManager") or _manager_of(request.header("user-agent"))
     if len(manager) > _LONGEST_MANAGER or not manager.isprintable():
         raise bad_request(f"fieldManager: must be at most {_LONGEST_MANAGER} printable characters")
     options = Options(user, manager, level, is_dry_run(query, kind), query.flag("force"))

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 SLICE = 0.002  # seconds of work in one go
 GRAIN = 0.02  # seconds in which what becomes due is done together
 CROWD = 50  # more than these waiting at the same time are a crowd
-CROWD_PAUSE = 0.03
+CROWD_PAUSE = 0.05  # after each portion of a crowd: pods are scheduled first, and then they start
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
