@@ -31,8 +31,7 @@ class Options:
 def options_of(query: Query, user: User, request: Request, kind: str) -> Options:
     """The options in the parameters of a POST, PUT or PATCH."""
     given = query.given
-    # What comes from this process was not typed by anybody.
-    level = given.get("fieldValidation") or ("Warn" if request.user is None else "Ignore")
+    level = given.get("fieldValidation") or "Warn"
     if level not in _LEVELS:
         raise invalid_object(kind, "meta.k8s.io", "", [unsupported_value("fieldValidation", level, _LEVELS)])
     manager = given.get("fieldManager") or _manager_of(request.header("user-agent"))
