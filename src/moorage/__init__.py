@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from moorage.api.nodes import Node as Node
     from moorage.api.pods import Pod as Pod
     from moorage.api.requests import Resources as Resources
+    from moorage.cli.run import new_scheduler_command as new_scheduler_command
     from moorage.framework.cycle_state import PODS_TO_ACTIVATE as PODS_TO_ACTIVATE
     from moorage.framework.cycle_state import CycleState as CycleState
     from moorage.framework.events import Action as Action
@@ -55,6 +56,7 @@ _HOMES = {
     "Node": "api.nodes",
     "Pod": "api.pods",
     "Resources": "api.requests",
+    "new_scheduler_command": "cli.run",
     "PODS_TO_ACTIVATE": "framework.cycle_state",
     "CycleState": "framework.cycle_state",
     "Action": "framework.events",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from moorage import CycleState, NodeInfo, Pod, ScorePlugin, new_scheduler_command
 from moorage.cli.run import run
 from moorage.cli.run_options import ADDRESS_VARIABLE, RunOptions, check_feature_gates
 from moorage.cli.setup import BadInput
@@ -174,3 +175,18 @@ def test_a_pod_of_the_embedded_cluster_listens_on_its_own_address(
 ) -> None:
     monkeypatch.setenv(ADDRESS_VARIABLE, pod_address)
     assert RunOptions(bind_address=flag).listen_address == listens
+
+
+def test_a_program_of_its_own_has_its_plugins_built_in(tmp_path: Path) -> None:
+    class Mine(ScorePlugin):
+        def score(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> int:
+            return 1
+
+    written = tmp_path / "written.yaml"
+    command = new_scheduler_command(Mine)
+    result = CliRunner().invoke(command, ["--leader-elect=false", "--write-config-to", str(written)])
+    assert result.exit_code == 0, result.output
+    assert "Mine" in written.read_text()
+    again = CliRunner().invoke(new_scheduler_command(Mine, Mine), ["--write-config-to", str(written)])
+    assert again.exit_code == 1
+    assert "a plugin named Mine already exists" in again.output

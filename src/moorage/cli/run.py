@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from moorage.cli.setup import errors_in_lines, warn
+
+if TYPE_CHECKING:
+    from moorage.framework.extension_points import Plugin
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -155,6 +158,26 @@ def run(**flags: Any) -> None:
       moorage run --config scheduler.yaml --plugin my_plugin.py -v=3
       moorage run --kubeconfig ~/.kube/config --leader-elect=false
     """
+    _run(flags)
+
+
+def new_scheduler_command(*plugins: type[Plugin]) -> click.Command:
+    """`moorage run` with plugins built in, for a program of your own.
+
+    if __name__ == "__main__":
+        new_scheduler_command(MyPlugin)()
+    """
+
+    @click.command(cls=GoFlags)
+    @_with_options
+    def command(**flags: Any) -> None:
+        """Schedule the pods of a cluster; the flags are kube-scheduler's."""
+        _run({**flags, "plugins": (*plugins, *flags["plugins"])})
+
+    return command
+
+
+def _run(flags: dict[str, Any]) -> None:
     given = [name for name in _WITHOUT_EFFECT if flags[name.replace("-", "_")] is not None]
     warn(f"--{name} has no effect" for name in given)
     with errors_in_lines(verbose=flags["verbosity"] >= 5):

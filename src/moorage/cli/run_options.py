@@ -11,6 +11,7 @@ from moorage.cli.setup import BadInput, Setup, set_up
 from moorage.config import ConfigError
 from moorage.config.types import KubeSchedulerConfiguration
 from moorage.config.validate import validate
+from moorage.framework.extension_points import Plugin
 
 ADDRESS_VARIABLE = "MOORAGE_POD_ADDRESS"
 """Set by the embedded cluster, whose pods have no network of their own."""
@@ -88,7 +89,7 @@ class RunOptions:
     feature_gates: str | None = None
     logging_format: str = "text"
     verbosity: int = 0
-    plugins: tuple[str, ...] = ()
+    plugins: tuple[str | type[Plugin], ...] = ()
     strict_config_version: bool = False
     legacy_scheduler_annotation: str = "warn"
 

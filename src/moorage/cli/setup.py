@@ -12,6 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from moorage.config import KubeSchedulerConfiguration
+    from moorage.framework.extension_points import Plugin
     from moorage.framework.registry import Registry
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -45,16 +46,24 @@ class Setup(NamedTuple):
     config: KubeSchedulerConfiguration
 
 
-def make_registry(plugins: Iterable[str]) -> tuple[Registry, list[str]]:
+def make_registry(plugins: Iterable[str | type[Plugin]]) -> tuple[Registry, list[str]]:
     """All plugins: in-tree, of installed packages, and the given ones, whose names are returned too."""
     from moorage.plugins.catalog import in_tree_registry
 
     registry = in_tree_registry()
     registry.load_entry_points()
-    return registry, [name for spec in plugins for name in registry.load(spec)]
+    added: list[str] = []
+    for plugin in plugins:
+        if isinstance(plugin, str):
+            added += registry.load(plugin)
+        else:
+            added.append(registry.add_class(plugin, plugin.__module__).name)
+    return registry, added
 
 
-def set_up(config_file: str | None, plugins: Iterable[str], *, strict_version: bool = False) -> Setup:
+def set_up(
+    config_file: str | None, plugins: Iterable[str | type[Plugin]], *, strict_version: bool = False
+) -> Setup:
     """The registry and the configuration that --config and --plugin stand for."""
     from moorage.config.load import load
     from moorage.scheduler.profiles import default_configuration
