@@ -8,6 +8,7 @@ from rich.console import Console
 
 from moorage.cli.live_view import LiveView, PlainView
 from moorage.cluster.store import Document, Store
+from tests.fake_time import run
 
 
 def node(name: str, *, ready: bool = True, **spec: Any) -> Document:
@@ -93,17 +94,27 @@ def test_the_last_decisions_are_shown_whatever_stands_in_them(store: Store) -> N
 
 
 def test_plain_lines(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    with PlainView(store) as view:
-        view.say("hello")
-        store.create(
-            "events", "default", "a", event("Scheduled", "Successfully assigned default/p to a\x1b[2J")
-        )
-    store.create("events", "default", "b", event("Scheduled", "later"))
-    said, decided = capsys.readouterr().out.splitlines()
-    assert said == "hello"
-    assert decided.endswith(
-        " default-scheduler: default/p: Scheduled: Successfully assigned default/p to a [2J"
-    )
+    def decide(name: str) -> None:
+        message = f"Successfully assigned default/p to {name}\x1b[2J"
+        store.create("events", "default", name, event("Scheduled", message))
+
+    async def scenario() -> None:
+        with PlainView(store) as view:
+            view.say("hello")
+            decide("a")
+            await asyncio.sleep(1)
+            assert len(capsys.readouterr().out.splitlines()) == 2
+            decide("b")
+            view.say("after b")
+            decide("c")
+        decide("d")
+        await asyncio.sleep(1)
+
+    run(scenario())
+    b, after_b, c = capsys.readouterr().out.splitlines()
+    assert b.endswith(" default-scheduler: default/p: Scheduled: Successfully assigned default/p to b [2J")
+    assert after_b == "after b"
+    assert c.endswith(" to c [2J")
 
 
 def test_the_live_view_refreshes_and_ends(store: Store, capsys: pytest.CaptureFixture[str]) -> None:

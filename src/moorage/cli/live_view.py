@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DECISIONS = 12
 FEW_NODES = 10
 REFRESH_SECONDS = 0.5
+TOGETHER_SECONDS = 0.05
 _REASONS = ("Scheduled", "FailedScheduling", "Preempted")
 
 
@@ -86,7 +87,11 @@ class _Listening:
 
 
 class PlainView(_Listening):
-    """A line per decision."""
+    """A line per decision; those of a moment are written together."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._lines: list[str] = []
 
     def __enter__(self) -> Self:
         self.listen()
@@ -96,12 +101,21 @@ class PlainView(_Listening):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.unlisten()
+        self._write()
 
     def say(self, line: str) -> None:
-        click.echo(line)
+        self._lines.append(line)
+        self._write()
 
     def decided(self, decision: Decision) -> None:
-        click.echo(str(decision))
+        self._lines.append(str(decision))
+        if len(self._lines) == 1:
+            asyncio.get_running_loop().call_later(TOGETHER_SECONDS, self._write)
+
+    def _write(self) -> None:
+        lines, self._lines = self._lines, []
+        if lines:
+            click.echo("\n".join(lines))
 
 
 class LiveView(_Listening):

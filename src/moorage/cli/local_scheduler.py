@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from moorage.cli.setup import Setup
-from moorage.client.connection import ConnectionConfig
 from moorage.client.http import HttpClient
 from moorage.framework.registry import PluginLoadError
 from moorage.scheduler.event_recorder import EventBroadcaster
@@ -31,8 +30,8 @@ class LocalScheduler:
     `on_failure` is told when a plugin gives up waiting for a resource that it cannot do without.
     """
 
-    def __init__(self, connection: ConnectionConfig) -> None:
-        self._connection = connection
+    def __init__(self, new_client: Callable[[str], HttpClient]) -> None:
+        self._new_client = new_client
         self._running: _Running | None = None
 
     async def start(self, setup: Setup, on_failure: OnFailure) -> None:
@@ -40,13 +39,13 @@ class LocalScheduler:
 
         Raises what is wrong with the configuration or a plugin.
         """
-        running = _Running(self._connection, setup, on_failure)
+        running = _Running(self._new_client(USER_AGENT), setup, on_failure)
         await running.start()
         self._running = running
 
     async def replace(self, setup: Setup, on_failure: OnFailure) -> None:
         """If the new one cannot be made, the old one has not noticed."""
-        new = _Running(self._connection, setup, on_failure)
+        new = _Running(self._new_client(USER_AGENT), setup, on_failure)
         await self.stop()
         await new.start()
         self._running = new
@@ -60,9 +59,9 @@ class LocalScheduler:
 class _Running:
     """One scheduler with its informers and its events."""
 
-    def __init__(self, connection: ConnectionConfig, setup: Setup, on_failure: OnFailure) -> None:
+    def __init__(self, client: HttpClient, setup: Setup, on_failure: OnFailure) -> None:
         self._on_failure = on_failure
-        self._client = HttpClient(connection, user_agent=USER_AGENT)
+        self._client = client
         self._events = EventBroadcaster(self._client)
         self._scheduler = Scheduler(
             setup.config, setup.registry, recorder_of=self._events.recorder, legacy_annotation="warn"

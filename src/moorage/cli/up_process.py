@@ -129,7 +129,7 @@ class Up:
             await self._start(cluster, folder)
             stack.push_async_callback(cluster.stop)
             view: View = LiveView(cluster.store) if _has_terminal(options) else PlainView(cluster.store)
-            scheduler = LocalScheduler(cluster.connection())
+            scheduler = LocalScheduler(cluster.scheduler_client)
             if self._setup is not None:
                 await scheduler.start(self._setup, self._fail)
                 stack.push_async_callback(scheduler.stop)

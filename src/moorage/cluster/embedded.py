@@ -35,6 +35,7 @@ from moorage.cluster.objects import Objects
 from moorage.cluster.patching import Patches
 from moorage.cluster.requests import Answer, Request, Stream
 from moorage.cluster.resources import builtin_definitions
+from moorage.cluster.scheduler_client import SchedulerClient
 from moorage.cluster.server import ApiServer
 from moorage.cluster.store import Document, Store
 from moorage.cluster.subresources import Subresources
@@ -177,6 +178,10 @@ class EmbeddedCluster:
     def connection(self, user: User = SCHEDULER) -> ConnectionConfig:
         """A connection for clients in this process, which needs no socket."""
         return ConnectionConfig(server="", local=_Local(self._server, user))
+
+    def scheduler_client(self, user_agent: str) -> SchedulerClient:
+        """A client for a scheduler in this process."""
+        return SchedulerClient(self.connection(), self._objects, user_agent=user_agent)
 
     def _fill(self, nodes: Sequence[Document]) -> None:
         """What a fresh cluster has; of what is there already nothing is changed."""

@@ -166,7 +166,7 @@ class Handlers:
             self.objects.store, definition, selection, query, renderer, on_end=self._watches.discard
         )
         self._watches.add(watch)
-        return Stream(watch.chunks(), ended=watch.close)
+        return Stream(watch.chunks(), ended=watch.close, gathers=True)
 
     def _delete(
         self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User

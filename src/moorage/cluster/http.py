@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 BODY_LIMIT = 3 * 1024 * 1024
 _STOP_SECONDS = 2.0
-_GATHER_SECONDS = 0.01
+_GATHER_SECONDS = 0.01  # a write over TLS costs more than many events
 _COMMON = {"Cache-Control": "no-cache, private"}
 
 
@@ -107,8 +107,8 @@ async def _stream(request: web.BaseRequest, stream: Stream) -> web.StreamRespons
         await response.prepare(request)
         async for chunk in stream.chunks:
             await response.write(chunk)
-            # What comes right after it is sent together: a write over TLS costs more than many events.
-            await asyncio.sleep(_GATHER_SECONDS)
+            if stream.gathers:
+                await asyncio.sleep(_GATHER_SECONDS)
         await response.write_eof()
     except (ConnectionError, asyncio.CancelledError):
         # The client has gone, which is how most watches end.

@@ -51,6 +51,8 @@ class Stream:
     headers: list[tuple[str, str]] = field(default_factory=list)
     ended: Callable[[], None] = lambda: None
     """Called at the end, also when nobody has asked for the first piece."""
+    gathers: bool = False
+    """Whether what comes within a moment may be sent together."""
 
     async def close(self) -> None:
         await self.chunks.aclose()

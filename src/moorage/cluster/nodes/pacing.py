@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 SLICE = 0.002  # seconds of work in one go
 GRAIN = 0.02  # seconds in which what becomes due is done together
 CROWD = 50  # more than these waiting at the same time are a crowd
-CROWD_PAUSE = 0.05  # after each portion of a crowd: pods are scheduled first, and then they start
+CROWD_PAUSE = 0.05  # between two portions while a crowd still grows: whoever makes it grow goes first
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -21,10 +21,18 @@ log = logging.getLogger(__name__)
 class Paced(Generic[T]):
     """Does `do(item, crowded)` for each item, `delay` seconds after it was added, in order."""
 
-    def __init__(self, name: str, delay: float, do: Callable[[T, bool], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        delay: float,
+        do: Callable[[T, bool], None],
+        timer: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self._name = name
         self._delay = delay
         self._do = do
+        self._timer = timer
+        self._grows = False
         self._items: deque[tuple[float, T]] = deque()
         self._added = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -39,6 +47,7 @@ class Paced(Generic[T]):
 
     def add(self, item: T) -> None:
         self._items.append((asyncio.get_running_loop().time() + self._delay, item))
+        self._grows = True
         self._added.set()
 
     async def _run(self) -> None:
@@ -52,15 +61,17 @@ class Paced(Generic[T]):
                 await asyncio.sleep(max(wait, GRAIN))
             crowded = len(self._items) > CROWD
             self._do_some(loop.time(), crowded)
-            await asyncio.sleep(CROWD_PAUSE if crowded else 0)
+            pause = CROWD_PAUSE if crowded and self._grows else 0
+            self._grows = False
+            await asyncio.sleep(pause)
 
     def _do_some(self, now: float, crowded: bool) -> None:
-        began = time.perf_counter()
+        began = self._timer()
         while self._items and self._items[0][0] <= now:
             item = self._items.popleft()[1]
             try:
                 self._do(item, crowded)
             except Exception:
                 log.warning("%s failed at %s", self._name, item, exc_info=True)
-            if time.perf_counter() - began >= SLICE:
+            if self._timer() - began >= SLICE:
                 return
