@@ -1,8 +1,9 @@
-"""The embedded cluster: how soon it is ready, and how fast it schedules beside a real API server."""
+"""The embedded cluster: how soon it is ready, and how fast it schedules."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,14 +11,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
+from bench.backlog import NODES, PODS, Drained, create_pods, usage
 from bench.bounds import Check
-from bench.cluster import NODES, PODS, create_pods, drained, usage
 from moorage.api.pods import Pod
 from moorage.client.connection import from_kubeconfig
 from moorage.client.http import HttpClient
 from moorage.client.resources import Resource
-from tests.controlplane.build import available
 
 _GIVE_UP = 120.0
 _CONFIG = """\
@@ -32,16 +33,6 @@ def measure() -> Iterator[Check]:
     for nodes, bound in ((10, 2.0), (5000, 15.0)):
         with _up(f"--nodes={nodes}") as running:
             yield Check(f"ready with {nodes} nodes", running.seconds, bound, "s")
-    rate, cpu, megabytes = _drain()
-    print(f"backlog of {PODS} plain pods, {NODES} nodes: {rate:.0f} pods/s,", end=" ")
-    print(
-        f"{cpu / PODS * 1000:.2f} s CPU per 1000 pods for the whole cluster, {megabytes:.0f} MB", flush=True
-    )
-    if (reason := available()) is not None:
-        print(f"the comparison with a real API server is left out: {reason}")
-        return
-    real = drained()[0].pods_per_second
-    yield Check("seconds per 1000 pods, beside a real API server", 1000 / rate, 1000 / real, "s")
 
 
 class _Running:
@@ -75,18 +66,29 @@ def _up(*flags: str) -> Iterator[_Running]:
                     process.kill()
 
 
-def _drain() -> tuple[float, float, float]:
-    """Pods per second, CPU and memory of a cluster that starts with a backlog of pods."""
-    with tempfile.TemporaryDirectory() as folder:
-        data = f"--data={Path(folder) / 'cluster.db'}"
-        config = Path(folder) / "scheduler.yaml"
-        config.write_text(_CONFIG)
-        with _up(data, f"--nodes={NODES}", "--no-scheduler") as running:
+class Backlog:
+    """The data of a cluster in which many pods wait, for the length of a `with` block."""
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory()
+        self._data = Path(self._folder.name) / "backlog"
+        with _up(f"--data={self._data}", f"--nodes={NODES}", "--no-scheduler") as running:
             asyncio.run(create_pods(running.kubeconfig, "embedded"))
-        with _up(data, "--nodes=0", f"--config={config}") as running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def drain(self) -> Drained:
+        """How the embedded cluster fares with it; the figures are those of the whole cluster."""
+        folder = Path(self._folder.name)
+        data, config = folder / "copy", folder / "scheduler.yaml"
+        shutil.copyfile(self._data, data)
+        config.write_text(_CONFIG)
+        with _up(f"--data={data}", "--nodes=0", f"--config={config}") as running:
             rate = asyncio.run(_rate(running.kubeconfig))
             cpu, megabytes = usage(running.pid)
-    return rate, cpu, megabytes
+        return Drained(running.seconds, rate, cpu / PODS * 1000, megabytes)
 
 
 async def _rate(kubeconfig: Path) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from moorage.cluster.errors import bad_request, conflict, not_found, required, unsupported_value
@@ -14,7 +13,7 @@ _RESOURCE = "pods/binding"
 
 
 class Binder:
-    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
 

@@ -40,7 +40,7 @@ class Subresources:
         self._objects = handlers.objects
         self._tokens = tokens
         self._logs = logs
-        self._binder = Binder(handlers.objects.store)
+        self._binder = Binder(handlers.objects.store, handlers.objects.clock)
         self._evictions = Evictions(handlers.objects, definitions)
         self._scales = Scales(handlers.objects, handlers.patches)
 

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 SLICE = 0.002  # seconds of work in one go
 GRAIN = 0.02  # seconds in which what becomes due is done together
 CROWD = 50  # more than these waiting at the same time are a crowd
-CROWD_PAUSE = 0.05  # between two portions while a crowd still grows: whoever makes it grow goes first
+CROWD_PAUSE = 0.1  # between two portions while a crowd still grows: whoever makes it grow goes first
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
