@@ -20,6 +20,9 @@ from tests.controlplane import build
 from tests.controlplane.schedulers import Api, Document
 from tests.controlplane.servers import Cluster, ControlPlane
 
+NODES = 20
+"""In the clusters of tests that look for lost and doubly placed pods."""
+
 
 def audited() -> Iterator[ControlPlane]:
     """For a fixture: a control plane that records every request to bind a pod."""

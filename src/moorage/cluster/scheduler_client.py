@@ -41,23 +41,15 @@ class SchedulerClient(HttpClient):
             raise _as_error(refusal) from None
 
     async def create(
-        self,
-        resource: Resource[Any],
-        document: Mapping[str, Any],
-        *,
-        namespace: str = "",
-        name: str = "",
-        subresource: str = "",
+        self, resource: Resource[Any], document: Mapping[str, Any], **where: str
     ) -> dict[str, Any]:
         if resource != _EVENTS:
-            return await super().create(
-                resource, document, namespace=namespace, name=name, subresource=subresource
-            )
+            return await super().create(resource, document, **where)
         options = Options()
         try:
             # Written and read again: what is stored is nobody else's, and can be sent.
             event = to_stored(self._events, shape(self._events, read_json(encode(document)), options))
-            place = namespace or event["metadata"].get("namespace", "")
+            place = where.get("namespace") or event["metadata"].get("namespace", "")
             created = self._objects.create(self._events, place, event, options)
         except Refusal as refusal:
             raise _as_error(refusal) from None

@@ -154,7 +154,22 @@ def _check_deployment_strategy(strategy: Document, found: Found) -> None:
         found.append(unsupported_value(path, shown, ("Recreate", "RollingUpdate")))
 
 
-class ReplicaSetStrategy(Workload):
+class _Replicating(Workload):
+    """What keeps a number of equal pods: ReplicaSets and ReplicationControllers."""
+
+    def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
+        found: Found = []
+        status = part(new, "status")
+        parts = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+        check_counts(status, ("replicas", *parts, "observedGeneration", "terminatingReplicas"), found)
+        check_parts(status, parts, found, ready="readyReplicas")
+        return found
+
+    def selectable_fields(self, document: Document) -> dict[str, str]:
+        return {"status.replicas": str(part(document, "status").get("replicas", 0))}
+
+
+class ReplicaSetStrategy(_Replicating):
     first_status = {"replicas": 0}
 
     def default_spec(self, spec: Document) -> None:
@@ -173,25 +188,11 @@ class ReplicaSetStrategy(Workload):
         check_same_selector(new, old, found)
         return found
 
-    def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
-        found: Found = []
-        _check_replica_status(part(new, "status"), found)
-        return found
-
-    def selectable_fields(self, document: Document) -> dict[str, str]:
-        return {"status.replicas": str(part(document, "status").get("replicas", 0))}
-
     def warnings(self, document: Document) -> list[str]:
         return name_warnings(document, _NAMES_PODS) + super().warnings(document)
 
 
-def _check_replica_status(status: Document, found: Found) -> None:
-    parts = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-    check_counts(status, ("replicas", *parts, "observedGeneration", "terminatingReplicas"), found)
-    check_parts(status, parts, found, ready="readyReplicas")
-
-
-class ReplicationControllerStrategy(Workload):
+class ReplicationControllerStrategy(_Replicating):
     first_status = {"replicas": 0}
 
     def default(self, document: Document) -> None:
@@ -232,14 +233,6 @@ class ReplicationControllerStrategy(Workload):
             check_template(template, "spec.template", found)
             check_lasting(template, "ReplicationController", "spec.template", found)
         return found
-
-    def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
-        found: Found = []
-        _check_replica_status(part(new, "status"), found)
-        return found
-
-    def selectable_fields(self, document: Document) -> dict[str, str]:
-        return {"status.replicas": str(part(document, "status").get("replicas", 0))}
 
     def warnings(self, document: Document) -> list[str]:
         template = document["spec"].get("template") or {}

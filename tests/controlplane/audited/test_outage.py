@@ -2,35 +2,16 @@
 
 import signal
 import time
-from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane.observing import Assignments, audited, bound_more_than_once, overcommitted
+from tests.controlplane.observing import NODES, Assignments, bound_more_than_once, overcommitted
 from tests.controlplane.schedulers import Api, moorage, node, pod
 from tests.controlplane.servers import ControlPlane
 
-NODES, PODS = 20, 1000
+PODS = 1000
 
 pytestmark = pytest.mark.soak
-
-
-@pytest.fixture(scope="module")
-def control_plane() -> Iterator[ControlPlane]:
-    yield from audited()
-
-
-@pytest.fixture(scope="module")
-def api(control_plane: ControlPlane) -> Api:
-    opened = Api(control_plane)
-    opened.create(node(f"node-{number}", cpu="51") for number in range(NODES))
-    return opened
-
-
-@pytest.fixture(autouse=True)
-def no_pods_left(api: Api) -> Iterator[None]:
-    yield
-    api.delete_all("pods")
 
 
 def test_the_api_server_goes_away_for_a_while(control_plane: ControlPlane, api: Api) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.observing import Assignments, audited, bound_more_than_once, overcommitted
-from tests.controlplane.schedulers import Api, Document, Moorage, configuration, moorage, node, pod
+from tests.controlplane.observing import Assignments, bound_more_than_once, overcommitted
+from tests.controlplane.schedulers import Api, Document, Moorage, configuration, moorage, pod
 from tests.controlplane.servers import ControlPlane
 
-NODES, PODS = 20, 1000
+PODS = 1000
 LEASE_SECONDS = 4
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
@@ -39,24 +39,6 @@ class SlowBind(PreBindPlugin):
 '''
 
 pytestmark = pytest.mark.soak
-
-
-@pytest.fixture(scope="module")
-def control_plane() -> Iterator[ControlPlane]:
-    yield from audited()
-
-
-@pytest.fixture(scope="module")
-def api(control_plane: ControlPlane) -> Api:
-    opened = Api(control_plane)
-    opened.create(node(f"node-{number}", cpu="51") for number in range(NODES))
-    return opened
-
-
-@pytest.fixture(autouse=True)
-def no_pods_left(api: Api) -> Iterator[None]:
-    yield
-    api.delete_all("pods")
 
 
 @pytest.fixture
