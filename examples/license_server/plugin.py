@@ -1,10 +1,10 @@
-from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Annotated
 
 import aiohttp
 import msgspec
 
-from moorage import Action, ClusterEvent, CycleState, Hint, Pod, PreBindPlugin, Status
+from moorage import CycleState, Pod, PreBindPlugin, Status
 
 PRODUCT = "example.com/license"
 """The annotation by which a pod asks for a seat; its value names the product."""
@@ -12,7 +12,7 @@ PRODUCT = "example.com/license"
 
 class LicenseServerArgs(msgspec.Struct, rename="camel"):
     url: str
-    timeout_seconds: float = 2.0
+    timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 2.0
 
 
 class LicenseServer(PreBindPlugin):
@@ -42,15 +42,6 @@ class LicenseServer(PreBindPlugin):
         if answer not in (HTTPStatus.OK, HTTPStatus.CREATED):
             return Status.error(f"the license server answered {answer}")
         return None
-
-    def events(self) -> Sequence[ClusterEvent]:
-        """A refused pod is tried again when a pod with a seat for the same product is gone."""
-
-        def hint(refused: Pod, gone: Pod, _: None) -> Hint:
-            same = gone.annotations.get(PRODUCT) == refused.annotations.get(PRODUCT)
-            return Hint.QUEUE if same else Hint.SKIP
-
-        return [ClusterEvent("Pod", Action.DELETE, hint)]
 
     async def _ask_for_seat(self, product: str, holder: str, node_name: str) -> int:
         time_out = aiohttp.ClientTimeout(total=self.args.timeout_seconds)

@@ -1,12 +1,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import msgspec
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from examples.license_server.plugin import PRODUCT, LicenseServer, LicenseServerArgs
 from examples.license_server.server import make_app
-from moorage import Code, CycleState, Hint, Pod, Status
+from moorage import Code, CycleState, Pod, Status
 from moorage.testing import FakeHandle, make_pod
 
 
@@ -60,6 +62,24 @@ def test_a_server_that_fails_is_an_error() -> None:
     assert asked(always(broken), licensed()) == [Status.error("the license server answered 503")]
 
 
+def test_a_server_that_talks_rubbish_is_an_error() -> None:
+    async def rubbish(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(b"rubbish\r\n\r\n")
+        writer.close()
+
+    async def main() -> Status | None:
+        async with await asyncio.start_server(rubbish, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            plugin = LicenseServer(LicenseServerArgs(url=f"http://127.0.0.1:{port}"), FakeHandle())
+            return await plugin.pre_bind(CycleState(), licensed(), "node-1")
+
+    status = asyncio.run(main())
+    assert status is not None
+    assert status.code is Code.ERROR
+    assert status.message.startswith("the license server cannot be asked: ")
+
+
 def test_a_server_that_is_not_there_is_an_error() -> None:
     plugin = LicenseServer(LicenseServerArgs(url="http://127.0.0.1:1"), FakeHandle())
     status = asyncio.run(plugin.pre_bind(CycleState(), licensed(), "node-1"))
@@ -74,9 +94,7 @@ def test_other_pods_need_no_seat() -> None:
     assert plugin.pre_bind_pre_flight(CycleState(), licensed(), "node-1") is None
 
 
-def test_a_refused_pod_waits_for_a_seat_of_its_product() -> None:
-    [event] = LicenseServer(LicenseServerArgs(url=""), FakeHandle()).events()
-    assert event.hint is not None
-    assert event.hint(licensed("a"), licensed("b"), None) is Hint.QUEUE
-    assert event.hint(licensed("a"), licensed("b", "other"), None) is Hint.SKIP
-    assert event.hint(licensed("a"), make_pod("b"), None) is Hint.SKIP
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_there_is_always_a_time_out(seconds: float) -> None:
+    with pytest.raises(msgspec.ValidationError, match="timeoutSeconds"):
+        msgspec.convert({"url": "http://127.0.0.1:1", "timeoutSeconds": seconds}, LicenseServerArgs)

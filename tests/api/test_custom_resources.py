@@ -115,6 +115,21 @@ def test_the_approval_comes_from_the_call_or_the_class() -> None:
         ({"kind": "Pla in"}, "kind 'Pla in': use a word such as License"),
         ({"short_names": "pl"}, "short_names 'pl': give a tuple of lower-case words"),
         ({"categories": ("All",)}, "categories ('All',): give a tuple of lower-case words"),
+        ({"namespaced": "no"}, "namespaced 'no': write True or False"),
+        ({"api_approved": 5}, "5 is no approval; give the URL of the review"),
+        ({"printer_columns": 5}, "printer_columns 5: give a tuple, such as (PrinterColumn("),
+        (
+            {"printer_columns": PrinterColumn("A", "string", ".a")},
+            "give a tuple, such as (PrinterColumn(",
+        ),
+        (
+            {"printer_columns": (PrinterColumn("A", "string", 5),)},  # type: ignore[arg-type]
+            "printer column A: path 5: begin with a dot",
+        ),
+        (
+            {"printer_columns": (PrinterColumn("A", "string", ".a", priority="1"),)},  # type: ignore[arg-type]
+            "printer column A: priority '1': use a whole number",
+        ),
         ({"printer_columns": (5,)}, "printer_columns: 5: write PrinterColumn("),
         (
             {"printer_columns": (PrinterColumn("A", "text", ".a"),)},  # type: ignore[arg-type]

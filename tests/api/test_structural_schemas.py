@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import IntEnum
 from typing import Annotated, Any, Literal, TypedDict
@@ -21,6 +22,11 @@ class Level(IntEnum):
 
 class Pair(TypedDict):
     left: int
+
+
+@dataclass
+class Point:
+    x: int
 
 
 class Loop(msgspec.Struct):
@@ -107,6 +113,11 @@ def field(annotation: Any, default: Any = msgspec.NODEFAULT) -> dict[str, Any]:
             Annotated[str, msgspec.Meta(extra_json_schema={"x-kubernetes-validations": [{"rule": "true"}]})],
             {**TEXT, "x-kubernetes-validations": [{"rule": "true"}]},
         ),
+        (Point, {"type": "object", "properties": {"x": INT}, "required": ["x"]}),
+        (
+            Annotated[int, msgspec.Meta(ge=0)] | Annotated[str, msgspec.Meta(pattern="%$", max_length=4)],
+            {**INT_OR_STRING, "minimum": 0, "maxLength": 4, "pattern": "%$"},
+        ),
     ],
 )
 def test_what_types_become(annotation: Any, expected: dict[str, Any]) -> None:
@@ -126,6 +137,7 @@ def test_what_types_become(annotation: Any, expected: dict[str, Any]) -> None:
         (int | msgspec.UnsetType, msgspec.UNSET, INT),
         (Circle, Circle(), field(Circle)),
         (Circle, Circle(2.0), {**field(Circle), "default": {"shape": "circle", "radius": 2.0}}),
+        (bytes, b"", {**TEXT, "format": "byte"}),
         (Seat, Seat("me"), {**field(Seat), "default": {"userName": "me"}}),
     ],
 )
@@ -167,6 +179,7 @@ def test_what_has_no_default_is_required() -> None:
         (dict[str, dict[int, str]], "f[*]: the keys are of type int; use str"),
         (list[bool | str], "f[*]: bool or str: a definition cannot express this choice; use one type"),
         (tuple[int, str], "f: a tuple cannot be expressed"),
+        (tuple[()], "f: a tuple cannot be expressed"),
         (set[Level], "f: a set of Level cannot be expressed; use a list"),
         (Literal["a", 1], "f: the values are not all texts or all whole numbers"),
         (Loop, "f.next: Loop contains itself, which a definition cannot express"),

@@ -40,6 +40,14 @@ MANIFESTS: dict[str, tuple[Any, str]] = {
         "line 1, column 1: not YAML: could not determine a const",
     ),
     "deep": (b"a: " + b"[" * 5000, "not YAML: "),
+    "deep and complete": (
+        b"[" * 50000 + b"]" * 50000,
+        "line 1, column 501: not YAML: nested deeper than 500 levels",
+    ),
+    "deep behind another": (
+        b"{}\n---\n" + b"[" * 50000 + b"]" * 50000,
+        "line 3, column 501: not YAML: nested",
+    ),
     "text": (b"hello", NO_OBJECT),
     "array": ([1, 2], NO_OBJECT),
     "no kind": ({"metadata": {"name": "x"}}, NO_OBJECT),

@@ -87,6 +87,20 @@ def test_a_protected_group_without_an_approval_is_printed_with_a_warning(file: P
         ),
         ("odd.py", "odd.py: License: seats: a decimal cannot be expressed; use a type that JSON has"),
         ("nameless.py", "nameless.py: License: the class variable `kind` is missing; write kind = "),
+        (
+            "low.py:License",
+            "low.py: License: spec.validation.openAPIV3Schema.properties[seats].default: Invalid value: 0:  "
+            "in body should be greater than or equal to 1",
+        ),
+        (
+            "ahead.py",
+            "ahead.py: License: spec.validation.openAPIV3Schema.properties[seats].pattern: Invalid value: ",
+        ),
+        (
+            "zoneless.py",
+            "zoneless.py: License: spec.validation.openAPIV3Schema.properties[seats].default: Invalid value: "
+            '"2024-01-02T00:00:00":  in body must be of type date-time: "2024-01-02T00:00:00"',
+        ),
     ],
 )
 def test_bad_input_is_one_line(
@@ -99,7 +113,23 @@ def test_bad_input_is_one_line(
     odd = LICENSE.replace("seats: int", "seats: Decimal")
     (tmp_path / "odd.py").write_text(f"from decimal import Decimal\n{odd}")
     (tmp_path / "nameless.py").write_text(LICENSE.replace('    kind = "License"\n', ""))
+    constrained = f"from typing import Annotated\nfrom msgspec import Meta\n{LICENSE}"
+    low = constrained.replace("seats: int", "seats: Annotated[int, Meta(ge=1)] = 0")
+    (tmp_path / "low.py").write_text(low)
+    ahead = constrained.replace("seats: int", 'seats: Annotated[str, Meta(pattern="^(?!a)b")]')
+    (tmp_path / "ahead.py").write_text(ahead)
+    zoneless = LICENSE.replace("seats: int", "seats: datetime = datetime(2024, 1, 2)")
+    (tmp_path / "zoneless.py").write_text(f"from datetime import datetime\n{zoneless}")
     assert refused(run("crd", spec)).startswith(message)
+
+
+def test_words_that_yaml_readers_differ_about_are_quoted(file: Path) -> None:
+    file.write_text(
+        "from typing import Literal\n" + LICENSE.replace("seats: int", 'y: Literal["n", "1e3", "0o7"] = "n"')
+    )
+    lines = [line.strip() for line in run("crd", file).stdout.splitlines()]
+    for quoted in ("'y':", "default: 'n'", "- 'n'", "- '1e3'", "- '0o7'"):
+        assert quoted in lines
 
 
 def test_the_same_resource_twice(file: Path) -> None:

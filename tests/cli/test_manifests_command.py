@@ -155,6 +155,7 @@ def test_the_output_is_stable_and_alone_on_standard_output(tmp_path: Path) -> No
         ),
         ([{"schedulerName": "batch"}], ("--replace-default",), "moorage", ["default-scheduler"]),
         (None, ("--replace-default", "--name=mine"), "mine", ["default-scheduler"]),
+        (None, ("--replace-default", "--name=kube-scheduler"), "kube-scheduler", ["default-scheduler"]),
     ],
 )
 def test_names(
@@ -168,6 +169,12 @@ def test_names(
     lease = "kube-scheduler" if replaces else name
     assert content["leaderElection"]["resourceName"] == lease
     assert objects[f"Role/{name}"]["rules"][1]["resourceNames"] == [lease]
+
+
+def test_a_name_that_yaml_readers_differ_about_is_quoted() -> None:
+    lines = {line.strip() for line in run("manifests", "--name", "y").stdout.splitlines()}
+    assert {"name: 'y'", "app: 'y'", "- schedulerName: 'y'"} <= lines
+    assert "name: y" not in lines
 
 
 def test_a_role_holds_what_the_plugins_need_and_no_more(tmp_path: Path) -> None:
@@ -294,6 +301,9 @@ def test_metrics_on_request() -> None:
         (("--name", "Not_Good"), "--name: 'Not_Good' cannot be the name of objects; use at most 63 "),
         (("--name", "x" * 64), "cannot be the name of objects"),
         (("--name", "default-scheduler"), "two of one name race for the same pods"),
+        (("--name", "kube-scheduler"), "--name: kube-scheduler is the name of something that the cluster "),
+        (("--name", "default"), "--name: default is the name of something that the cluster itself has"),
+        (("--replace-default", "--name", "view"), "--name: view is the name of something that the cluster "),
         (("--namespace", "a.b"), "--namespace: 'a.b': must not contain dots"),
         (("--image", "a b"), "--image: 'a b' is not the name of an image; write registry/name:tag"),
         (("--config", "none.yaml"), "none.yaml: cannot read the file: No such file or directory"),
@@ -312,6 +322,9 @@ def test_bad_configurations_are_one_line(tmp_path: Path) -> None:
     config = config_file(tmp_path, profiles=two)
     line = refused(run("manifests", "--config", config, "--replace-default"))
     assert line == "--replace-default: no profile is called default-scheduler; rename one of them"
+    config = config_file(tmp_path, profiles=[*two, {"schedulerName": "default-scheduler"}])
+    line = refused(run("manifests", "--config", config, "--name", "b"))
+    assert line == "--name: b is a profile already, and default-scheduler cannot be called that, too"
     config = config_file(tmp_path, extenders=[{"urlPrefix": "http://127.0.0.1", "filterVerb": "f"}])
     assert refused(run("manifests", "--config", config)).startswith("extenders: HTTP extenders are not")
     config = config_file(tmp_path, profiles=[{"plugins": {"filter": {"enabled": [{"name": "Gone"}]}}}])

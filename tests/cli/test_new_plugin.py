@@ -15,7 +15,6 @@ from types import ModuleType
 import pytest
 import yaml
 
-from moorage.cli.scaffold.modules import RULE_POINTS
 from moorage.config import load_file
 from moorage.framework.extension_points import POINTS
 from moorage.framework.registry import find_plugins
@@ -104,6 +103,11 @@ def test_names(folder: Path, name: str, project: str, package: str, plugin: str)
         (("x" * 31,), "cannot be a name; use"),
         (("class",), "'class' cannot be a name: a package cannot be called class; choose another"),
         (("tests",), "a package cannot be called tests"),
+        (("none",), "a class cannot be called None"),
+        (("True",), "a class cannot be called True"),
+        (("pytest",), "the project needs the module pytest"),
+        (("ruff",), "the project needs the module ruff"),
+        (("fake-handle",), "moorage.testing.FakeHandle is something else"),
         (("json",), "there is a module json already"),
         (("numpy",), "there is a module numpy already"),
         (("node-name",), "there is a plugin NodeName already"),
@@ -113,7 +117,6 @@ def test_names(folder: Path, name: str, project: str, package: str, plugin: str)
             "--points: 'nonsense' is no extension point; known are pre",
         ),
         (("mine", "--points", ""), "--points: '' is no extension point"),
-        (("mine", "--points", "bind", "--crd"), "--crd: a plugin uses its resource at one of filter, "),
     ],
 )
 def test_bad_input_is_one_line(folder: Path, args: tuple[str, ...], message: str) -> None:
@@ -151,7 +154,7 @@ def test_points_may_be_spelled_in_many_ways(folder: Path, spelling: str) -> None
     [
         *((point, ()) for point in POINTS),
         *((point, ("--args",)) for point in POINTS),
-        *((point, ("--crd",)) for point in RULE_POINTS),
+        *((point, ("--crd",)) for point in POINTS),
     ],
 )
 def test_every_point_alone(folder: Path, point: str, options: tuple[str, ...]) -> None:
@@ -177,7 +180,8 @@ LONG = "abcdefghij-klmnopqrst-uvwxyz90"
     ("name", "options"),
     [
         ("quiet-nodes", ()),
-        ("q", ("--points", "score", "--crd")),
+        ("n", ("--points", "score", "--crd")),
+        ("sample-alone", ("--points", "preEnqueue,bind", "--args", "--crd")),
         (LONG, ("--points", "all", "--args", "--crd")),
         (LONG, ("--points", "preFilter,preScore,score,permit", "--crd")),
     ],
@@ -229,3 +233,6 @@ def test_the_readme_names_files_that_exist(folder: Path) -> None:
     text = (made / "README.md").read_text()
     for name in ("sample_read/plugin.py", "sample_read/api.py", "manifests/pod.yaml", "manifests/rule.yaml"):
         assert name in text and (made / name).is_file()
+    define = "moorage crd sample_read/api.py | kubectl apply -f -\n"
+    assert f"{define}kubectl apply -f manifests/rule.yaml\nkubectl apply -f manifests/pod.yaml\n" in text
+    assert f"{define}moorage manifests --config" in text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from moorage import CycleState, NodeInfo, Pod, ScorePlugin, new_scheduler_command
+from moorage import CycleState, NodeInfo, Pod, ScorePlugin, __version__, new_scheduler_command
 from moorage.cli.run import run
 from moorage.cli.run_options import ADDRESS_VARIABLE, RunOptions, check_feature_gates
 from moorage.cli.setup import BadInput
@@ -190,3 +190,9 @@ def test_a_program_of_its_own_has_its_plugins_built_in(tmp_path: Path) -> None:
     again = CliRunner().invoke(new_scheduler_command(Mine, Mine), ["--write-config-to", str(written)])
     assert again.exit_code == 1
     assert "a plugin named Mine already exists" in again.output
+
+
+@pytest.mark.parametrize("flags", [["--version"], ["-v=5", "-version"]])
+def test_the_version_can_be_asked_for(flags: list[str]) -> None:
+    result = CliRunner().invoke(run, flags)
+    assert (result.exit_code, result.output) == (0, f"moorage, version {__version__}\n")

@@ -48,8 +48,9 @@ def refusal(*args: str | Path) -> str:
     ("args", "line"),
     [
         (["--nodes", "20001"], "--nodes: 20001 are too many; at most 20000 are possible"),
-        (["--nodes", "none.yaml"], "none.yaml: "),
-        (["--nodes", "-3"], "-3: "),
+        (["--nodes", "none.yaml"], "--nodes: 'none.yaml' is neither a number nor a file; give a number or"),
+        (["--nodes", "-3"], "--nodes: '-3' is neither a number nor a file; give a number or"),
+        (["--nodes", ""], "--nodes: '' is neither a number nor a file; give a number or"),
         (["--config", "none.yaml"], "none.yaml: "),
         (["--plugin", "none.py"], "none.py"),
         (["--plugin", "no_such_module"], "no_such_module"),
@@ -76,6 +77,7 @@ def test_what_is_not_there(args: list[str], line: str, kubeconfig: Path) -> None
         (["--bogus"], "No such option"),
         (["extra"], "Got unexpected extra argument"),
         (["--kubeconfig", "."], "is a directory"),
+        (["--address="], "--address is empty; give an address of this machine"),
     ],
 )
 def test_options_that_do_not_go_together(args: list[str], why: str) -> None:
@@ -93,6 +95,10 @@ def test_files_with_wrong_content(tmp_path: Path, kubeconfig: Path) -> None:
     pods = write(tmp_path / "pods.yaml", pod("p"))
     assert refused("--nodes", pods) == (
         f"--nodes: {pods} holds no Node; give a number or a YAML file of Node objects"
+    )
+    twice = write(tmp_path / "twice.yaml", node("a"), node("b"), node("a"))
+    assert refused("--nodes", twice) == (
+        f"--nodes: {twice} holds 2 nodes named a; give each a name of its own"
     )
     broken = tmp_path / "broken.yaml"
     broken.write_text("a: [")
@@ -119,10 +125,13 @@ def test_a_port_that_is_taken_and_an_address_that_is_not_ours(kubeconfig: Path) 
     with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
         line = refusal("--no-scheduler", "--port", str(port), "--kubeconfig", kubeconfig)
-    assert line.startswith(f"--port: cannot listen on {HOST}:{port}: ")
-    assert "cannot listen on 192.0.2.1:0" in refusal(
-        "--no-scheduler", "--address=192.0.2.1", "--kubeconfig", kubeconfig
+    assert line == (
+        f"--port: cannot listen on {HOST}:{port}: Address already in use; choose another, or 0 for a free one"
     )
+    for address in ("192.0.2.1", "no.such.name.invalid"):
+        line = refusal("--no-scheduler", f"--address={address}", "--kubeconfig", kubeconfig)
+        assert line.startswith(f"--address: cannot listen on {address}:0: ")
+        assert line.endswith("; give an address of this machine, such as 127.0.0.1")
 
 
 def test_kubeconfig_files_of_others_are_not_touched(tmp_path: Path, kubeconfig: Path) -> None:
@@ -184,9 +193,8 @@ def test_a_file_of_nodes_and_a_configuration(tmp_path: Path) -> None:
         api = Api(cluster)
         api.create([pod("p", namespace="default", schedulerName="mine"), pod("other", namespace="default")])
         wait_for("the pod's node", lambda: api.bound() == {"p": "one"})
-        assert (
-            "mine: default/p: Scheduled: Successfully assigned default/p to one" in cluster.program.log_text()
-        )
+        line = "mine: default/p: Scheduled: Successfully assigned default/p to one"
+        _wait_for_line(cluster.program, line, times=1)
 
 
 @pytest.fixture

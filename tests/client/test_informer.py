@@ -11,7 +11,7 @@ import pytest
 
 from moorage.api.decoding import from_document
 from moorage.api.pods import Pod
-from moorage.client.errors import ApiError, Gone, InternalError, Unreachable
+from moorage.client.errors import ApiError, Gone, InternalError, NotFound, Unreachable
 from moorage.client.http import Listing
 from moorage.client.informer import Informer
 from moorage.client.resources import Resource
@@ -207,6 +207,12 @@ def test_backoff_doubles_up_to_a_limit_and_starts_anew_after_a_healthy_watch() -
     assert watched.sleeps == [round(1.5 * each, 3) for each in (*delays, 30.0, 0.8, 1.6)]
     assert watched.script.asked == ["list"] * 8 + ["watch 5", "watch 5", "watch 6"]
     assert watched.informer.last_error is refused
+
+
+def test_what_is_not_served_yet_is_asked_for_every_few_seconds() -> None:
+    missing = NotFound(404, "NotFound", "the server could not find the requested resource")
+    watched = Watched(Script(*[missing] * 6, listing(1)))
+    assert watched.sleeps == [0.8, 1.6, 3.2, 3.2, 3.2, 3.2]
 
 
 def test_watch_that_ends_at_once_is_not_hurried() -> None:

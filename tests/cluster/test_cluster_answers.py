@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from moorage.cluster.embedded import ADMIN
 from moorage.cluster.requests import Answer, Request
 from tests.cluster.api_worlds import CONFIG_MAPS, PODS, World, config_map, pod
 
@@ -175,3 +176,45 @@ def test_answers_are_compact_json(world: World) -> None:
     answer = world.cluster.handle(Request("GET", CONFIG_MAPS, {"authorization": ["Bearer the-admin-token"]}))
     assert isinstance(answer, Answer)
     assert answer.body == json.dumps(json.loads(answer.body), separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize(
+    ("agent", "query", "indented"),
+    [
+        ("curl/8.5.0", "", True),
+        ("curl/8.5.0", "?limit=1&pretty=false", False),
+        ("kubectl/v1.36", "?pretty=true", True),
+        ("kubectl/v1.36", "?pretty=", False),
+        ("kubectl/v1.36", "?pretty=nonsense", False),
+    ],
+)
+def test_answers_that_people_look_at_are_indented(
+    world: World, agent: str, query: str, indented: bool
+) -> None:
+    world.create(CONFIG_MAPS, config_map("a"))
+    for path in (CONFIG_MAPS, f"{CONFIG_MAPS}/a", f"{CONFIG_MAPS}/nothing"):
+        headers = {"authorization": ["Bearer the-admin-token"], "user-agent": [agent]}
+        answer = world.cluster.handle(Request("GET", path + query, headers))
+        assert isinstance(answer, Answer)
+        assert answer.body.startswith(b'{\n  "') is indented
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ("application/json;q=0.5, application/yaml;q=0.9", "application/yaml"),
+        ("application/json;q=0.5, application/yaml", "application/yaml"),
+        ("application/json, application/yaml", "application/json"),
+        ("application/yaml;q=nonsense, application/json;q=0.9", "application/yaml"),
+    ],
+)
+def test_the_form_that_is_wanted_most(world: World, accept: str, content_type: str) -> None:
+    request = Request("GET", CONFIG_MAPS, {"accept": [accept]}, user=ADMIN)
+    answer = world.cluster.handle(request)
+    assert isinstance(answer, Answer)
+    assert answer.content_type == content_type
+
+
+def test_a_table_in_the_version_that_is_asked_for(world: World) -> None:
+    table = world.done("GET", PODS, accept=TABLE.replace("v=v1", "v=v1beta1"))
+    assert (table["kind"], table["apiVersion"]) == ("Table", "meta.k8s.io/v1beta1")

@@ -112,7 +112,8 @@ def test_a_patch_that_leaves_a_wrong_type(world: World) -> None:
 
 
 def test_an_apply_that_leaves_a_wrong_type_has_no_reason(world: World) -> None:
-    applied = {"apiVersion": "v1", "kind": "ConfigMap", "binaryData": {"a": "!"}}
+    metadata = {"name": "one"}
+    applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "binaryData": {"a": "!"}}
     reply = world.ask("PATCH", f"{CONFIG_MAPS}/one", applied, content_type=APPLY, fieldManager="me")
     assert reply.code == 400
     assert "reason" not in reply.document
@@ -191,3 +192,31 @@ def test_an_address_that_is_taken_is_told_before_a_name_that_is(world: World) ->
     reply = world.ask("POST", path, service)
     assert reply.code == 422
     assert reply.message.endswith("failed to allocate IP 10.96.0.20: provided IP is already allocated")
+
+
+def test_a_scale_is_shown_as_a_table_too(world: World) -> None:
+    world.create(DEPLOYMENTS, deployment())
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+    shown = world.done("GET", f"{DEPLOYMENTS}/web/scale", accept=table)
+    assert [column["name"] for column in shown["columnDefinitions"]] == [
+        "Name",
+        "Desired",
+        "Available",
+        "Age",
+    ]
+    assert shown["rows"][0]["cells"][:3] == ["web", 1, 0]
+
+
+def test_a_scale_of_another_name(world: World) -> None:
+    world.create(DEPLOYMENTS, deployment())
+    scale = {"metadata": {"name": "other"}, "spec": {"replicas": 1}}
+    reply = world.ask("PUT", f"{DEPLOYMENTS}/web/scale", scale)
+    told = "the name of the object (other) does not match the name on the URL (web)"
+    assert (reply.code, reply.message) == (400, told)
+
+
+def test_the_checks_of_its_health_have_addresses(world: World) -> None:
+    assert world.ask("GET", "/livez/ping").document == "ok"
+    assert world.ask("GET", "/livez/other").code == 404
+    assert world.ask("GET", "/readyz", verbose="").document == "[+]ping ok\nreadyz check passed\n"

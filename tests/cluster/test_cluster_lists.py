@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moorage.cluster import reading
+from moorage.cluster import store as store_module
 from moorage.cluster.store import Document
 from tests.cluster.api_worlds import CONFIG_MAPS, PODS, World, config_map, pod
 
@@ -57,14 +57,94 @@ def test_narrow_lists_do_not_say_how_many_remain(world: World) -> None:
     assert "remainingItemCount" not in metadata
 
 
-def test_a_forgotten_list_is_gone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_KEPT_LISTS", 2)
+def test_a_forgotten_list_can_be_ended_as_things_are_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "HISTORY", 2)
+    world = World().prepared()
     fill(world, 3)
     token = world.get(CONFIG_MAPS, limit="1")["metadata"]["continue"]
-    for _ in range(2):
-        world.get(CONFIG_MAPS, limit="1")
+    for name in ("m0005", "x", "y"):
+        world.create(CONFIG_MAPS, config_map(name))
     reply = world.ask("GET", CONFIG_MAPS, **{"continue": token})
     assert (reply.code, reply.document["reason"]) == (410, "Expired")
+    assert reply.message.endswith(
+        "between the time the first chunk was returned and now may show up in the list."
+    )
+    rest = world.get(CONFIG_MAPS, **{"continue": reply.document["metadata"]["continue"]})
+    assert [each["metadata"]["name"] for each in rest["items"]] == ["m0005", "m001", "m002", "x", "y"]
+    assert rest["metadata"]["resourceVersion"] == str(world.store.revision)
+
+
+def test_the_selectors_of_a_later_page_count(world: World) -> None:
+    for number in range(6):
+        world.create(CONFIG_MAPS, config_map(f"m{number}", labels={"odd": str(number % 2)}))
+    token = world.get(CONFIG_MAPS, limit="2")["metadata"]["continue"]
+    page = world.ask("GET", CONFIG_MAPS, labelSelector="odd=0", **{"continue": token})
+    assert page.names == ["m2", "m4"]
+
+
+def test_a_token_leads_to_nothing_but_the_resource_that_is_asked_for(world: World) -> None:
+    for name in "abc":
+        world.create("/api/v1/namespaces/default/secrets", {"metadata": {"name": name}})
+        world.create(CONFIG_MAPS, config_map(name))
+    token = world.get("/api/v1/namespaces/default/secrets", limit="1")["metadata"]["continue"]
+    page = world.get(CONFIG_MAPS, **{"continue": token})
+    assert page["kind"] == "ConfigMapList"
+    assert [each["metadata"]["name"] for each in page["items"]] == ["b", "c"]
+    assert all("type" not in each for each in page["items"])
+
+
+def test_many_lists_can_be_read_at_the_same_time(world: World) -> None:
+    names = fill(world, 3)
+    firsts = [world.get(CONFIG_MAPS, limit="1") for _ in range(100)]
+    assert all(pages(world, first) == [names[:1], names[1:]] for first in firsts)
+
+
+def test_all_namespaces_come_in_the_order_of_their_keys_page_by_page(world: World) -> None:
+    for namespace in ("a", "a-b", "a0"):
+        world.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        for name in ("x", "y"):
+            world.create(f"/api/v1/namespaces/{namespace}/secrets", {"metadata": {"name": name}})
+    found: list[tuple[str, str]] = []
+    token = ""
+    while not found or token:
+        page = world.get("/api/v1/secrets", limit="1", **({"continue": token} if token else {}))
+        found += [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in page["items"]]
+        token = page["metadata"].get("continue", "")
+    assert found == [(space, name) for space in ("a-b", "a", "a0") for name in ("x", "y")]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"resourceVersionMatch": "Exact"}, {"limit": "9"}, {"resourceVersionMatch": "Exact", "limit": "9"}],
+)
+def test_a_list_as_it_was(world: World, params: dict[str, Any]) -> None:
+    fill(world, 3)
+    before = world.get(CONFIG_MAPS)
+    version = before["metadata"]["resourceVersion"]
+    world.done("DELETE", f"{CONFIG_MAPS}/m000")
+    world.done("PUT", f"{CONFIG_MAPS}/m001", config_map("m001", changed="yes"))
+    world.create(CONFIG_MAPS, config_map("m000"))
+    world.create(CONFIG_MAPS, config_map("new"))
+    assert world.get(CONFIG_MAPS, resourceVersion=version, **params) == before
+    [one] = world.get(CONFIG_MAPS, resourceVersion=version, fieldSelector="metadata.name=m001", **params)[
+        "items"
+    ]
+    assert one == before["items"][1]
+
+
+def test_a_list_that_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "HISTORY", 2)
+    world = World().prepared()
+    fill(world, 4)
+    reply = world.ask("GET", CONFIG_MAPS, resourceVersion="2", resourceVersionMatch="Exact")
+    assert (reply.code, reply.message) == (410, "The resourceVersion for the provided list is too old.")
+
+
+def test_whoever_takes_any_version_gets_the_whole_list(world: World) -> None:
+    fill(world, 3)
+    page = world.get(CONFIG_MAPS, limit="1", resourceVersion="0")
+    assert len(page["items"]) == 3
+    assert "continue" not in page["metadata"]
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "3", "500"])
@@ -81,7 +161,9 @@ def test_a_limit_that_limits_nothing(world: World, limit: str) -> None:
         ({"limit": "x"}, 400, "strconv.ParseInt"),
         ({"resourceVersion": "x"}, 400, 'resourceVersion: Invalid value: "x"'),
         ({"resourceVersion": "99999"}, 504, "Too large resource version: 99999, current: "),
-        ({"resourceVersion": "2", "resourceVersionMatch": "Exact"}, 410, "is too old"),
+        ({"timeoutSeconds": "x"}, 400, "strconv.ParseInt"),
+        ({"continue": "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiJhIn0"}, 400, "is not valid"),
+        ({"continue": "eyJsaXN0IjoxLCJzdGFydCI6MX0"}, 400, "is not valid"),
         (
             {"resourceVersionMatch": "Exact"},
             422,

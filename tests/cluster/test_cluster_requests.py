@@ -24,8 +24,8 @@ from moorage.cluster.requests import Place, Query, place_of
         ("/version", None),
         ("/", None),
         ("/api/v1//nodes", None),
-        ("/api/v1/namespaces/x/pods/p/log/more", None),
-        ("/api/v1/nodes/a/b/c", None),
+        ("/api/v1/namespaces/x/pods/p/log/more", Place("", "v1", "x", "pods", "p", "log", beyond=True)),
+        ("/api/v1/nodes/a/b/c", Place("", "v1", "", "nodes", "a", "b", beyond=True)),
     ],
 )
 def test_paths(path: str, place: Place | None) -> None:
@@ -42,17 +42,31 @@ def test_query() -> None:
     assert query.text("labelSelector") == "a=b"
 
 
-@pytest.mark.parametrize("text", ["limit=x", "limit=1.5", "limit=99999999999999999999", "limit=٣"])
-def test_a_number_must_be_one(text: str) -> None:
-    with pytest.raises(Refusal) as info:
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("limit=x", "invalid syntax"),
+        ("limit=", "invalid syntax"),
+        ("limit=1.5", "invalid syntax"),
+        ("limit=1_0", "invalid syntax"),
+        ("limit=+1", "invalid syntax"),
+        ("limit=٣", "invalid syntax"),
+        ("limit=99999999999999999999", "value out of range"),
+        ("limit=" + "9" * 5000, "value out of range"),
+    ],
+)
+def test_a_number_must_be_one(text: str, why: str) -> None:
+    with pytest.raises(Refusal, match=why) as info:
         Query(text).number("limit")
     assert info.value.code == 400
 
 
-def test_a_flag_must_be_one() -> None:
-    with pytest.raises(Refusal, match="neither true nor false"):
-        Query("watch=maybe").flag("watch")
-    assert not Query("watch=false").flag("watch")
+@pytest.mark.parametrize(
+    ("text", "set_"),
+    [("", True), ("1", True), ("maybe", True), ("f", True), ("0", False), ("false", False), ("False", False)],
+)
+def test_flags(text: str, set_: bool) -> None:
+    assert Query(f"watch={text}").flag("watch") is set_
 
 
 def test_too_many_parameters() -> None:

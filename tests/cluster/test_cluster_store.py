@@ -230,5 +230,21 @@ def test_other_files_are_not_touched(tmp_path: Path) -> None:
     with pytest.raises(DataFileError, match="is not a data file of moorage up"):
         DataFile(path)
     assert path.read_text().startswith("not a database")
-    with pytest.raises(DataFileError, match="cannot be used"):
+    with pytest.raises(DataFileError, match="cannot be used: No such file or directory; give another file"):
         DataFile(tmp_path / "missing" / "cluster.db")
+
+
+def test_a_file_of_another_version_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+    path.write_text('["moorage up",2]\nwhatever that means\n')
+    with pytest.raises(DataFileError, match="was written by another version of moorage; use that one or"):
+        DataFile(path)
+    assert path.read_text().endswith("whatever that means\n")
+
+
+def test_a_folder_in_which_no_file_can_be_replaced_is_told(tmp_path: Path) -> None:
+    data = DataFile(tmp_path / "cluster.db")
+    (tmp_path / ".cluster.db.new").mkdir()
+    with pytest.raises(DataFileError, match="cannot be used: Is a directory; give another file"):
+        data.load(Store(data))
+    data.close()

@@ -98,9 +98,12 @@ def test_objects_that_begin_or_cease_to_match_are_added_and_deleted(world: World
 
 def test_a_watch_of_one_name_and_of_pods_of_a_node(world: World) -> None:
     async def scenario() -> None:
-        one = world.watch(f"{CONFIG_MAPS}/b")
+        one = world.watch(CONFIG_MAPS, fieldSelector="metadata.name=b")
         for name in "abc":
             world.create(CONFIG_MAPS, config_map(name))
+        assert world.get(f"{CONFIG_MAPS}/b", watch="true")["kind"] == "ConfigMap", (
+            "one object is never watched"
+        )
         assert await one.take(1) == [("ADDED", "b")]
         await one.close()
         waiting = world.watch(PODS, fieldSelector="spec.nodeName=")
@@ -154,6 +157,10 @@ def test_initial_events_end_with_a_bookmark(world: World) -> None:
             {"resourceVersionMatch": "Exact", "sendInitialEvents": "false"},
             'resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan"',
         ),
+        (
+            {"continue": "x"},
+            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(world: World, params: dict[str, Any], why: str) -> None:
@@ -164,14 +171,48 @@ def test_options_that_do_not_go_together_are_refused(world: World, params: dict[
 
 def test_a_watch_ends_after_the_seconds_asked_for_and_bookmarks_come_every_minute(world: World) -> None:
     async def scenario() -> None:
-        watch = world.watch(CONFIG_MAPS, allowWatchBookmarks="true", timeoutSeconds="150")
-        events = await watch.rest()
+        version = str(world.store.revision)
+        watch = world.watch(
+            CONFIG_MAPS, resourceVersion=version, allowWatchBookmarks="true", timeoutSeconds="150"
+        )
+        times = []
+        while event := await watch.next():
+            assert event["type"] == "BOOKMARK"
+            times.append(now())
+        assert times == pytest.approx([60, 120, 148]), "the last one tells where to go on"
         assert now() == pytest.approx(150)
-        assert [event["type"] for event in events] == ["BOOKMARK", "BOOKMARK"]
         assert await world.watch(CONFIG_MAPS, timeoutSeconds="30").rest() == []
         assert now() == pytest.approx(180)
         assert await world.watch(CONFIG_MAPS).rest() == []
         assert 180 + 1800 <= now() <= 180 + 3600
+
+    run(scenario())
+
+
+def test_a_watch_ends_in_time_although_there_is_always_news(world: World) -> None:
+    async def scenario() -> None:
+        watch = world.watch(CONFIG_MAPS, timeoutSeconds="2")
+        world.create(CONFIG_MAPS, config_map("a"))
+        count = 0
+        while await watch.next():
+            count += 1
+            world.done("PUT", f"{CONFIG_MAPS}/a", config_map("a", x=str(count)))
+            await asyncio.sleep(0.5)
+        assert now() == pytest.approx(2)
+
+    run(scenario())
+
+
+def test_a_watch_from_nowhere_has_the_bookmark_after_what_is_there(world: World) -> None:
+    async def scenario() -> None:
+        world.create(CONFIG_MAPS, config_map("a"))
+        for params in ({}, {"resourceVersion": "0"}):
+            watch = world.watch(CONFIG_MAPS, allowWatchBookmarks="true", **params)
+            assert await watch.take(1) == [("ADDED", "a")]
+            event = await watch.next()
+            assert event is not None
+            assert event["object"]["metadata"]["annotations"] == INITIAL_END
+            await watch.close()
 
     run(scenario())
 

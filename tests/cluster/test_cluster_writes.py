@@ -54,7 +54,7 @@ def test_names_are_generated_behind_a_prefix_that_is_cut(world: World) -> None:
         (config_map("a"), CONFIG_MAPS, 409, 'configmaps "a" already exists'),
         ({"metadata": {}}, CONFIG_MAPS, 422, "name or generateName is required"),
         (config_map("A"), CONFIG_MAPS, 422, "a lowercase RFC 1123 subdomain must consist of"),
-        (config_map("b"), "/api/v1/configmaps", 400, "an empty namespace may not be set during creation"),
+        (config_map("b"), "/api/v1/configmaps", 405, "does not allow this method on the requested resource"),
         (config_map("b"), "/api/v1/namespaces/none/configmaps", 404, 'namespaces "none" not found'),
         (
             {"metadata": {"name": "b", "namespace": "other"}},
@@ -113,6 +113,99 @@ def test_a_dry_run_changes_nothing(world: World) -> None:
     assert world.ask("POST", CONFIG_MAPS, config_map("a"), dryRun="Some").code == 422
 
 
+def test_a_dry_deletion_shows_what_would_wait(world: World) -> None:
+    kept = world.create(CONFIG_MAPS, config_map("kept"))
+    shown = world.done("DELETE", f"{CONFIG_MAPS}/kept", dryRun="All", propagationPolicy="Orphan")
+    assert shown["metadata"]["finalizers"] == ["orphan"]
+    assert shown["metadata"]["deletionTimestamp"]
+    assert world.get(f"{CONFIG_MAPS}/kept") == kept
+
+
+@pytest.mark.parametrize(
+    ("params", "why"),
+    [
+        ({"dryRun": "Some"}, 'dryRun: Unsupported value: ["Some"]: supported values: "All"'),
+        ({"dryRun": ""}, 'dryRun: Unsupported value: [""]: supported values: "All"'),
+        ({"fieldManager": "é" * 65}, "fieldManager: Too long: may not be more than 128 bytes"),
+        (
+            {"fieldManager": "a\0b"},
+            'fieldManager: Invalid value: "a\\x00b": invalid character U+0000 (at position 1)',
+        ),
+        (
+            {"fieldManager": "a\0", "dryRun": "x"},
+            '[fieldManager: Invalid value: "a\\x00": invalid character U+0000 (at position 1),'
+            ' dryRun: Unsupported value: ["x"]: supported values: "All"]',
+        ),
+    ],
+)
+def test_options_of_a_write_that_cannot_be_used(world: World, params: dict[str, Any], why: str) -> None:
+    reply = world.ask("POST", CONFIG_MAPS, config_map("a"), **params)
+    assert (reply.code, reply.message) == (422, f'CreateOptions.meta.k8s.io "" is invalid: {why}')
+    assert world.ask("GET", f"{CONFIG_MAPS}/a").code == 404
+
+
+def test_a_program_without_a_name_is_unknown(world: World) -> None:
+    reply = world.ask("POST", CONFIG_MAPS, config_map("a", x="y"), headers={"user-agent": ""})
+    assert [each["manager"] for each in reply.document["metadata"]["managedFields"]] == ["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "why"),
+    [
+        ({"dryRun": ["Some"]}, 422, 'dryRun: Unsupported value: ["Some"]: supported values: "All"'),
+        ({"dryRun": "All"}, 400, "dryRun: must be a list"),
+        ({"preconditions": []}, 400, "preconditions: must be an object"),
+        ({"gracePeriodSeconds": "1"}, 400, "gracePeriodSeconds: must be a number"),
+        ({"orphanDependents": 1}, 400, "orphanDependents: must be true or false"),
+        (
+            {"orphanDependents": True, "propagationPolicy": "Orphan"},
+            422,
+            'propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be'
+            " both set",
+        ),
+    ],
+)
+def test_options_of_a_deletion_that_cannot_be_used(
+    world: World, options: dict[str, Any], code: int, why: str
+) -> None:
+    world.create(CONFIG_MAPS, config_map("a"))
+    reply = world.ask("DELETE", f"{CONFIG_MAPS}/a", options)
+    assert (reply.code, reply.message.removeprefix('DeleteOptions.meta.k8s.io "" is invalid: ')) == (
+        code,
+        why,
+    )
+    assert world.ask("GET", f"{CONFIG_MAPS}/a").code == 200
+
+
+def test_parameters_of_a_deletion_count_only_without_a_body(world: World) -> None:
+    world.create(CONFIG_MAPS, config_map("a"))
+    world.done("DELETE", f"{CONFIG_MAPS}/a", dryRun="All")
+    world.done("DELETE", f"{CONFIG_MAPS}/a", gracePeriodSeconds="-1", dryRun="All")
+    world.done("DELETE", f"{CONFIG_MAPS}/a", {}, dryRun="All")
+    assert world.ask("GET", f"{CONFIG_MAPS}/a").code == 404
+
+
+def test_a_write_names_its_object(world: World) -> None:
+    world.create(CONFIG_MAPS, config_map("a"))
+    nameless = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "y"}}
+    why = "the name of the object ({} based on URL) was undeterminable: name must be provided"
+    put = world.ask("PUT", f"{CONFIG_MAPS}/a", nameless)
+    assert (put.code, put.message) == (400, why.format("a"))
+    unnamed = {"metadata": {"name": None}}
+    patched = world.ask("PATCH", f"{CONFIG_MAPS}/a", unnamed, content_type=MERGE_PATCH)
+    assert (patched.code, patched.message) == (400, why.format("a"))
+    applying: dict[str, Any] = {"content_type": APPLY_PATCH, "fieldManager": "me"}
+    applied = world.ask("PATCH", f"{CONFIG_MAPS}/b", nameless, **applying)
+    assert (applied.code, applied.message) == (400, why.format("b"))
+    assert world.done("PATCH", f"{CONFIG_MAPS}/a", nameless, **applying)["data"] == {"x": "y"}
+    elsewhere = {"metadata": {"namespace": "other"}}
+    moved = world.ask("PATCH", f"{CONFIG_MAPS}/a", elsewhere, content_type=MERGE_PATCH)
+    assert (moved.code, moved.message) == (
+        400,
+        "the namespace of the provided object does not match the namespace sent on the request",
+    )
+
+
 # Changing
 
 
@@ -130,6 +223,7 @@ def test_a_change_needs_the_present_version_if_it_gives_one(world: World) -> Non
     assert world.ask("PATCH", f"{CONFIG_MAPS}/a", patch, content_type=MERGE_PATCH).code == 409
     other = {**config_map("a"), "metadata": {"name": "a", "uid": "x"}}
     assert (
+        "Key: /registry/configmaps/default/a, ResourceVersion: 0, AdditionalErrorMsg: "
         "Precondition failed: UID in precondition: x" in world.ask("PUT", f"{CONFIG_MAPS}/a", other).message
     )
 
@@ -139,6 +233,46 @@ def test_a_change_of_nothing_is_no_change(world: World) -> None:
     assert world.done("PUT", f"{CONFIG_MAPS}/a", first) == first
     patch = {"data": {"x": "y"}}
     assert world.done("PATCH", f"{CONFIG_MAPS}/a", patch, content_type=MERGE_PATCH) == first
+
+
+def test_what_admission_brings_back_is_no_change(world: World) -> None:
+    sent = world.create(PODS, pod("p"))
+    for name in ("priority", "preemptionPolicy"):
+        del sent["spec"][name]
+    written = world.done("PUT", f"{PODS}/p", sent)
+    assert written["spec"]["priority"] == 0
+    assert written["metadata"]["generation"] == 1
+
+
+def test_some_kinds_are_only_updated_by_who_knows_their_version(world: World) -> None:
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    lease: Document = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}}
+    known = world.create(leases, lease)
+    reply = world.ask("PUT", f"{leases}/l", lease)
+    assert (reply.code, reply.message) == (
+        422,
+        'leases.coordination.k8s.io "l" is invalid: '
+        "metadata.resourceVersion: Invalid value: 0: must be specified for an update",
+    )
+    world.done("PUT", f"{leases}/l", known)
+
+
+def test_new_events_are_told_of_under_the_name_of_the_old(world: World) -> None:
+    events = "/apis/events.k8s.io/v1/namespaces/default/events"
+    about = {"kind": "Pod", "name": "p", "namespace": "default"}
+    event: Document = {
+        "metadata": {"name": "Bad_"},
+        "regarding": about,
+        "reason": "r",
+        "action": "a",
+        "type": "Normal",
+        "eventTime": "2024-01-01T00:00:00.000000Z",
+        "reportingController": "c",
+        "reportingInstance": "i",
+    }
+    reply = world.ask("POST", events, event)
+    assert reply.code == 422
+    assert reply.message.startswith('Event "Bad_" is invalid: metadata.name: Invalid value: "Bad_": a lower')
 
 
 def test_the_generation_counts_changes_of_the_spec_only(world: World) -> None:
@@ -163,8 +297,9 @@ def test_the_generation_counts_changes_of_the_spec_only(world: World) -> None:
 def test_a_put_creates_only_what_may_be_created_so(world: World) -> None:
     assert world.ask("PUT", f"{CONFIG_MAPS}/new", config_map("new")).code == 404
     leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
-    assert world.ask("PUT", f"{leases}/new", {"metadata": {"name": "new"}}).code == 201
-    assert world.ask("PUT", f"{leases}/new", {"metadata": {"name": "new"}}).code == 200
+    made = world.ask("PUT", f"{leases}/new", {"metadata": {"name": "new"}})
+    assert made.code == 201
+    assert world.ask("PUT", f"{leases}/new", made.document).code == 200
     reply = world.ask("PUT", f"{CONFIG_MAPS}/new", config_map("other"))
     assert (reply.code, "does not match the name on the URL" in reply.message) == (400, True)
 
@@ -264,12 +399,27 @@ def test_a_pod_without_a_node_goes_at_once(world: World) -> None:
     assert world.ask("DELETE", f"{PODS}/p").code == 404
 
 
-@pytest.mark.parametrize("conditions", [{"uid": "x"}, {"resourceVersion": "1"}])
-def test_preconditions(world: World, conditions: dict[str, str]) -> None:
-    world.create(CONFIG_MAPS, config_map("a"))
+@pytest.mark.parametrize(
+    ("conditions", "why"),
+    [
+        (
+            {"uid": "x"},
+            "the UID in the precondition (x) does not match the UID in record ({uid}). "
+            "The object might have been deleted and then recreated",
+        ),
+        (
+            {"resourceVersion": "1"},
+            "the ResourceVersion in the precondition (1) does not match the ResourceVersion in record "
+            "({resourceVersion}). The object might have been modified",
+        ),
+    ],
+)
+def test_preconditions(world: World, conditions: dict[str, str], why: str) -> None:
+    metadata = world.create(CONFIG_MAPS, config_map("a"))["metadata"]
     options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": conditions}
     reply = world.ask("DELETE", f"{CONFIG_MAPS}/a", options)
-    assert (reply.code, "Precondition failed" in reply.message) == (409, True)
+    expected = f'Operation cannot be fulfilled on ConfigMap "a": {why.format(**metadata)}'
+    assert (reply.code, reply.message) == (409, expected)
 
 
 def test_a_collection_is_deleted_as_far_as_it_is_selected(world: World) -> None:
@@ -281,3 +431,26 @@ def test_a_collection_is_deleted_as_far_as_it_is_selected(world: World) -> None:
     world.done("DELETE", CONFIG_MAPS, fieldSelector="metadata.name=x")
     assert world.ask("GET", CONFIG_MAPS).names == ["c"]
     assert world.ask("DELETE", "/api/v1/configmaps").code == 405, "not of all namespaces at once"
+
+
+@pytest.mark.parametrize(
+    ("path", "document"),
+    [
+        ("/apis/coordination.k8s.io/v1/namespaces/default/leases", {"spec": {}}),
+        ("/apis/policy/v1/namespaces/default/poddisruptionbudgets", {"spec": {}}),
+        ("/api/v1/namespaces/default/events", {"involvedObject": {"namespace": "default"}}),
+    ],
+)
+def test_finalizers_of_some_kinds_need_no_domain(world: World, path: str, document: Document) -> None:
+    created = world.create(path, {"metadata": {"name": "a", "finalizers": ["held"]}, **document})
+    assert created["metadata"]["finalizers"] == ["held"]
+
+
+def test_what_is_being_deleted_is_in_the_way(world: World) -> None:
+    world.create(CONFIG_MAPS, {"metadata": {"name": "a", "finalizers": ["x.y/held"]}})
+    world.done("DELETE", f"{CONFIG_MAPS}/a")
+    writes: tuple[dict[str, Any], ...] = ({}, {"dryRun": "All"})
+    for dry_run in writes:
+        reply = world.ask("POST", CONFIG_MAPS, config_map("a"), **dry_run)
+        told = 'object is being deleted: configmaps "a" already exists'
+        assert (reply.code, reply.message) == (409, told)

@@ -43,7 +43,7 @@ def test_good_qualified_names(name: str) -> None:
         (
             "a/b/c",
             [
-                f"a qualified name {NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. "
+                f"a valid label key {NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. "
                 f"'example.com/MyName')"
             ],
         ),

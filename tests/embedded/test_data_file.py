@@ -163,6 +163,29 @@ async def write_one(cluster: Embedded, ledger: Ledger) -> None:
         await ledger.write(client, "last")
 
 
+async def node_names(cluster: Embedded) -> list[str]:
+    async with HttpClient(find(str(cluster.kubeconfig)), qps=-1) as client:
+        answer = await client.request_json("GET", "/api/v1/nodes")
+        return [each["metadata"]["name"] for each in answer["items"]]
+
+
+async def delete_node(cluster: Embedded, name: str) -> None:
+    async with HttpClient(find(str(cluster.kubeconfig)), qps=-1) as client:
+        await client.request_json("DELETE", f"/api/v1/nodes/{name}")
+
+
+def test_nodes_are_those_of_the_file_unless_others_are_asked_for(tmp_path: Path) -> None:
+    flags = ("--no-scheduler", f"--data={tmp_path / 'cluster.db'}")
+    with Embedded(*flags, folder=tmp_path) as cluster:
+        assert asyncio.run(node_names(cluster)) == ["node-1", "node-2", "node-3"]
+        asyncio.run(delete_node(cluster, "node-2"))
+    with Embedded(*flags, folder=tmp_path) as cluster:
+        assert asyncio.run(node_names(cluster)) == ["node-1", "node-3"]
+    assert ", 2 nodes. Type:" in cluster.program.log_text()
+    with Embedded(*flags, "--nodes=2", folder=tmp_path) as cluster:
+        assert asyncio.run(node_names(cluster)) == ["node-1", "node-2", "node-3"]
+
+
 def test_a_file_that_is_in_use_or_damaged_is_refused(tmp_path: Path) -> None:
     data = tmp_path / "cluster.db"
     second = ("up", "--no-scheduler", f"--data={data}", f"--kubeconfig={tmp_path / 'second'}")

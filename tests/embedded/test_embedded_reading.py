@@ -145,6 +145,7 @@ def test_selecting_and_sorting(pair: Pair) -> None:
         get pods -l nothing=here
         get pods -l ==
         get pods -l a=b=c
+        get pods -l a/b/c=1
         get pods -L app -L version
         get pods --show-labels
         get pods --show-kind
@@ -158,6 +159,9 @@ def test_selecting_and_sorting(pair: Pair) -> None:
         get pods --field-selector=status.phase!=Pending
         get pods --field-selector=spec.priority=0
         get pods --field-selector=nothing
+        get pods --field-selector=status.podIPs=10.0.0.1
+        get replicasets -A --field-selector=status.replicas=0
+        get replicationcontrollers -A --field-selector=status.replicas=0
         get nodes --field-selector=spec.unschedulable=true
         get nodes -l zone=a,size
         get events --field-selector=involvedObject.name=c

@@ -54,6 +54,23 @@ def test_applying(pair: Pair) -> None:
     )
 
 
+def test_typos(pair: Pair, app: None) -> None:
+    pair.compare(
+        """
+        apply -f app-typo.yaml
+        apply -f app-typo.yaml --validate=warn
+        apply -f app-typo.yaml --validate=ignore
+        patch deployment web -p '{"spec":{"replica":1,"replica":2,"replicas":3,"replicas":3}}'
+        patch deployment web --type=merge -p '{"spec":{"replica":1,"replicas":3,"replicas":3}}'
+        patch deployment web --subresource=scale --type=merge -p '{"spec":{"replica":3}}'
+        patch deployment web --subresource=scale --type=merge -p '{"spec":{"replicas":99999999999}}'
+        get deployment web -o yaml --show-managed-fields
+    """,
+        # The real server also tells who manages which field of a scale.
+        mask(r'(?<=The request is invalid: patch: Invalid value: )"\{.*\}"(?=: )', "<the patched object>"),
+    )
+
+
 def test_applying_on_the_server(pair: Pair) -> None:
     pair.compare(
         f"""
@@ -138,6 +155,7 @@ def test_generators(pair: Pair) -> None:
         create token robot
         create token robot --duration=1h --audience=here
         create token nobody
+        create token nobody -n nowhere
         create token robot --duration=1s
         create token robot --bound-object-kind=Pod --bound-object-name=nothing
         create -f generated.yaml
@@ -372,6 +390,7 @@ def test_deleting(pair: Pair, workers: None, app: None) -> None:
         delete pods --all
         delete pods --all
         delete namespace kube-system
+        delete priorityclass system-node-critical
         delete namespace default
         delete nothing one
         delete --raw /api/v1/namespaces/default/pods/nothing

@@ -76,6 +76,6 @@ def _all_running(scheduler: Program, api: Api) -> bool:
 
 
 def _complaints(log: str) -> list[str]:
-    """The lines of errors and warnings, apart from those about how the scheduler was started."""
+    """The lines of errors and warnings, apart from the one that every start of the scheduler has."""
     lines = [line for line in log.splitlines() if re.match(r"[EWF]\d{4} ", line)]
-    return [line for line in lines if not re.search("manifest file is empty|client-ca|requestheader", line)]
+    return [line for line in lines if "manifest file is empty" not in line]

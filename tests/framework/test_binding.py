@@ -233,4 +233,7 @@ def test_post_bind_runs_all_plugins_whatever_happens(caplog: pytest.LogCaptureFi
     plugins = [plugin(PostBinds, name, answer, calls=calls) for name, answer in answers.items()]
     run(post_bind, *plugins)
     assert calls == [f"{name} post_bind" for name in "ABCD"]
-    assert caplog.messages == [f"plugin {name} failed after pod default/p was bound: broken" for name in "AB"]
+    reasons = {"A": "broken", "B": "broken", "D": "post_bind returned str, there is nothing to return"}
+    assert caplog.messages == [
+        f"plugin {name} failed after pod default/p was bound: {reason}" for name, reason in reasons.items()
+    ]

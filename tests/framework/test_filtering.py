@@ -89,9 +89,27 @@ def error_of(name: str, text: str) -> Status:
         ([Status(Code.WAIT, "wait")], error_of("A", "wait"), None, (), 1),
         ([BROKEN, None], error_of("A", "broken"), None, (), 1),
         ([KeyError()], error_of("A", "KeyError"), None, (), 1),
-        (["n0"], error_of("A", "pre_filter returned str 'n0', use None or a Status"), None, (), 1),
-        ([["n0"]], error_of("A", "pre_filter returned list ['n0'], use None or a Status"), None, (), 1),
-        ([False], error_of("A", "pre_filter returned bool False, use None or a Status"), None, (), 1),
+        (
+            ["n0"],
+            error_of("A", "pre_filter returned str 'n0', use None, a set of node names or a Status"),
+            None,
+            (),
+            1,
+        ),
+        (
+            [["n0"]],
+            error_of("A", "pre_filter returned list ['n0'], use None, a set of node names or a Status"),
+            None,
+            (),
+            1,
+        ),
+        (
+            [False],
+            error_of("A", "pre_filter returned bool False, use None, a set of node names or a Status"),
+            None,
+            (),
+            1,
+        ),
     ],
 )
 def test_pre_filter(

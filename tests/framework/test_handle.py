@@ -203,9 +203,10 @@ def test_a_lister_tells_of_every_change() -> None:
     assert list(lister.list()) == []
 
 
-def test_a_callback_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("error", [ValueError("broken"), SystemExit("gone")])
+def test_a_callback_that_fails_stops_nobody(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
     def broken(item: Price) -> None:
-        raise ValueError("broken")
+        raise error
 
     seen: list[Price] = []
     lister = Handle(Services()).lister("example.com", "v1", "prices", Price)
@@ -213,7 +214,7 @@ def test_a_callback_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) ->
     lister.on_change(added=seen.append)
     lister.put(price := Price(metadata=_meta("p", "ns")))
     assert seen == [price]
-    assert caplog.messages == ["a plugin failed to take note of prices ns/p"]
+    assert caplog.messages == [f"a plugin failed to take note of prices ns/p in {broken.__qualname__}"]
 
 
 def _meta(name: str, namespace: str = "") -> Any:

@@ -209,6 +209,32 @@ def test_a_plugin_that_cannot_be_made_is_named(name: str, args: Any, message: st
     assert str(caught.value).startswith(message)
 
 
+def test_a_plugin_that_wants_to_exit_is_named_too() -> None:
+    class Leaves(Careful):
+        def __init__(self, args: Args, handle: Handle) -> None:
+            raise SystemExit("enough")
+
+    with pytest.raises(PluginLoadError, match=r'^initializing plugin "Leaves": SystemExit: enough \(line'):
+        profile_of({"filter": refs("Leaves")}, Leaves)
+
+
+def renamed(base: type[Plugin]) -> type[Plugin]:
+    """A plugin that gives itself another name when it is made."""
+
+    def make(self: Plugin, args: Any, handle: Handle) -> None:
+        base.__init__(self, args, handle)
+        self.name = "Other"  # type: ignore[misc]
+
+    return type("Mine", (base,), {"__init__": make})
+
+
+def test_a_plugin_keeps_the_name_it_is_registered_with() -> None:
+    with pytest.raises(PluginLoadError, match=r'^score plugin "Other" is not configured with weight$'):
+        profile_of({"score": refs("Mine")}, renamed(Scores))
+    with pytest.raises(PluginLoadError, match=r'^initializing plugin "Mine": it calls itself "Other"$'):
+        profile_of({"filter": refs("Mine")}, renamed(Filters))
+
+
 def test_every_plugin_is_closed_even_if_one_fails_to(caplog: pytest.LogCaptureFixture) -> None:
     closed: list[str] = []
 
@@ -217,6 +243,7 @@ def test_every_plugin_is_closed_even_if_one_fails_to(caplog: pytest.LogCaptureFi
         if self.name == "A":
             raise ValueError("stuck")
 
-    World(plugin(Filters, "A", close=close), plugin(Scores, "B", close=close)).profile.close()
+    answers = plugin(Scores, "C", close=lambda self: "done")
+    World(plugin(Filters, "A", close=close), plugin(Scores, "B", close=close), answers).profile.close()
     assert closed == ["A", "B"]
-    assert caplog.messages == ["plugin A failed to close"]
+    assert caplog.messages == ["plugin A failed to close", "plugin C failed to close"]

@@ -23,6 +23,7 @@ def error_of(point: str, text: str) -> Status:
 def rows(point: str) -> list[Any]:
     """What a plugin B may answer at Reserve and Permit alike, and what follows."""
     method = point.lower()
+    allowed = "None, a Wait or a Status" if point == "Permit" else "None or a Status"
     return [
         (None, None),
         (Status.success(), None),
@@ -33,7 +34,7 @@ def rows(point: str) -> list[Any]:
         (Status.skip("skipped"), error_of(point, "skipped")),
         (Status(Code.WAIT, "wait"), error_of(point, "wait")),
         (ValueError("broken"), error_of(point, "broken")),
-        (True, error_of(point, f"{method} returned bool True, use None or a Status")),
+        (True, error_of(point, f"{method} returned bool True, use {allowed}")),
     ]
 
 

@@ -236,7 +236,8 @@ def test_a_hint_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         known.worth_requeueing(rejected({"Q"}), NODE_ADD, None, None)
     assert "the hint of plugin P for NodeAdd failed for pod default/pod" in caplog.text
     assert "oops" in caplog.text
-    assert "plugin Q for NodeAdd returned 'yes'" in caplog.text
+    assert "the hint of plugin Q for NodeAdd failed for pod default/pod" in caplog.text
+    assert "the hint returned 'yes', use Hint.QUEUE or Hint.SKIP" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -62,10 +63,14 @@ def later(answered: Any) -> Any:
 class Counting(World):
     """A scheduler with the plugin A, whose metrics are looked at."""
 
-    def __init__(self, made: type[Any]) -> None:
+    def __init__(
+        self,
+        made: type[Any],
+        nodes: int = 2,
+        in_tree: Sequence[str] = ("PrioritySort", "A", "ImageLocality", "DefaultBinder"),
+    ) -> None:
         self.metrics = SchedulerMetrics()
-        in_order = ("PrioritySort", "A", "ImageLocality", "DefaultBinder")
-        super().__init__(made, nodes=2, in_tree=in_order, observer=self.metrics)
+        super().__init__(made, nodes=nodes, in_tree=in_tree, observer=self.metrics)
 
     def counted(self, name: str) -> dict[str, float]:
         """A counter's values by plugin."""
@@ -83,10 +88,12 @@ class Counting(World):
 
 
 NO_STATUS = "use None or a Status"
+NO_SET = "use None, a set of node names or a Status"
+NO_WAIT = "use None, a Wait or a Status"
 CASES: list[tuple[type[Scripted], Any, Any, str]] = [
     # Plugin, its answer, what it answers to other pods, and what is said
     (PreFilters, BROKEN, None, 'running PreFilter plugin "A": broken'),
-    (PreFilters, 7, None, f'running PreFilter plugin "A": pre_filter returned int 7, {NO_STATUS}'),
+    (PreFilters, 7, None, f'running PreFilter plugin "A": pre_filter returned int 7, {NO_SET}'),
     (Filters, BROKEN, None, 'running "A" filter plugin: broken'),
     (Filters, "no", None, f"running \"A\" filter plugin: filter returned str 'no', {NO_STATUS}"),
     (PreScores, BROKEN, None, 'running PreScore plugin "A": broken'),
@@ -119,7 +126,7 @@ CASES: list[tuple[type[Scripted], Any, Any, str]] = [
     (Reserves, BROKEN, None, 'running Reserve plugin "A": broken'),
     (Reserves, 7, None, f'running Reserve plugin "A": reserve returned int 7, {NO_STATUS}'),
     (Permits, BROKEN, None, 'running Permit plugin "A": broken'),
-    (Permits, 7, None, f'running Permit plugin "A": permit returned int 7, {NO_STATUS}'),
+    (Permits, 7, None, f'running Permit plugin "A": permit returned int 7, {NO_WAIT}'),
 ]
 BINDING: list[tuple[type[Scripted], Any, Any, str]] = [
     (PreBinds, BROKEN, None, 'running PreBind plugin "A": broken'),
@@ -193,8 +200,15 @@ def test_a_pod_that_cannot_be_let_in_waits() -> None:
     world = Counting(A)
     world.try_both()
     assert world.place("bad") == "gated"
+    assert ("FailedScheduling", 'running PreEnqueue plugin "A": broken') in world.notes
     assert world.counted("plugin_failures_total")["A"] >= 1
     assert world.node_of("good")
+
+    standby = Counting(A)
+    standby.services.may_bind = lambda: False
+    standby.add("bad")
+    assert standby.place("bad") == "gated"
+    assert standby.notes == []
 
 
 def test_a_failure_to_unreserve_is_counted_too() -> None:

@@ -89,7 +89,7 @@ def leader_events(cluster: Cluster) -> list[str]:
 
 
 def test_T15_one_of_several_leads(tidy: Cluster) -> None:
-    with tidy.run(config(), PLUGIN) as first, tidy.run(config(), PLUGIN, ready=False) as second:
+    with tidy.run(config(), PLUGIN) as first, tidy.run(config(), PLUGIN) as second:
         first.wait_until("its leadership", lambda: leads(first))
         second.wait_until("its attempt", lambda: passive(second))
         identity = holder(tidy)

@@ -15,6 +15,7 @@ APPROVAL = "api-approved.kubernetes.io"
 
 _LABEL = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
 _MAX_LABEL = 63
+_COLUMN_EXAMPLE = 'PrinterColumn("Seats", "integer", ".spec.seats")'
 _COLUMN_TYPES = get_args(get_type_hints(PrinterColumn)["type"])
 
 
@@ -125,17 +126,25 @@ def _problems(kind: type[Object]) -> Iterator[str]:
         names = getattr(kind, variable)
         if not isinstance(names, tuple | list) or not all(map(_is_label, names)):
             yield f'{variable} {names!r}: give a tuple of lower-case words, such as ("lic",)'
-    for column in kind.printer_columns:
+    namespaced: Any = kind.namespaced
+    if not isinstance(namespaced, bool):
+        yield f"namespaced {namespaced!r}: write True or False"
+    columns: Any = kind.printer_columns
+    if not isinstance(columns, tuple | list) or isinstance(columns, PrinterColumn):
+        yield f"printer_columns {columns!r}: give a tuple, such as ({_COLUMN_EXAMPLE},)"
+    for column in columns:
         yield from _column_problems(column)
 
 
-def _column_problems(column: PrinterColumn) -> Iterator[str]:
+def _column_problems(column: Any) -> Iterator[str]:
     if not isinstance(column, PrinterColumn) or not _is_text(column.name):
-        yield f'printer_columns: {column!r}: write PrinterColumn("Seats", "integer", ".spec.seats")'
+        yield f"printer_columns: {column!r}: write {_COLUMN_EXAMPLE}"
     elif column.type not in _COLUMN_TYPES:
         yield f"printer column {column.name}: type {column.type!r}: use one of {', '.join(_COLUMN_TYPES)}"
-    elif not column.json_path.startswith("."):
+    elif not _is_text(column.json_path) or not column.json_path.startswith("."):
         yield f"printer column {column.name}: path {column.json_path!r}: begin with a dot, as in .spec.seats"
+    elif type(column.priority) is not int:
+        yield f"printer column {column.name}: priority {column.priority!r}: use a whole number"
 
 
 def _is_text(value: Any) -> bool:
@@ -146,7 +155,9 @@ def _is_label(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= _MAX_LABEL and _LABEL.fullmatch(value) is not None
 
 
-def _is_approval(text: str) -> bool:
+def _is_approval(text: Any) -> bool:
+    if not _is_text(text):
+        return False
     if text.startswith("unapproved"):
         return True
     try:

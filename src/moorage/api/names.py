@@ -43,7 +43,7 @@ def qualified_name_problems(name: str) -> list[str]:
     if len(parts) > 2:
         rule = _ruled(_NAME_RULE, _NAME, "MyName", "my.name", "123-abc")
         prefix_hint = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        return [f"a qualified name {rule} {prefix_hint}"]
+        return [f"a valid label key {rule} {prefix_hint}"]
     problems = []
     if len(parts) == 2:
         if parts[0]:

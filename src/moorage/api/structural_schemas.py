@@ -67,8 +67,7 @@ def _schema(shape: inspect.Type, path: str, parents: tuple[object, ...]) -> Sche
         case inspect.FloatType():
             return {"type": "number", "format": "double", **_limits(shape)}
         case inspect.StrType():
-            limits = _given(minLength=shape.min_length, maxLength=shape.max_length, pattern=shape.pattern)
-            return {"type": "string", **limits}
+            return {"type": "string", **_text_limits(shape)}
         case inspect.EnumType():
             return _choice([member.value for member in shape.cls], path)
         case inspect.LiteralType():
@@ -79,9 +78,9 @@ def _schema(shape: inspect.Type, path: str, parents: tuple[object, ...]) -> Sche
             return _map(shape, path, parents)
         case inspect.ListType() | inspect.VarTupleType() | inspect.SetType() | inspect.FrozenSetType():
             return _array(shape, path, parents)
-        case inspect.TupleType() if all(item == shape.item_types[0] for item in shape.item_types):
+        case inspect.TupleType(item_types=(first, *others)) if all(item == first for item in others):
             size = len(shape.item_types)
-            items = _schema(shape.item_types[0], f"{path}[*]", parents)
+            items = _schema(first, f"{path}[*]", parents)
             return {"type": "array", "items": items, "minItems": size, "maxItems": size}
         case inspect.StructType() | inspect.DataclassType() | inspect.TypedDictType():
             return _object(shape, path, parents)
@@ -106,7 +105,7 @@ def _object(shape: _Fielded, path: str, parents: tuple[object, ...]) -> Schema:
     if isinstance(shape, inspect.StructType) and shape.tag_field is not None:
         properties[shape.tag_field] = _choice([shape.tag], path)
         required.append(shape.tag_field)
-    schema: Schema = {"type": "object", "properties": properties, **_described(shape.cls.__doc__ or "")}
+    schema: Schema = {"type": "object", "properties": properties, **_described(_own_doc(shape))}
     return schema | {"required": required} if required else schema
 
 
@@ -136,7 +135,7 @@ def _is_empty(default: Any) -> bool:
             return bool(msgspec.to_builtins(default) == msgspec.to_builtins(default.__class__()))
         except TypeError:
             return False
-    return isinstance(default, dict | list | tuple | set | frozenset) and not default
+    return isinstance(default, dict | list | tuple | set | frozenset | bytes | bytearray) and not default
 
 
 def _encoded(default: Any, path: str) -> Any:
@@ -154,9 +153,9 @@ def _union(union: inspect.UnionType, path: str, parents: tuple[object, ...]) -> 
     classes = {_bare(shape).__class__ for shape in types}
     either = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
     if classes == {inspect.IntType, inspect.StrType}:
-        return either | null
+        return either | _limits_of_all(types) | null
     if classes == {inspect.IntType, inspect.FloatType, inspect.StrType}:
-        return either | {"pattern": _QUANTITY} | null
+        return either | {"pattern": _QUANTITY} | _limits_of_all(types) | null
     if classes == {inspect.IntType, inspect.FloatType}:
         return {"type": "number", "format": "double"} | null
     names = " or ".join(_name(shape) for shape in types)
@@ -225,8 +224,30 @@ def _limits(shape: inspect.IntType | inspect.FloatType) -> Schema:
     return limits
 
 
+def _text_limits(shape: inspect.StrType) -> Schema:
+    return _given(minLength=shape.min_length, maxLength=shape.max_length, pattern=shape.pattern)
+
+
+def _limits_of_all(shapes: Sequence[inspect.Type]) -> Schema:
+    """Those of numbers hold for numbers only, and those of texts for texts."""
+    limits: Schema = {}
+    for shape in map(_bare, shapes):
+        if isinstance(shape, inspect.StrType):
+            limits |= _text_limits(shape)
+        elif isinstance(shape, inspect.IntType | inspect.FloatType):
+            limits |= _limits(shape)
+    return limits
+
+
 def _given(**properties: Any) -> Schema:
     return {name: value for name, value in properties.items() if value is not None}
+
+
+def _own_doc(shape: _Fielded) -> str:
+    text = shape.cls.__doc__ or ""
+    # A dataclass without a docstring is given its signature as one.
+    is_signature = isinstance(shape, inspect.DataclassType) and text.startswith(f"{shape.cls.__name__}(")
+    return "" if is_signature else text
 
 
 def _described(text: str) -> Schema:

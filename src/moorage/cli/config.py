@@ -28,6 +28,12 @@ def config() -> None:
     """Check, show and convert scheduler configuration files.
 
     A configuration is a KubeSchedulerConfiguration in YAML or JSON, as kube-scheduler reads it.
+
+    \b
+    Examples:
+      moorage config validate scheduler.yaml
+      moorage config view scheduler.yaml --expanded
+      moorage config convert old.yaml > scheduler.yaml
     """
 
 

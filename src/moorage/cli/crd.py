@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -55,15 +57,30 @@ def definitions(specs: tuple[str, ...], api_approved: str) -> str:
                 definition = custom_resource_definition(kind, api_approved=api_approved)
             except DefinitionError as error:
                 raise BadInput(f"{spec.partition(':')[0]}: {error}") from None
+            if refusal := next(_refusals(definition), None):
+                raise BadInput(f"{spec.partition(':')[0]}: {kind.__qualname__}: {refusal}")
             metadata = definition["metadata"]
             name = metadata["name"]
             if name in found:
                 raise BadInput(f"{spec}: {name} is there already; a resource can have one class only")
             found[name] = to_yaml(definition)
             if is_protected(kind.group) and "annotations" not in metadata:
-                refusal = f"{name}: the API server will refuse this: the group {kind.group} is protected"
-                warn([f"{refusal} and needs the annotation {APPROVAL}; give it with --api-approved URL"])
+                protected = f"{name}: the API server will refuse this: the group {kind.group} is protected"
+                warn([f"{protected} and needs the annotation {APPROVAL}; give it with --api-approved URL"])
     return "---\n".join(found.values())
+
+
+def _refusals(definition: dict[str, Any]) -> Iterator[str]:
+    """Why an API server would not take the definition, in its words; an approval may still be missing."""
+    from moorage.api.custom_resources import APPROVAL
+    from moorage.cluster.custom.definitions import CrdStrategy
+
+    document = deepcopy(definition)
+    document["metadata"].setdefault("annotations", {APPROVAL: "unapproved, as long as there is none"})
+    strategy = CrdStrategy()
+    strategy.default(document)
+    strategy.prepare_create(document)
+    yield from map(str, strategy.validate(document))
 
 
 def find_kinds(spec: str) -> list[type[Object]]:

@@ -16,6 +16,7 @@ from moorage.cli.setup import BadInput, read_input
 Document = dict[str, Any]
 
 _ENDINGS = (".yaml", ".yml", ".json")
+_MAX_DEPTH = 500
 
 
 class _Loader(yaml.CSafeLoader):
@@ -103,6 +104,7 @@ def _documents(path: str) -> Iterator[tuple[str, Document]]:
 def _in_file(path: str) -> Iterator[tuple[str, Document]]:
     text, name = read_input(path)
     try:
+        _check_depth(text, name)
         for number, document in enumerate(yaml.load_all(text, Loader=_Loader), 1):
             if document is not None:
                 yield from _opened(document, name if number == 1 else f"{name}, document {number}")
@@ -113,6 +115,20 @@ def _in_file(path: str) -> Iterator[tuple[str, Document]]:
         raise BadInput(f"{name}:{where} not YAML: {problem}") from None
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{name}: not YAML: {str(error).splitlines()[0]}") from None
+
+
+def _check_depth(text: bytes, name: str) -> None:
+    """Refuses what the loader, which is written in C, would not survive."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _MAX_DEPTH:
+                mark = event.start_mark
+                where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "somewhere"
+                raise BadInput(f"{name}: {where}: not YAML: nested deeper than {_MAX_DEPTH} levels")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def _opened(document: Any, place: str) -> Iterator[tuple[str, Document]]:

@@ -11,7 +11,12 @@ from moorage.cli.setup import errors_in_lines, verbose_option
 
 @click.group()
 def new() -> None:
-    """Begin a plugin project."""
+    """Begin a plugin project.
+
+    \b
+    Example:
+      moorage new plugin quiet-nodes --points filter,score
+    """
 
 
 @new.command()
@@ -48,5 +53,6 @@ def plugin(name: str, points: str, args: bool, crd: bool, verbose: bool) -> None
     names = wanted.names
     click.echo(f"{folder.name}: the plugin {names.plugin} is in {names.package}/plugin.py. Next:\n")
     click.echo(f"  cd {folder.name}")
+    click.echo("  pip install -e '.[dev]'")
     click.echo("  python -m pytest")
     click.echo(f"  moorage up --config scheduler-config.yaml --plugin {names.package}/plugin.py --reload")

@@ -17,12 +17,12 @@ def files_of(plugins: Iterable[str]) -> list[Path]:
         place = spec.partition(":")[0]
         is_file = place.endswith(".py") or Path(place).is_file()
         if is_file:
-            found[Path(place)] = None
+            found[Path(place).resolve()] = None
         package = place.partition(".")[0]
         for name, file in _loaded():
             beside = is_file and file.parent == Path(place).resolve().parent
             inside = not is_file and (name == package or name.startswith(f"{package}."))
-            if (beside and file != Path(place).resolve()) or inside:
+            if beside or inside:
                 found[file] = None
     return list(found)
 
@@ -44,24 +44,29 @@ def forget_modules(files: Iterable[Path]) -> None:
 
 
 class FileWatch:
-    """Calls `changed` when one of the files has another content; looks at their times only."""
+    """Calls `changed` with those of the files that have another content; looks at their times only.
 
-    def __init__(self, files: Iterable[Path], changed: Callable[[], Awaitable[None]]) -> None:
-        self._files = list(files)
+    `files` is asked again after each call: another version of a plugin may be made of other files.
+    """
+
+    def __init__(
+        self, files: Callable[[], Iterable[Path]], changed: Callable[[list[Path]], Awaitable[None]]
+    ) -> None:
+        self._files = files
         self._changed = changed
-        self._seen = self._look()
+        self._seen = {path: _signature(path) for path in files()}
 
     async def run(self, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
+        before = self._seen
         while True:
             await sleep(POLL_SECONDS)
-            now = self._look()
+            now = {path: _signature(path) for path in self._seen}
             # A file that is being replaced may be missing for a moment.
-            if now != self._seen and None not in now:
-                self._seen = now
-                await self._changed()
-
-    def _look(self) -> list[tuple[int, int] | None]:
-        return [_signature(path) for path in self._files]
+            is_settled = None not in now.values() or now == before
+            before = now
+            if now != self._seen and is_settled:
+                await self._changed([path for path in now if now[path] != self._seen[path]])
+                self._seen = {path: now[path] if path in now else _signature(path) for path in self._files()}
 
 
 def _signature(path: Path) -> tuple[int, int] | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from moorage import __version__
 from moorage.cli.setup import errors_in_lines, warn
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ _OPTIONS = (
         default="warn",
         show_default=True,
     ),
+    click.version_option(__version__, prog_name="moorage"),
 )
 
 

@@ -9,8 +9,6 @@ import click
 from moorage.cli.run import GoFlags
 from moorage.cli.setup import config_option, errors_in_lines, plugin_option, strict_version_option
 
-DEFAULT_NODES = "3"
-
 
 @click.command(cls=GoFlags)
 @config_option
@@ -18,10 +16,8 @@ DEFAULT_NODES = "3"
 @strict_version_option
 @click.option(
     "--nodes",
-    default=DEFAULT_NODES,
-    show_default=True,
     metavar="N|FILE",
-    help="How many nodes, or a YAML file of Node objects.",
+    help="How many nodes, or a YAML file of Node objects.  [3, or those in --data]",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The API server's port; 0 picks one.")
 @click.option(
@@ -57,7 +53,7 @@ def up(
     config_file: str | None,
     plugins: tuple[str, ...],
     strict_config_version: bool,
-    nodes: str,
+    nodes: str | None,
     port: int,
     address: str,
     kubeconfig: Path | None,
@@ -84,6 +80,8 @@ def up(
         raise click.UsageError("--reload needs a --plugin to watch")
     if no_scheduler and (plugins or config_file):
         raise click.UsageError("--no-scheduler leaves nothing for --plugin and --config to do")
+    if not address:
+        raise click.UsageError("--address is empty; give an address of this machine, such as 127.0.0.1")
     with errors_in_lines(verbose=verbosity >= 5):
         from moorage.cli.up_process import UpOptions, run_up
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import signal
@@ -10,6 +11,7 @@ import ssl
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -35,6 +37,7 @@ from moorage.framework.registry import PluginLoadError
 from moorage.scheduler import logs
 from moorage.server.tls import LOCAL_NAMES, self_signed
 
+DEFAULT_NODES = "3"
 MOST_NODES = 20_000
 SAME_SIGNAL_SECONDS = 0.5  # make passes on what the terminal has sent to both
 
@@ -44,7 +47,7 @@ class UpOptions:
     config_file: str | None
     plugins: tuple[str, ...]
     strict_config_version: bool
-    nodes: str
+    nodes: str | None
     port: int
     address: str
     kubeconfig: Path
@@ -68,13 +71,15 @@ class UpOptions:
 def run_up(options: UpOptions) -> int:
     """Runs the cluster until a signal; returns the exit code."""
     started = time.monotonic()
-    nodes = read_nodes(options.nodes)
+    nodes = read_nodes(DEFAULT_NODES if options.nodes is None else options.nodes)
     setup = options.set_up() if options.scheduler else None
     logs.configure(verbosity=options.verbosity)
     try:
         data = None if options.data is None else DataFile(options.data)
     except DataFileError as error:
         raise BadInput(str(error)) from None
+    if options.nodes is None and data is not None and data.holds("nodes"):
+        nodes = []
     try:
         remove_old(options.kubeconfig)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -93,10 +98,17 @@ def read_nodes(text: str) -> list[dict[str, Any]]:
         if count > MOST_NODES:
             raise BadInput(f"--nodes: {count} are too many; at most {MOST_NODES} are possible")
         return default_nodes(count)
-    nodes = [each.raw for each in read_manifests(text) if each.kind == "Node"]
+    if text != "-" and not (text and Path(text).exists()):
+        raise BadInput(
+            f"--nodes: '{text}' is neither a number nor a file; give a number or a YAML file of Node objects"
+        )
+    nodes = [each for each in read_manifests(text) if each.kind == "Node"]
     if not nodes:
         raise BadInput(f"--nodes: {text} holds no Node; give a number or a YAML file of Node objects")
-    return nodes
+    for name, count in Counter(each.metadata.name for each in nodes).items():
+        if count > 1:
+            raise BadInput(f"--nodes: {text} holds {count} nodes named {name}; give each a name of its own")
+    return [each.raw for each in nodes]
 
 
 class Up:
@@ -116,6 +128,7 @@ class Up:
         self._stopping = asyncio.Event()
         self._asked_to_stop = 0.0
         self._failure: PluginLoadError | None = None
+        self._watched: list[Path] = []
 
     async def run(self) -> int:
         self._watch_signals()
@@ -139,11 +152,13 @@ class Up:
             server = f"https://{_in_url(options.address)}:{cluster.port}"
             write_kubeconfig(options.kubeconfig, server=server, ca=who.ca, token=who.admin_token)
             stack.callback(remove, options.kubeconfig, who.admin_token)
-            self._greet(server)
+            self._greet(server, cluster.store.count("nodes"))
             stack.enter_context(view)
             if options.reload:
-                files = files_of(options.plugins)
-                watch = FileWatch(files, lambda: self._reload(scheduler, files, view))
+                self._watched = files_of(options.plugins)
+                watch = FileWatch(
+                    lambda: self._watched, lambda changed: self._reload(scheduler, changed, view)
+                )
                 watching = asyncio.create_task(watch.run())
                 stack.callback(watching.cancel)
             await self._stopping.wait()
@@ -167,33 +182,32 @@ class Up:
         try:
             await cluster.start(options.address, options.port, tls, self._nodes)
         except OSError as error:
-            raise BadInput(
-                f"--port: cannot listen on {options.address}:{options.port}: {error.strerror};"
-                " choose another, or 0 for a free one"
-            ) from None
+            raise BadInput(_why_not_heard(options, error)) from None
         except Refusal as refusal:
             raise BadInput(f"--nodes: {options.nodes}: {refusal}") from None
 
-    async def _reload(self, scheduler: LocalScheduler, files: list[Path], view: View) -> None:
-        names = ", ".join(path.name for path in files)
+    async def _reload(self, scheduler: LocalScheduler, changed: list[Path], view: View) -> None:
+        names = ", ".join(path.name for path in changed)
         try:
-            forget_modules(files)
+            forget_modules(self._watched)
             await scheduler.replace(
                 self._options.set_up(),
                 lambda error: view.say(f"{error}; nothing is scheduled until {names} is loaded again"),
             )
         except (ConfigError, PluginLoadError, BadInput) as error:
+            # Mending any of the files, the missing ones too, may be what helps.
+            self._watched = list(dict.fromkeys((*self._watched, *files_of(self._options.plugins))))
             view.say(f"{names}: not reloaded, the old one goes on: {error}")
             return
+        self._watched = files_of(self._options.plugins)
         view.say(f"{names}: reloaded; waiting pods are tried again")
 
-    def _greet(self, server: str) -> None:
+    def _greet(self, server: str, nodes: int) -> None:
         seconds = time.monotonic() - self._started
         kubeconfig = os.path.relpath(self._options.kubeconfig)
         if kubeconfig.startswith(".."):
             kubeconfig = str(self._options.kubeconfig)
-        count = len(self._nodes)
-        click.echo(f"The cluster is ready after {seconds:.1f} s: {server}, {count} nodes. Type:\n")
+        click.echo(f"The cluster is ready after {seconds:.1f} s: {server}, {nodes} nodes. Type:\n")
         click.echo(f"  export KUBECONFIG={kubeconfig}")
         click.echo("  kubectl get nodes")
         click.echo("  kubectl create deployment web --image=nginx --replicas=20")
@@ -214,6 +228,16 @@ class Up:
             os._exit(130)  # the second signal means it
         self._asked_to_stop = now
         self._stopping.set()
+
+
+def _why_not_heard(options: UpOptions, error: OSError) -> str:
+    where = f"cannot listen on {options.address}:{options.port}"
+    # Names that nobody knows have errors of their own, without a number that counts here.
+    number = max(error.errno or 0, 0)
+    why = os.strerror(number) if number else error.strerror or str(error)
+    if number in (errno.EADDRINUSE, errno.EACCES):
+        return f"--port: {where}: {why}; choose another, or 0 for a free one"
+    return f"--address: {where}: {why}; give an address of this machine, such as 127.0.0.1"
 
 
 def _has_terminal(options: UpOptions) -> bool:

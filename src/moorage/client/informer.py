@@ -10,7 +10,7 @@ from contextlib import aclosing
 from typing import Any, Generic, Protocol, TypeVar
 
 from moorage.api.meta import Object
-from moorage.client.errors import ApiError, ConfigurationError, Gone
+from moorage.client.errors import ApiError, ConfigurationError, Gone, NotFound
 from moorage.client.http import Listing
 from moorage.client.resources import Resource
 from moorage.client.watching import Change
@@ -18,6 +18,7 @@ from moorage.client.watching import Change
 T = TypeVar("T", bound=Object)
 
 FIRST_DELAY, LONGEST_DELAY = 0.8, 30.0
+NOT_SERVED_DELAY = 3.2  # a definition may come at any time, and somebody waits for it then
 WATCH_SECONDS = 300  # up to twice as long, so that not all watches end together
 
 log = logging.getLogger(__name__)
@@ -109,6 +110,8 @@ class Informer(Generic[T]):
             except Exception as error:
                 self._note(error)
                 failed = not isinstance(error, Gone)
+                if isinstance(error, NotFound):
+                    delay = min(delay, NOT_SERVED_DELAY)
             if self._heard:
                 delay = FIRST_DELAY
             if self._heard and not failed:

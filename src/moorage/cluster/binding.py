@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from moorage.cluster.admission.namespaces import admit_content
 from moorage.cluster.errors import bad_request, conflict, not_found, required, unsupported_value
+from moorage.cluster.preconditions import other_object
 from moorage.cluster.store import Document, Store
 from moorage.cluster.times import timestamp
 
@@ -17,9 +19,12 @@ class Binder:
         self._store = store
         self._clock = clock
 
-    def bind(self, namespace: str, name: str, binding: Document, *, dry_run: bool = False) -> None:
+    def bind(
+        self, namespace: str, name: str, binding: Document, *, dry_run: bool = False, posted_to: str = "pods"
+    ) -> None:
         """Gives a pod its node. A pod has one node for its whole life: a second binding is refused."""
         node = _target(binding)
+        admit_content(posted_to, name, namespace, self._store)
         old = self._store.get("pods", namespace, name)
         if old is None:
             raise not_found("pods", name)
@@ -27,11 +32,7 @@ class Binder:
         metadata, spec = document["metadata"], document["spec"]
         uid = binding["metadata"].get("uid")
         if uid and uid != metadata["uid"]:
-            raise conflict(
-                _RESOURCE,
-                name,
-                f"Precondition failed: UID in precondition: {uid}, UID in object meta: {metadata['uid']}",
-            )
+            raise other_object("pods", metadata, uid)
         if "deletionTimestamp" in metadata:
             raise conflict(_RESOURCE, name, f"pod {name} is being deleted, cannot be assigned to a host")
         if spec.get("nodeName"):
@@ -41,7 +42,9 @@ class Binder:
             raise conflict(_RESOURCE, name, f"pod {name} has non-empty .spec.schedulingGates")
         if dry_run:
             return
-        status = document.get("status", {})
+        status = {
+            key: value for key, value in document.get("status", {}).items() if key != "nominatedNodeName"
+        }
         changed = {
             **document,
             "metadata": self._metadata(metadata, binding, node),

@@ -7,6 +7,7 @@ from typing import Any
 
 from moorage.cluster.errors import bad_request
 from moorage.cluster.nodes.logs import Logs
+from moorage.cluster.nodes.pod_status import first_state
 from moorage.cluster.requests import Answer, Query, Stream
 from moorage.cluster.store import Document
 
@@ -18,10 +19,11 @@ def log_answer(logs: Logs, pod: Document, query: Query) -> Answer | Stream:
     """What the container has written, or that and what it goes on to write."""
     metadata = pod["metadata"]
     container = _container(pod, query.text("container"))
+    asked = _wanted(query)
     if not pod["spec"].get("nodeName"):
-        raise bad_request(f"pod {metadata['name']} does not have a host assigned")
+        return Answer(200, b"", _TEXT)
     where = (metadata["namespace"], metadata["name"], container)
-    wanted = _wanted(query)
+    wanted = {**asked, "previous": _is_run_before(pod, container, previous=query.flag("previous"))}
     if query.flag("follow"):
         return Stream(_follow(logs, where, wanted), _TEXT)
     return Answer(200, logs.read(*where, **wanted), _TEXT)
@@ -40,8 +42,29 @@ def _wanted(query: Query) -> dict[str, Any]:
         **numbers,
         "since_time": query.text("sinceTime") or None,
         "timestamps": query.flag("timestamps"),
-        "previous": query.flag("previous"),
     }
+
+
+def _is_run_before(pod: Document, container: str, *, previous: bool) -> bool:
+    """Whether the run before the latest one is meant. Refuses, as a kubelet does, what has not run."""
+    who = f'container "{container}" in pod "{pod["metadata"]["name"]}"'
+    status = _status(pod, container)
+    waiting, has_ended = status["state"].get("waiting"), "terminated" in status["lastState"]
+    if previous and not has_ended:
+        raise bad_request(f"previous terminated {who} not found")
+    if waiting and not has_ended:
+        raise bad_request(f"{who} is waiting to start: {waiting.get('reason', '')}")
+    # Between two runs, the latest one is the previous one already.
+    return previous and not waiting
+
+
+def _status(pod: Document, container: str) -> Document:
+    known = pod.get("status") or {}
+    for part in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for found in known.get(part) or ():
+            if found.get("name") == container:
+                return {"state": found.get("state") or {}, "lastState": found.get("lastState") or {}}
+    return {"state": first_state(pod), "lastState": {}}
 
 
 async def _follow(

@@ -24,8 +24,13 @@ def from_stored(definition: Definition, document: Document) -> Document:
     return {**document, "apiVersion": definition.api_version}
 
 
+def before_write(definition: Definition, document: Document) -> Document:
+    """The stored document as one that is written under the definition's version compares with it."""
+    return from_stored(definition, document) if definition.custom else document
+
+
 def to_stored(definition: Definition, document: Document) -> Document:
-    """The document as it is stored. Custom objects are stored as they were written last."""
+    """The document as it is stored. Custom objects get their form when they are in order."""
     if definition.group == _NEW_EVENTS and not definition.custom:
         return new_to_core(document)
     return document

@@ -11,7 +11,8 @@ import msgspec
 
 from moorage.cluster.store import Change, Document, Store
 
-_HEAD = b'["moorage up",1]\n'
+_KIND = b'["moorage up",'
+_HEAD = _KIND + b"1]\n"
 _LOCK_SECONDS = 1.0  # how long the end of another process is waited for
 _LOCK_PAUSE = 0.05
 _REVISIONS = 1000  # that are passed over at a time
@@ -50,7 +51,7 @@ class DataFile:
             self._read()
         except OSError as error:
             self.close()
-            raise DataFileError(f"{path}: cannot be used: {error.strerror}") from None
+            raise self._unusable(error) from None
         except DataFileError:
             self.close()
             raise
@@ -79,6 +80,10 @@ class DataFile:
         if not content:
             self._append(_HEAD)
             return
+        if content.startswith(_KIND) and not content.startswith(_HEAD):
+            raise DataFileError(
+                f"{self._path}: was written by another version of moorage; use that one or give another file"
+            )
         if not content.startswith(_HEAD):
             raise DataFileError(f"{self._path}: is not a data file of moorage up; give another file")
         *whole, torn = content.removeprefix(_HEAD).split(b"\n")
@@ -100,6 +105,10 @@ class DataFile:
         else:
             self._objects.pop((resource, namespace, name), None)
 
+    def holds(self, resource: str) -> bool:
+        """Whether any object of a resource was read and is still to be loaded."""
+        return any(key[0] == resource for key in self._objects)
+
     def load(self, store: Store) -> int:
         """Puts all objects into a store, whose revisions go on where they ended; returns how many."""
         objects, self._objects = self._objects, {}
@@ -110,11 +119,17 @@ class DataFile:
         except (LookupError, ValueError, TypeError) as error:
             raise self._damaged(repr(error)) from None
         self._store = store
-        self._rewrite()
+        try:
+            self._rewrite()
+        except OSError as error:
+            raise self._unusable(error) from None
         return len(objects)
 
     def setting(self, name: str) -> str | None:
         return self._settings.get(name)
+
+    def _unusable(self, error: OSError) -> DataFileError:
+        return DataFileError(f"{self._path}: cannot be used: {error.strerror}; give another file")
 
     def _damaged(self, why: str) -> DataFileError:
         return DataFileError(f"{self._path}: is damaged ({why}); give another file, or a copy of this one")

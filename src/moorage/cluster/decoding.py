@@ -12,9 +12,10 @@ from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import bad_request, unsupported_media_type
 from moorage.cluster.protobuf import objects as protobuf
-from moorage.cluster.schema.conform import conform
+from moorage.cluster.schema.conform import Conformed, Undecodable, conform
 from moorage.cluster.schema.strict import duplicate_fields, strict_error, strict_warnings
 from moorage.cluster.store import Document
+from moorage.cluster.type_meta import check_custom_type, check_type_meta
 from moorage.cluster.writing import Options
 
 JSON = "application/json"
@@ -100,6 +101,7 @@ def read_object(definition: Definition, body: bytes, content_type: str, options:
         value = protobuf.read_object(body, definition.schema, definition.kind, definition.api_version)
         return shape(definition, value, options)
     value = read_body(body, content_type)
+    check_type_meta(definition, value, body)
     repeated = duplicate_fields(body) if options.validation != "Ignore" and _is_json(content_type) else []
     return shape(definition, value, options, repeated)
 
@@ -117,18 +119,20 @@ def shape(
     definition: Definition, value: Any, options: Options, repeated: list[str] | None = None
 ) -> Document:
     """A decoded value as a document of the definition's kind."""
+    conformed = conformed_value(definition, value)
+    if (conformed.unknown or repeated) and options.validation != "Ignore":
+        complain(definition, strict_warnings(conformed.unknown, repeated or []), options)
+    shaped: Document = conformed.document
+    return shaped
+
+
+def conformed_value(definition: Definition, value: Any) -> Conformed:
+    """A decoded value in the shape of the definition's kind, and what did not fit in."""
     document = check_kind(definition, value)
     strategy = definition.strategy
     if isinstance(strategy, CustomStrategy):
-        conformed = strategy.conform(document)
-    else:
-        conformed = conform(
-            definition.schema, document, kind=definition.kind, api_version=definition.api_version
-        )
-    if (conformed.unknown or repeated) and options.validation != "Ignore":
-        _complain(definition, conformed.unknown, repeated or [], options)
-    shaped: Document = conformed.document
-    return shaped
+        return strategy.conform(document)
+    return conform(definition.schema, document, kind=definition.kind, api_version=definition.api_version)
 
 
 def check_kind(definition: Definition, value: Any) -> Document:
@@ -139,6 +143,8 @@ def check_kind(definition: Definition, value: Any) -> Document:
             f" version/kind; json parse error: json: cannot unmarshal {_json_name(value)} into Go value"
         )
     kind, version = value.get("kind") or definition.kind, value.get("apiVersion") or definition.api_version
+    if definition.custom:
+        check_custom_type(definition, kind, version, value)
     if version != definition.api_version:
         raise bad_request(
             f'{kind} in version "{version}" cannot be handled as a {definition.kind}:'
@@ -158,14 +164,11 @@ def check_kind(definition: Definition, value: Any) -> Document:
     return {"apiVersion": definition.api_version, "kind": definition.kind, "metadata": metadata, **rest}
 
 
-def _complain(definition: Definition, unknown: list[str], repeated: list[str], options: Options) -> None:
+def complain(definition: Definition, mistakes: list[str], options: Options) -> None:
+    """Warns of fields that are unknown or given twice, or refuses them, as the client wishes."""
     if options.validation == "Strict":
-        kind = definition.kind
-        raise bad_request(
-            f'{kind} in version "{definition.version}" cannot be handled as a {kind}:'
-            f" {strict_error(unknown, repeated)}"
-        )
-    options.warnings += strict_warnings(unknown, repeated)
+        raise Undecodable(definition.kind, definition.api_version, strict_error(mistakes))
+    options.warnings += mistakes
 
 
 def _json_name(value: Any) -> str:

@@ -23,6 +23,9 @@ class Strategy:
     counts_generations = False
     """Whether metadata.generation starts at 1 and grows with each change of what is not status."""
 
+    deprecation = ""
+    """What every answer about these objects warns of."""
+
     tells_changes_first = False
     """Whether the rules a change breaks are told before those the object breaks by itself."""
 
@@ -53,6 +56,10 @@ class Strategy:
 
     def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
         return ()
+
+    def stored(self, document: Document) -> Document:
+        """The form in which an object that is in order is kept."""
+        return document
 
     def selectable_fields(self, document: Document) -> dict[str, str]:
         """What field selectors can ask for, beside metadata.name and metadata.namespace."""
@@ -98,6 +105,16 @@ def keep_status(new: Document, old: Document) -> None:
         new["status"] = old["status"]
     else:
         new.pop("status", None)
+
+
+def version_order(version: str) -> tuple[int, ...]:
+    """Sorts as Kubernetes does: v2 before v1, then v1beta2, v1beta1, v1alpha1, then all other names."""
+    digits = version[1:]
+    for rank, word in enumerate(("beta", "alpha"), start=1):
+        major, found, minor = digits.partition(word)
+        if found and major.isdecimal() and minor.isdecimal():
+            return (rank, -int(major), -int(minor))
+    return (0, -int(digits), 0) if version[:1] == "v" and digits.isdecimal() else (3, 0, 0)
 
 
 @dataclass(frozen=True)

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from moorage.cluster.access.users import User
 from moorage.cluster.custom.serving import CRDS, terminating
 from moorage.cluster.definitions import Definition
-from moorage.cluster.errors import bad_request, conflict, invalid, invalid_value, unsupported_value
+from moorage.cluster.errors import Cause, bad_request, invalid, invalid_value, unsupported_value
+from moorage.cluster.preconditions import check_deletion
 from moorage.cluster.requests import Query
 from moorage.cluster.store import Document, Store, Stored
 from moorage.cluster.times import seconds_of, timestamp
-from moorage.cluster.writing import SYSTEM, is_dry_run
+from moorage.cluster.writing import SYSTEM, dry_run_problems
 
 BACKGROUND = "Background"
 FOREGROUND = "Foreground"
 ORPHAN = "Orphan"
 _FINALIZERS = {FOREGROUND: "foregroundDeletion", ORPHAN: "orphan"}
 _DEFAULT_GRACE = 30
+_T = TypeVar("_T")
+_TYPES: dict[type, str] = {
+    bool: "true or false",
+    dict: "an object",
+    int: "a number",
+    list: "a list",
+    str: "a text",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,36 +43,50 @@ class DeleteOptions:
 
 
 def delete_options(query: Query, body: Any, user: User) -> DeleteOptions:
-    """The options of a DELETE: those in the body, or else those in the parameters."""
-    if body is None:
-        body = {}
-    if not isinstance(body, dict):
+    """The options of a DELETE: those in the body or, where there is none, those in the parameters."""
+    given = _parameters(query) if body is None else body
+    if not isinstance(given, dict):
         raise bad_request("the body of a DELETE must be a DeleteOptions object")
-    kind = body.get("kind", "DeleteOptions")
+    kind = given.get("kind", "DeleteOptions")
     if kind != "DeleteOptions":
         raise bad_request(f'the body of a DELETE must be a DeleteOptions object, not "{kind}"')
-    grace = body.get("gracePeriodSeconds", query.number("gracePeriodSeconds"))
-    propagation = body.get("propagationPolicy") or query.text("propagationPolicy")
-    if body.get("orphanDependents", query.flag("orphanDependents")) is True:
-        propagation = propagation or ORPHAN
-    conditions = body.get("preconditions") or {}
-    if not isinstance(conditions, dict):
-        raise bad_request("preconditions: must be an object")
-    uid, version = conditions.get("uid") or "", conditions.get("resourceVersion") or ""
-    if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int)):
-        raise bad_request("gracePeriodSeconds: must be a number")
-    if not all(isinstance(text, str) for text in (propagation, uid, version)):
-        raise bad_request(
-            "propagationPolicy, preconditions.uid and preconditions.resourceVersion: must be texts"
-        )
-    if propagation not in ("", BACKGROUND, FOREGROUND, ORPHAN):
-        cause = unsupported_value("propagationPolicy", propagation, (FOREGROUND, BACKGROUND, ORPHAN, "nil"))
-        raise invalid("DeleteOptions", "meta.k8s.io", "", [cause])
-    if grace is not None and not 0 <= grace < 2**31:
-        cause = invalid_value("gracePeriodSeconds", grace, "must be between 0 and 2147483647")
-        raise invalid("DeleteOptions", "meta.k8s.io", "", [cause])
-    dry_run = is_dry_run(query, "DeleteOptions") or body.get("dryRun") == ["All"]
-    return DeleteOptions(user, grace, propagation, uid, version, dry_run)
+    conditions = _field(given, "preconditions", dict) or {}
+    uid, version = (_field(conditions, name, str) or "" for name in ("uid", "resourceVersion"))
+    grace, propagation = _field(given, "gracePeriodSeconds", int), _field(given, "propagationPolicy", str)
+    orphan, dry_run = _field(given, "orphanDependents", bool), _field(given, "dryRun", list) or []
+    causes: list[Cause] = []
+    if orphan is not None and propagation is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        causes.append(invalid_value("propagationPolicy", propagation, why))
+    if propagation not in (None, BACKGROUND, FOREGROUND, ORPHAN):
+        known = (FOREGROUND, BACKGROUND, ORPHAN, "nil")
+        causes.append(unsupported_value("propagationPolicy", propagation, known))
+    causes += dry_run_problems(dry_run)
+    if grace is not None and grace >= 2**31:
+        causes.append(invalid_value("gracePeriodSeconds", grace, "must be less than 2147483648"))
+    if causes:
+        raise invalid("DeleteOptions", "meta.k8s.io", "", causes)
+    if grace is not None and grace < 0:
+        grace = 1
+    return DeleteOptions(user, grace, propagation or (ORPHAN if orphan else ""), uid, version, bool(dry_run))
+
+
+def _parameters(query: Query) -> Document:
+    given: Document = {"gracePeriodSeconds": query.number("gracePeriodSeconds")}
+    if "orphanDependents" in query.given:
+        given["orphanDependents"] = query.flag("orphanDependents")
+    if "propagationPolicy" in query.given:
+        given["propagationPolicy"] = query.text("propagationPolicy")
+    if "dryRun" in query.given:
+        given["dryRun"] = [query.text("dryRun")]
+    return given
+
+
+def _field(given: Document, name: str, type_: type[_T]) -> _T | None:
+    value = given.get(name)
+    if value is not None and type(value) is not type_:
+        raise bad_request(f"{name}: must be {_TYPES[type_]}")
+    return value
 
 
 class Deletion:
@@ -73,7 +96,7 @@ class Deletion:
 
     def delete(self, definition: Definition, old: Stored, options: DeleteOptions) -> tuple[Stored, bool]:
         """The object as it was last, and whether it is gone."""
-        _check_preconditions(definition, old, options)
+        check_deletion(definition, old.document["metadata"], options.uid, options.resource_version)
         document = old.document
         metadata = document["metadata"]
         grace = _grace(definition, document, options.grace_seconds)
@@ -89,13 +112,16 @@ class Deletion:
             changes = self._changes(metadata, grace)
         if finalizers != metadata.get("finalizers", []):
             changes["finalizers"] = finalizers
-        if options.dry_run:
-            return old, at_once
         if changes:
             new = {**metadata, **changes}
             if not finalizers:
                 new.pop("finalizers", None)
-            old = self._store.update(definition.storage, old, {**document, "metadata": new})
+            changed = {**document, "metadata": new}
+            if options.dry_run:
+                return Stored(old.namespace, old.name, changed, old.revision), at_once
+            old = self._store.update(definition.storage, old, changed)
+        if options.dry_run:
+            return old, at_once
         return (self._store.delete(definition.storage, old) if at_once else old), at_once
 
     def _changes(self, metadata: Document, grace: int) -> Document:
@@ -147,20 +173,6 @@ class Deletion:
             "status": {**document.get("status", {}), "phase": "Terminating"},
         }
         return self._store.update(definition.storage, old, new), False
-
-
-def _check_preconditions(definition: Definition, old: Stored, options: DeleteOptions) -> None:
-    metadata = old.document["metadata"]
-    for what, wanted, found in (
-        ("UID", options.uid, metadata["uid"]),
-        ("ResourceVersion", options.resource_version, metadata["resourceVersion"]),
-    ):
-        if wanted and wanted != found:
-            raise conflict(
-                definition.name,
-                old.name,
-                f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}",
-            )
 
 
 def _grace(definition: Definition, document: Document, asked: int | None) -> int:

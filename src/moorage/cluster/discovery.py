@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from moorage.cluster.definitions import Definition, Definitions
+from moorage.cluster.definitions import Definition, Definitions, version_order
 from moorage.cluster.errors import path_not_found
 from moorage.cluster.rendering import encode
 from moorage.cluster.requests import Answer
@@ -107,16 +107,6 @@ class Discovery:
                 }
             )
         return self._aggregated[core]
-
-
-def version_order(version: str) -> tuple[int, ...]:
-    """Sorts as Kubernetes does: v2 before v1, then v1beta2, v1beta1, v1alpha1, then all other names."""
-    digits = version[1:]
-    for rank, word in enumerate(("beta", "alpha"), start=1):
-        major, found, minor = digits.partition(word)
-        if found and major.isdecimal() and minor.isdecimal():
-            return (rank, -int(major), -int(minor))
-    return (0, -int(digits), 0) if version[:1] == "v" and digits.isdecimal() else (3, 0, 0)
 
 
 def _json(document: Document) -> Answer:

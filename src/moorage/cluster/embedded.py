@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import ssl
 import time
@@ -26,6 +27,7 @@ from moorage.cluster.custom.serving import CustomResources
 from moorage.cluster.data_file import DataFile
 from moorage.cluster.decoding import shape
 from moorage.cluster.definitions import Definitions
+from moorage.cluster.errors import Refusal
 from moorage.cluster.handlers import Handlers
 from moorage.cluster.http import HttpServer
 from moorage.cluster.internal_writer import InternalWriter
@@ -107,7 +109,11 @@ class EmbeddedCluster:
         self._tokens.add(who.admin_token, ADMIN)
         authorizer = Authorizer(self.store)
         self._custom = CustomResources(
-            self._definitions, self.store, clock=clock, wake=self._settle_definitions
+            self._definitions,
+            self.store,
+            clock=clock,
+            wake=self._settle_definitions,
+            ended=lambda name: self._handlers.end_watches(name),
         )
         self._settling: asyncio.Handle | None = None
         self._objects = Objects(self.store, self._definitions, Admission(self.store), authorizer, clock=clock)
@@ -155,7 +161,7 @@ class EmbeddedCluster:
         return self._server.handle(request)
 
     def _start_parts(self, stack: AsyncExitStack, server: tuple[str, int]) -> None:
-        """What works by itself: controllers, nodes and the end of old events."""
+        """What works by itself: controllers, nodes and what is done every minute."""
         controllers = Controllers(self.writer, ca=self.who.ca, clock=self._clock)
         controllers.start()
         stack.push_async_callback(controllers.stop)
@@ -169,7 +175,7 @@ class EmbeddedCluster:
         )
         self._nodes.start()
         stack.push_async_callback(self._nodes.stop)
-        sweeping = asyncio.create_task(self._sweep_events())
+        sweeping = asyncio.create_task(self._sweeping())
         stack.callback(sweeping.cancel)
 
     async def stop(self) -> None:
@@ -217,14 +223,20 @@ class EmbeddedCluster:
         )
         return token
 
-    async def _sweep_events(self) -> None:
-        """Events are kept for an hour."""
+    async def _sweeping(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
-            oldest = self._clock() - _EVENT_SECONDS
-            for stored in self.store.objects("events"):
-                if _last_seen(stored.document) < oldest:
-                    self.writer.delete("events", stored)
+            self.sweep()
+
+    def sweep(self) -> None:
+        """Ends events that were last seen an hour ago, and brings back what a cluster always has."""
+        oldest = self._clock() - _EVENT_SECONDS
+        for stored in self.store.objects("events"):
+            if _last_seen(stored.document) < oldest:
+                self.writer.delete("events", stored)
+        for resource, document in system_objects():
+            with contextlib.suppress(Refusal):  # of a namespace that ends, or an address somebody else has
+                self._ensure(resource, document, Options(manager="kube-apiserver"))
 
 
 class _Local:
@@ -247,6 +259,8 @@ class _Local:
 
 
 def _last_seen(event: Document) -> float:
+    """An event that tells of something long ago is new all the same."""
     series = event.get("series") or {}
-    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    created = event["metadata"].get("creationTimestamp")
+    times = (created, series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
     return max((seconds_of(text) for text in times if text), default=0.0)

@@ -24,13 +24,20 @@ class Refusal(Exception):
     """A request that is answered with a Status of kind Failure."""
 
     def __init__(
-        self, code: int, reason: str, message: str, *, details: dict[str, Any] | None = None
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
         self.details = details
+        self.metadata = metadata or {}
         self.warnings: list[str] = []
         """What came up before and is to be told, too."""
 
@@ -39,7 +46,7 @@ class Refusal(Exception):
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,
@@ -83,11 +90,13 @@ def value_not_found(field: str, value: Any) -> Cause:
 
 
 def too_long(field: str, limit: int) -> Cause:
-    return Cause("FieldValueTooLong", field, f"Too long: may not be more than {limit} bytes")
+    size = "1 byte" if limit == 1 else f"{limit} bytes"
+    return Cause("FieldValueTooLong", field, f"Too long: may not be more than {size}")
 
 
 def too_many(field: str, found: int, limit: int) -> Cause:
-    return Cause("FieldValueTooMany", field, f"Too many: {found}: must have at most {limit} items")
+    size = "1 item" if limit == 1 else f"{limit} items"
+    return Cause("FieldValueTooMany", field, f"Too many: {found}: must have at most {size}")
 
 
 def shown(value: Any) -> str:
@@ -171,8 +180,10 @@ def apply_conflict(message: str, causes: Sequence[Cause]) -> Refusal:
     return Refusal(409, "Conflict", message, details={"causes": [cause._asdict() for cause in causes]})
 
 
-def expired(message: str) -> Refusal:
-    return Refusal(410, "Expired", message)
+def expired(message: str, *, continue_token: str = "") -> Refusal:
+    """What is asked for is no longer known; with a token, what remains can be had as it is now."""
+    metadata = {"continue": continue_token} if continue_token else None
+    return Refusal(410, "Expired", message, metadata=metadata)
 
 
 def too_large(limit: int) -> Refusal:

@@ -9,7 +9,7 @@ from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.decoding import read_delete_options, read_object
 from moorage.cluster.definitions import Definition
 from moorage.cluster.deletion import DeleteOptions, delete_options
-from moorage.cluster.errors import Refusal, bad_request
+from moorage.cluster.errors import Refusal
 from moorage.cluster.objects import Objects
 from moorage.cluster.patching import Patches
 from moorage.cluster.reading import Lists, Selection
@@ -35,9 +35,6 @@ _SHOWN_WHEN_DELETED = frozenset(
     )
 )
 """Resources whose DELETE answers with the object even when it is gone at once."""
-_DEPRECATED = {"endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
-"""What every answer about such a resource warns of."""
-_NEEDS_NAMESPACE = "an empty namespace may not be set during creation"
 
 
 class Handlers:
@@ -49,18 +46,6 @@ class Handlers:
         self._watches: set[Watch] = set()
 
     def handle(
-        self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
-    ) -> Answer | Stream:
-        deprecations = [_DEPRECATED[definition.storage]] if definition.storage in _DEPRECATED else []
-        try:
-            answer = self._handle(definition, place, verb, request, query, user)
-        except Refusal as refusal:
-            refusal.warnings += deprecations
-            raise
-        answer.headers += warning_headers(deprecations)
-        return answer
-
-    def _handle(
         self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
     ) -> Answer | Stream:
         if "get" not in definition.verbs and verb == "create":
@@ -95,10 +80,11 @@ class Handlers:
         document = self._read(definition, request, options)
         return self.objects.replace(definition, place.namespace, place.name, document, options)
 
-    def end_watches(self) -> None:
-        """Ends all watches, so that their connections can be closed."""
+    def end_watches(self, resource: str = "") -> None:
+        """Ends all watches, or those of one resource, so that their connections can be closed."""
         for watch in tuple(self._watches):
-            watch.close()
+            if resource in ("", watch.resource):
+                watch.close()
 
     def answer(
         self,
@@ -137,8 +123,6 @@ class Handlers:
         return to_stored(definition, shaped)
 
     def _create(self, definition: Definition, place: Place, request: Request, options: Options) -> Stored:
-        if definition.namespaced and not place.namespace:
-            raise bad_request(_NEEDS_NAMESPACE)
         document = self._read(definition, request, options)
         return self.objects.create(definition, place.namespace, document, options)
 
@@ -159,8 +143,6 @@ class Handlers:
 
     def _watch(self, definition: Definition, place: Place, request: Request, query: Query) -> Stream:
         renderer = self.renderer(definition, request, query)
-        if place.name:
-            query.given["fieldSelector"] = f"metadata.name={place.name}"
         selection = Selection(definition, place.namespace, query)
         watch = Watch(
             self.objects.store, definition, selection, query, renderer, on_end=self._watches.discard

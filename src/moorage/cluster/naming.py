@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 
+from moorage.cluster.errors import bad_request
 from moorage.cluster.store import Document
 from moorage.cluster.times import timestamp
 
@@ -12,6 +13,23 @@ _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that no words c
 _SUFFIX_LENGTH = 5
 _LONGEST_BASE = 63 - _SUFFIX_LENGTH
 _OF_SERVER = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+def check_name(given: str, name: str) -> None:
+    """Refuses an object that is not the one its address names."""
+    if not given:
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if given != name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def check_namespace(given: str, namespace: str) -> None:
+    if given and given != namespace:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
 
 
 def generated_name(base: str) -> str:

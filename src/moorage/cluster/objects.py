@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.admission.chain import Admission
+from moorage.cluster.conversion import before_write
 from moorage.cluster.decoding import shape
 from moorage.cluster.definitions import Definition, Definitions, spec_differs
 from moorage.cluster.deletion import DeleteOptions, Deletion
@@ -27,7 +28,8 @@ from moorage.cluster.kinds.namespaces import NamespaceStrategy
 from moorage.cluster.merging.apply import apply, same_but_for_times
 from moorage.cluster.merging.field_sets import NOTHING, FieldSet
 from moorage.cluster.merging.managed_fields import track
-from moorage.cluster.naming import fill_on_create, fill_on_update, generated_name
+from moorage.cluster.naming import check_name, check_namespace, fill_on_create, fill_on_update, generated_name
+from moorage.cluster.preconditions import other_object
 from moorage.cluster.schema.conform import Undecodable
 from moorage.cluster.schema.conversion_problems import conversion_problem
 from moorage.cluster.store import Document, Exists, Store, Stored
@@ -35,6 +37,17 @@ from moorage.cluster.times import timestamp
 from moorage.cluster.writing import Options
 
 _NAME_TRIES = 8
+_UPDATED_KNOWINGLY = frozenset(
+    (
+        "csidrivers.storage.k8s.io",
+        "csinodes.storage.k8s.io",
+        "csistoragecapacities.storage.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "leases.coordination.k8s.io",
+        "poddisruptionbudgets.policy",
+        "volumeattachments.storage.k8s.io",
+    )
+)
 _CREATED_BY_UPDATE = frozenset(
     (
         "endpoints",
@@ -49,6 +62,15 @@ _CREATED_BY_UPDATE = frozenset(
     )
 )
 """Resources whose objects a PUT may create."""
+_UNQUALIFIED_FINALIZERS = frozenset(
+    (
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "events",
+        "leases.coordination.k8s.io",
+        "poddisruptionbudgets.policy",
+    )
+)
+"""Resources that are no custom ones and whose finalizers need no domain, either."""
 _UNTRACKED = frozenset(("events",))
 """Resources nobody applies, whose fields need no owners."""
 
@@ -83,7 +105,7 @@ class Objects:
         metadata = document["metadata"]
         if metadata.get("resourceVersion"):
             raise bad_request("resourceVersion should not be set on objects to be created")
-        _check_namespace(metadata.get("namespace", ""), namespace)
+        check_namespace(metadata.get("namespace", ""), namespace)
         fill_on_create(document, namespace, self.clock())
         generate = metadata.get("generateName") if metadata["name"] else ""
         strategy.default(document)
@@ -99,20 +121,27 @@ class Objects:
         options.warnings += strategy.warnings(document)
         if options.dry_run:
             if self.store.get(definition.storage, namespace, metadata["name"]) is not None:
-                raise already_exists(definition.name, metadata["name"])
-            return Stored(namespace, metadata["name"], document, self.store.revision)
+                raise self._in_the_way(definition, namespace, metadata["name"])
+            return Stored(namespace, metadata["name"], strategy.stored(document), self.store.revision)
         return self._insert(definition, namespace, document, generate or "")
 
     def _insert(self, definition: Definition, namespace: str, document: Document, generate: str) -> Stored:
         metadata = document["metadata"]
         for _ in range(_NAME_TRIES):
             try:
-                return self.store.create(definition.storage, namespace, metadata["name"], document)
+                kept = definition.strategy.stored(document)
+                return self.store.create(definition.storage, namespace, metadata["name"], kept)
             except Exists:
                 if not generate or not metadata["name"].startswith(generate[:58]):
                     break
                 metadata["name"] = generated_name(generate)
-        raise already_exists(definition.name, metadata["name"])
+        raise self._in_the_way(definition, namespace, metadata["name"])
+
+    def _in_the_way(self, definition: Definition, namespace: str, name: str) -> Refusal:
+        refusal = already_exists(definition.name, name)
+        if "deletionTimestamp" in self.get(definition, namespace, name).document["metadata"]:
+            refusal.message = f"object is being deleted: {refusal.message}"
+        return refusal
 
     def replace(
         self,
@@ -125,19 +154,17 @@ class Objects:
     ) -> tuple[Stored, bool]:
         """Puts the document in the place of the stored one; says whether it was created by that."""
         metadata = document["metadata"]
-        given = metadata.setdefault("name", name)
-        if given != name:
-            raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
-        _check_namespace(metadata.get("namespace", ""), namespace)
+        check_name(metadata.get("name", ""), name)
+        check_namespace(metadata.get("namespace", ""), namespace)
         old = self.store.get(definition.storage, namespace, name)
         if old is None:
             if definition.storage in _CREATED_BY_UPDATE and not subresource:
                 return self.create(definition, namespace, document, options), True
             raise not_found(definition.name, name)
         _check_uid(definition, old, document)
-        if definition.custom and not metadata.get("resourceVersion"):
+        if _needs_version(definition) and not metadata.get("resourceVersion"):
             cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
-            raise invalid(definition.kind, definition.group, name, [cause])
+            raise invalid(definition.plural, definition.group, name, [cause])
         return self.update(definition, old, document, options, subresource), False
 
     def update(
@@ -149,8 +176,7 @@ class Objects:
         subresource: str = "",
     ) -> Stored:
         """Writes a changed document. One that is not changed is not written."""
-        known = old.document
-        metadata = document["metadata"]
+        known = before_write(definition, old.document)
         _check_version(definition, old, document)
         fill_on_update(document, known)
         strategy = definition.strategy
@@ -164,16 +190,15 @@ class Objects:
             strategy.default(document)
             self._track(definition, known, document, options, subresource)
             strategy.prepare_update(document, known)
-        metadata = document["metadata"]
+        self._admission.admit(
+            definition, document, known, operation="UPDATE", subresource=subresource, user=options.user
+        )
         if (
             strategy.counts_generations
             and subresource != "status"
             and strategy.is_new_generation(document, known)
         ):
-            metadata["generation"] = known["metadata"].get("generation", 0) + 1
-        self._admission.admit(
-            definition, document, known, operation="UPDATE", subresource=subresource, user=options.user
-        )
+            document["metadata"]["generation"] = known["metadata"].get("generation", 0) + 1
         self._validate_update(definition, document, known, subresource)
         if not subresource:
             self._authorizer.check_escalation(options.user, definition, document, known)
@@ -191,17 +216,16 @@ class Objects:
     ) -> tuple[Stored, bool]:
         """Server-side apply; says whether the object was created by it."""
         metadata = applied.setdefault("metadata", {})
-        if metadata.setdefault("name", name) != name:
-            raise bad_request(
-                f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
-            )
-        _check_namespace(metadata.get("namespace", ""), namespace)
         old = self.store.get(definition.storage, namespace, name)
+        if old is not None:
+            metadata.setdefault("name", name)
+        check_name(metadata.get("name", ""), name)
+        check_namespace(metadata.get("namespace", ""), namespace)
         if old is None and subresource:
             raise not_found(definition.name, name)
         merged = apply(
             definition.schema,
-            None if old is None else old.document,
+            None if old is None else before_write(definition, old.document),
             applied,
             manager=options.manager,
             force=options.force,
@@ -234,6 +258,7 @@ class Objects:
 
     def _write(self, definition: Definition, old: Stored, document: Document, options: Options) -> Stored:
         known = old.document
+        document = definition.strategy.stored(document)
         document["metadata"]["resourceVersion"] = known["metadata"]["resourceVersion"]
         if document == known or same_but_for_times(known, document):
             return old
@@ -272,7 +297,7 @@ class Objects:
                 document,
                 namespaced=definition.namespaced,
                 name_rule=name_rule_of(definition.storage),
-                qualified_finalizers=not definition.custom,
+                qualified_finalizers=_qualifies_finalizers(definition),
             ),
             *definition.strategy.validate(document),
         ]
@@ -283,7 +308,7 @@ class Objects:
     ) -> None:
         strategy = definition.strategy
         causes: list[Cause] = list(
-            validate_metadata_update(new, old, qualified_finalizers=not definition.custom)
+            validate_metadata_update(new, old, qualified_finalizers=_qualifies_finalizers(definition))
         )
         if subresource == "status":
             causes += strategy.validate_status_update(new, old)
@@ -308,6 +333,15 @@ def _inconvertible(definition: Definition, namespace: str, name: str, problem: s
     )
 
 
+def _needs_version(definition: Definition) -> bool:
+    """Whether an update must say which version it was made for."""
+    return definition.custom or definition.storage in _UPDATED_KNOWINGLY
+
+
+def _qualifies_finalizers(definition: Definition) -> bool:
+    return not definition.custom and definition.storage not in _UNQUALIFIED_FINALIZERS
+
+
 def _ignored(definition: Definition) -> FieldSet | None:
     """A status that has no address of its own is owned like any other field."""
     return NOTHING if definition.custom and "status" not in definition.subresources else None
@@ -317,14 +351,8 @@ def _refuse(definition: Definition, document: Document, causes: list[Cause]) -> 
     if causes:
         metadata = document["metadata"]
         name = metadata.get("name") or metadata.get("generateName", "")
-        raise invalid(definition.kind, definition.group, name, causes)
-
-
-def _check_namespace(given: str, namespace: str) -> None:
-    if given and given != namespace:
-        raise bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+        group = "" if definition.storage == "events" else definition.group  # that of the stored form
+        raise invalid(definition.kind, group, name, causes)
 
 
 def _check_version(definition: Definition, old: Stored, document: Document) -> None:
@@ -342,5 +370,4 @@ def _check_uid(definition: Definition, old: Stored, document: Document) -> None:
     """Refuses a document that is to replace another object of the same name."""
     uid, known = document["metadata"].get("uid"), old.document["metadata"]["uid"]
     if uid and uid != known:
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
-        raise conflict(definition.name, old.name, why)
+        raise other_object(definition.name, old.document["metadata"], uid, custom=definition.custom)

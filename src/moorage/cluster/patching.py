@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from moorage.cluster.conversion import from_stored, to_stored
-from moorage.cluster.decoding import read_json, read_yaml, shape
+from moorage.cluster.decoding import complain, conformed_value, read_json, read_yaml
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import (
     Cause,
@@ -21,10 +21,12 @@ from moorage.cluster.errors import (
 from moorage.cluster.merging.go_text import shown
 from moorage.cluster.merging.json_merge import merge_patch
 from moorage.cluster.merging.json_patch import json_patch
-from moorage.cluster.merging.strategic import strategic_merge
+from moorage.cluster.merging.strategic import remainder, strategic_merge
+from moorage.cluster.naming import check_name, check_namespace
 from moorage.cluster.objects import Objects
 from moorage.cluster.schema.conform import Undecodable
 from moorage.cluster.schema.conversion_problems import conversion_problem
+from moorage.cluster.schema.strict import duplicate_fields, patch_warnings
 from moorage.cluster.store import Document, Stored
 from moorage.cluster.writing import Options
 
@@ -56,13 +58,11 @@ class Patches:
         if options.force:
             raise _bad_options(forbidden_value("force", "may not be specified for non-apply patch"))
         old = self._objects.get(definition, namespace, name)
-        patched = patch_value(definition, from_stored(definition, old.document), body, media_type)
-        try:
-            shaped = shape(definition, patched, options)
-        except Undecodable as error:
-            raise _unreadable(media_type, body, patched, error.problem) from None
-        document = to_stored(definition, shaped)
-        _check_name(document, name)
+        original = from_stored(definition, old.document)
+        document = to_stored(definition, patched_document(definition, original, body, media_type, options))
+        metadata = document["metadata"]
+        check_name(metadata.get("name", ""), name)
+        check_namespace(metadata.get("namespace", ""), namespace)
         return self._objects.update(definition, old, document, options, subresource), False
 
     def _apply(
@@ -95,9 +95,28 @@ def _applied(definition: Definition, value: Any) -> Document:
     return {**given, "metadata": dict(metadata)}
 
 
-def patch_value(definition: Definition, document: Document, body: bytes, media_type: str) -> Any:
-    """The value a patch makes of a document, which stays as it is."""
+def patched_document(
+    definition: Definition, original: Document, body: bytes, media_type: str, options: Options
+) -> Document:
+    """What a patch makes of a document, which stays as it is."""
     patch = read_json(body)
+    patched = _patched_value(definition, original, patch, media_type)
+    try:
+        conformed = conformed_value(definition, patched)
+        if options.validation != "Ignore":
+            repeated = [] if media_type == JSON_PATCH else duplicate_fields(body)
+            unknown = sorted(conformed.unknown) if media_type == STRATEGIC_PATCH else conformed.unknown
+            if mistakes := patch_warnings(unknown, repeated):
+                complain(definition, mistakes, options)
+    except Undecodable as error:
+        if media_type == STRATEGIC_PATCH:
+            raise _unreadable(shown(remainder(original, patch)), conversion_problem(error.problem)) from None
+        raise _unreadable(_as_json(patched), error.problem) from None
+    document: Document = conformed.document
+    return document
+
+
+def _patched_value(definition: Definition, document: Document, patch: Any, media_type: str) -> Any:
     if media_type == JSON_PATCH:
         return json_patch(document, patch)
     if media_type == MERGE_PATCH:
@@ -105,17 +124,17 @@ def patch_value(definition: Definition, document: Document, body: bytes, media_t
     return strategic_merge(definition.schema, document, patch)
 
 
-def _unreadable(media_type: str, body: bytes, patched: Any, problem: str) -> Refusal:
-    """A patch after which something has a wrong type."""
-    if media_type == STRATEGIC_PATCH:
-        value, problem = shown(read_json(body)), conversion_problem(problem)
-    else:
-        metadata = patched.get("metadata") if isinstance(patched, dict) else None
-        if isinstance(metadata, dict) and "managedFields" in metadata:
-            metadata = {name: metadata[name] for name in metadata if name != "managedFields"}
-            patched = {**patched, "metadata": metadata}
-        value = json.dumps(patched, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def _unreadable(value: str, problem: str) -> Refusal:
+    """A patch after which something has a wrong type or is unknown."""
     return invalid("", "", "", [invalid_value("patch", value, problem)])
+
+
+def _as_json(patched: Any) -> str:
+    metadata = patched.get("metadata") if isinstance(patched, dict) else None
+    if isinstance(metadata, dict) and "managedFields" in metadata:
+        metadata = {name: metadata[name] for name in metadata if name != "managedFields"}
+        patched = {**patched, "metadata": metadata}
+    return json.dumps(patched, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _check_type(definition: Definition, media_type: str) -> None:
@@ -124,12 +143,6 @@ def _check_type(definition: Definition, media_type: str) -> None:
         known.insert(2, STRATEGIC_PATCH)
     if media_type not in known:
         raise unsupported_media_type(known)
-
-
-def _check_name(document: Document, name: str) -> None:
-    given = document["metadata"].get("name", "")
-    if given != name:
-        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
 
 
 def _bad_options(cause: Cause) -> Exception:

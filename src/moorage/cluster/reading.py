@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections import OrderedDict
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,14 +23,19 @@ from moorage.cluster.errors import (
 )
 from moorage.cluster.requests import Query
 from moorage.cluster.selecting import FieldSelector, check_fields, field_selector, label_selector
-from moorage.cluster.store import Document, Store, Stored
+from moorage.cluster.store import Document, Forgotten, Store, Stored
 
 _MATCHES = ("Exact", "NotOlderThan", "")
-_KEPT_LISTS = 32  # lists whose later pages can still be asked for
+_TOKEN_VERSION = "meta.k8s.io/v1"
+_LATEST = -1  # in a token: the rest is shown as it is when it is asked for
 
-EXPIRED = (
+_LIST_EXPIRED = "The resourceVersion for the provided list is too old."
+_TOKEN_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result."
-    " You can start a new list without the continue parameter."
+    " You can start a new list without the continue parameter, or use the continue token in this response"
+    " to retrieve the remainder of the results. Continuing with the provided token results in an"
+    " inconsistent list - objects that were created, modified, or deleted between the time the first chunk"
+    " was returned and now may show up in the list."
 )
 
 
@@ -62,12 +67,12 @@ class Selection:
             fields.update(self._strategy.selectable_fields(document))
         return self._fields.matches(fields)
 
-    def of(self, store: Store, resource: str) -> list[Stored]:
-        """The objects that match now, in order."""
-        if self.name and self.namespace:
+    def of(self, store: Store, resource: str, revision: int | None = None) -> list[Stored]:
+        """The objects that match now, or did at a revision, in order. Raises Forgotten for an old one."""
+        if self.name and self.namespace and revision is None:
             found = store.get(resource, self.namespace, self.name)
             return [found] if found is not None and self.matches(found) else []
-        found_all = store.objects(resource, self.namespace)
+        found_all = store.objects(resource, self.namespace, revision)
         return [found for found in found_all if self.matches(found)] if self.narrow else found_all
 
 
@@ -88,8 +93,14 @@ class Page:
 
 
 class _Token(msgspec.Struct):
-    list: int
-    start: int
+    """Where a list goes on: at which revision, and from which key."""
+
+    v: str
+    rv: int
+    start: str
+
+    def text(self) -> str:
+        return base64.urlsafe_b64encode(msgspec.json.encode(self)).rstrip(b"=").decode()
 
 
 class Lists:
@@ -97,55 +108,70 @@ class Lists:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: OrderedDict[int, tuple[list[Stored], int, bool]] = OrderedDict()
-        self._next = 1
 
     def page(self, definition: Definition, selection: Selection, query: Query) -> Page:
         limit = max(query.number("limit") or 0, 0)
         _check_options(query)
-        token = query.text("continue")
-        if token:
-            return self._later_page(token, limit, query)
-        self._check_version(query)
-        items = selection.of(self._store, definition.storage)
-        revision = self._store.revision
+        asked = read_version(query.text("resourceVersion"))
+        if token := query.text("continue"):
+            return self._later_page(definition, selection, _read_token(token, asked), limit)
+        self._check_known(asked)
+        match = query.text("resourceVersionMatch")
+        revision = asked if match == "Exact" or (asked and limit and not match) else None
+        try:
+            items = selection.of(self._store, definition.storage, revision)
+        except Forgotten:
+            raise expired(_LIST_EXPIRED) from None
+        # Who takes any version gets all of it, as from a cache.
+        if query.text("resourceVersion") == "0":
+            limit = 0
+        return self._cut(selection, items, revision or self._store.revision, limit)
+
+    def _later_page(self, definition: Definition, selection: Selection, token: _Token, limit: int) -> Page:
+        revision = self._store.revision if token.rv == _LATEST else token.rv
+        self._check_known(revision)
+        try:
+            items = selection.of(self._store, definition.storage, revision)
+        except Forgotten:
+            going_on = _Token(_TOKEN_VERSION, _LATEST, token.start)
+            raise expired(_TOKEN_EXPIRED, continue_token=going_on.text()) from None
+        first = bisect_left(items, token.start.removeprefix("/"), key=lambda each: _key(selection, each))
+        return self._cut(selection, items[first:], revision, limit)
+
+    @staticmethod
+    def _cut(selection: Selection, items: list[Stored], revision: int, limit: int) -> Page:
         if not limit or len(items) <= limit:
             return Page(items, revision)
-        number = self._next
-        self._next += 1
-        self._kept[number] = items, revision, selection.narrow
-        if len(self._kept) > _KEPT_LISTS:
-            self._kept.popitem(last=False)
-        return self._cut(number, 0, limit)
+        token = _Token(_TOKEN_VERSION, revision, f"{_key(selection, items[limit - 1])}\0")
+        remaining = None if selection.narrow else len(items) - limit
+        return Page(items[:limit], revision, token.text(), remaining)
 
-    def _later_page(self, token: str, limit: int, query: Query) -> Page:
-        if query.text("resourceVersion") not in ("", "0"):
-            raise bad_request("specifying resource version is not allowed when using continue")
-        try:
-            found = msgspec.json.decode(base64.urlsafe_b64decode(token + "=="), type=_Token)
-        except (msgspec.MsgspecError, binascii.Error, ValueError):
-            raise bad_request(
-                "invalid continue token: continue key is not valid: it was not made by this server"
-            ) from None
-        if found.list not in self._kept or found.start < 0:
-            raise expired(EXPIRED)
-        return self._cut(found.list, found.start, limit)
+    def _check_known(self, revision: int) -> None:
+        if revision > self._store.revision:
+            raise too_new(revision, self._store.revision)
 
-    def _cut(self, number: int, start: int, limit: int) -> Page:
-        items, revision, narrow = self._kept[number]
-        end = start + limit if limit else len(items)
-        if end >= len(items):
-            return Page(items[start:], revision)
-        token = base64.urlsafe_b64encode(msgspec.json.encode(_Token(number, end))).rstrip(b"=").decode()
-        return Page(items[start:end], revision, token, None if narrow else len(items) - end)
 
-    def _check_version(self, query: Query) -> None:
-        match, text = query.text("resourceVersionMatch"), query.text("resourceVersion")
-        version = read_version(text)
-        if version > self._store.revision:
-            raise too_new(version, self._store.revision)
-        if match == "Exact" and version != self._store.revision:
-            raise expired(f"The resourceVersion for the provided list is too old: {version}")
+def _key(selection: Selection, stored: Stored) -> str:
+    """What a list is ordered by."""
+    whole = stored.namespace and not selection.namespace
+    return f"{stored.namespace}/{stored.name}" if whole else stored.name
+
+
+def _read_token(text: str, asked: int) -> _Token:
+    if asked:
+        raise bad_request("specifying resource version is not allowed when using continue")
+    try:
+        token = msgspec.json.decode(base64.urlsafe_b64decode(text + "=="), type=_Token)
+    except (msgspec.MsgspecError, binascii.Error, ValueError):
+        token = None
+    if (
+        token is None
+        or token.v != _TOKEN_VERSION
+        or not token.start
+        or not (token.rv > 0 or token.rv == _LATEST)
+    ):
+        raise bad_request("invalid continue token: continue key is not valid: it was not made by this server")
+    return token
 
 
 def read_version(text: str) -> int:
@@ -171,7 +197,8 @@ def too_new(asked: int, current: int) -> Refusal:
 
 
 def _check_options(query: Query) -> None:
-    """Refuses parameters that do not go together in a list."""
+    """Refuses parameters that cannot be read or do not go together in a list."""
+    query.number("timeoutSeconds")
     match, version = query.text("resourceVersionMatch"), query.text("resourceVersion")
     causes: list[Cause] = []
     if match:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ YAML = "application/yaml"
 WATCH_TYPE = "application/json"
 _KNOWN = frozenset((JSON, YAML, "*/*", "application/*", "application/json;stream=watch"))
 _META_GROUP = "meta.k8s.io"
+_QUALITY = re.compile(r"[01](\.[0-9]{0,9})?")
 
 encode = msgspec.json.Encoder().encode
 
@@ -40,12 +42,10 @@ def accepted(header: str) -> Accepted:
     """The first form in an Accept header that this server has."""
     if not header or header == JSON:
         return Accepted()
-    for part in header.split(","):
-        media_type, *parameters = (piece.strip() for piece in part.split(";"))
-        media_type = media_type.lower()
+    wanted = [_media_range(part) for part in header.split(",")]
+    for media_type, given in sorted(wanted, key=lambda each: -_quality(each[1])):
         if media_type not in _KNOWN:
             continue
-        given = dict(piece.partition("=")[::2] for piece in parameters)
         kind = given.get("as", "")
         if kind and not (
             given.get("g") == _META_GROUP
@@ -55,6 +55,18 @@ def accepted(header: str) -> Accepted:
             continue
         return Accepted(YAML if media_type == YAML else JSON, kind, given.get("v", "v1"))
     raise not_acceptable("application/json, application/yaml")
+
+
+def _media_range(text: str) -> tuple[str, dict[str, str]]:
+    """A part of an Accept header: the media type, and what stands behind it."""
+    media_type, *parameters = (piece.strip() for piece in text.split(";"))
+    return media_type.lower(), dict(piece.partition("=")[::2] for piece in parameters)
+
+
+def _quality(parameters: dict[str, str]) -> float:
+    """How much a form is wanted; by default, entirely."""
+    text = parameters.get("q", "")
+    return float(text) if _QUALITY.fullmatch(text) else 1.0
 
 
 class Renderer:
@@ -147,7 +159,7 @@ class Renderer:
         }
 
     def _table(self, items: Sequence[Stored], metadata: Document, with_columns: bool = True) -> Document:
-        return table(
+        found = table(
             self._columns,
             items,
             now=self._clock(),
@@ -155,6 +167,7 @@ class Renderer:
             list_metadata=metadata,
             with_columns=with_columns,
         )
+        return found | {"apiVersion": f"{_META_GROUP}/{self._accept.version}"}
 
     def _in_media_type(self, body: bytes) -> bytes:
         return body if self._accept.media_type == JSON else as_yaml(msgspec.json.decode(body))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,8 +12,8 @@ from moorage.cluster.access.users import User
 from moorage.cluster.errors import bad_request
 
 JSON = "application/json"
-_TRUE = frozenset(("true", "1", "t", "T", "TRUE", "True"))
-_FALSE = frozenset(("false", "0", "f", "F", "FALSE", "False"))
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_LONGEST_INTEGER = 100  # characters; longer ones are not worth the work
 
 
 @dataclass(slots=True)
@@ -75,25 +76,19 @@ class Query:
         return self.given.get(name, "")
 
     def flag(self, name: str) -> bool:
-        """An empty value counts as true, as in `?watch`."""
+        """Everything but `false` and `0` counts as true, also nothing, as in `?watch`."""
         value = self.given.get(name)
-        if value is None or value in _FALSE:
-            return False
-        if value == "" or value in _TRUE:
-            return True
-        raise bad_request(f"{name}: {value!r} is neither true nor false")
+        return value is not None and value != "0" and value.lower() != "false"
 
     def number(self, name: str) -> int | None:
-        value = self.given.get(name, "")
-        if not value:
+        value = self.given.get(name)
+        if value is None:
             return None
-        try:
-            number = int(value) if value.isascii() and len(value) < 20 else None
-        except ValueError:
-            number = None
-        if number is None or not -(2**63) <= number < 2**63:
+        if not _INTEGER.fullmatch(value):
             raise bad_request(f'strconv.ParseInt: parsing "{value[:100]}": invalid syntax')
-        return number
+        if len(value) > _LONGEST_INTEGER or not -(2**63) <= int(value) < 2**63:
+            raise bad_request(f'strconv.ParseInt: parsing "{value[:100]}": value out of range')
+        return int(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +101,8 @@ class Place:
     plural: str = ""
     name: str = ""
     subresource: str = ""
+    beyond: bool = False
+    """Whether the path goes on behind that."""
 
 
 @lru_cache(maxsize=4096)
@@ -118,7 +115,7 @@ def place_of(path: str) -> Place | None:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         return None
-    if "" in parts or len(rest) > 5 or "\x00" in path:
+    if "" in parts or "\x00" in path:
         return None
     namespace = ""
     # /namespaces/x is a namespace, /namespaces/x/status a part of it, /namespaces/x/pods pods in it.
@@ -128,7 +125,5 @@ def place_of(path: str) -> Place | None:
         and not (len(rest) == 3 and rest[2] in ("status", "finalize"))
     ):
         namespace, rest = rest[1], rest[2:]
-    if len(rest) > 3:
-        return None
     plural, name, subresource = (*rest, "", "", "")[:3]
-    return Place(group, version, namespace, plural, name, subresource)
+    return Place(group, version, namespace, plural, name, subresource, len(rest) > 3)

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from moorage.api.selectors import LabelSelector, SelectorError, parse_selector
+from moorage.cluster.conversion import before_write
 from moorage.cluster.custom.strategy import CustomStrategy
-from moorage.cluster.decoding import shape
 from moorage.cluster.definitions import Definition
 from moorage.cluster.errors import invalid, invalid_value, unsupported_media_type
 from moorage.cluster.objects import Objects
-from moorage.cluster.patching import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Patches, patch_value
+from moorage.cluster.patching import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Patches, patched_document
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.store import Document, Stored
 from moorage.cluster.writing import Options
@@ -45,23 +45,23 @@ class Scales:
             scale["status"]["selector"] = text
         return scale
 
-    def patched(self, definition: Definition, stored: Stored, body: bytes, content_type: str) -> Document:
+    def patched(
+        self, definition: Definition, stored: Stored, body: bytes, content_type: str, options: Options
+    ) -> Document:
         """The scale that a patch makes of the present one."""
         media_type = content_type.partition(";")[0].strip().lower()
         if media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
             raise unsupported_media_type((JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH))
-        scale = scale_definition()
-        return shape(
-            scale, patch_value(scale, self.scale_of(definition, stored), body, media_type), Options()
-        )
+        present = self.scale_of(definition, stored)
+        return patched_document(scale_definition(), present, body, media_type, options)
 
     def write(self, definition: Definition, stored: Stored, scale: Document, options: Options) -> Stored:
         """Gives the object the number of pods that the scale wants."""
         replicas = scale.get("spec", {}).get("replicas", 0)
-        if replicas < 0:
+        if replicas < 0 and not definition.custom:
             cause = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
             raise invalid("Scale", "autoscaling", stored.name, [cause])
-        document = deepcopy(stored.document)
+        document = deepcopy(before_write(definition, stored.document))
         version = scale["metadata"].get("resourceVersion")
         if version:
             document["metadata"]["resourceVersion"] = version

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
+
+import msgspec
 
 from moorage.cluster.access.attributes import Attributes
 from moorage.cluster.access.authentication import Authenticator
@@ -14,7 +17,7 @@ from moorage.cluster.discovery import VERSION, Discovery
 from moorage.cluster.errors import NoSuchPath, Refusal, method_not_allowed, path_not_found
 from moorage.cluster.handlers import Handlers
 from moorage.cluster.rendering import encode, warning_headers
-from moorage.cluster.requests import Answer, Place, Query, Request, Stream, place_of
+from moorage.cluster.requests import JSON, Answer, Place, Query, Request, Stream, place_of
 from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index
 from moorage.cluster.selecting import field_selector
 from moorage.cluster.subresources import Subresources
@@ -23,6 +26,8 @@ log = logging.getLogger(__name__)
 
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _HEALTH = frozenset(("/healthz", "/livez", "/readyz"))
+_PRETTY = re.compile("[?&]pretty=([^&]+)")
+_SHOWN_TO_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 _TEXT = "text/plain; charset=utf-8"
 _OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
@@ -49,6 +54,12 @@ class ApiServer:
         self._ready = ready
 
     def handle(self, request: Request) -> Answer | Stream:
+        answer = self._answer(request)
+        if isinstance(answer, Answer) and answer.content_type == JSON and _is_for_people(request):
+            answer.body = msgspec.json.format(answer.body, indent=2) + b"\n"
+        return answer
+
+    def _answer(self, request: Request) -> Answer | Stream:
         try:
             return self._handle(request)
         except NoSuchPath as refusal:
@@ -72,11 +83,25 @@ class ApiServer:
         verb = _verb(request.method, place, query)
         user = self._admit(request, _attributes(verb, place, query))
         definition = self._definitions.find(place.group, place.version, place.plural)
-        if definition is None or (place.namespace and not definition.namespaced):
+        if definition is None or place.beyond or (place.namespace and not definition.namespaced):
             raise path_not_found()
+        warnings = [definition.strategy.deprecation] if definition.strategy.deprecation else []
+        try:
+            answer = self._serve(definition, place, verb, request, query, user)
+        except Refusal as refusal:
+            refusal.warnings = warnings + refusal.warnings
+            raise
+        answer.headers = warning_headers(warnings) + answer.headers
+        return answer
+
+    def _serve(
+        self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
+    ) -> Answer | Stream:
         if place.subresource:
+            if request.method not in _VERBS:
+                raise method_not_allowed()
             return self._subresources.handle(definition, place, verb, request, query, user)
-        _check_verb(definition, place, verb)
+        _check_verb(definition, place, verb, request.method)
         if definition.storage == "bindings":
             return self._subresources.bind(place, request, query, user)
         return self._handlers.handle(definition, place, verb, request, query, user)
@@ -96,14 +121,16 @@ class ApiServer:
 
     def _outside_resources(self, request: Request, path: str) -> Answer:
         """Health, version and what tells about the API itself."""
-        self._admit(request, Attributes(_VERBS.get(request.method, "get"), path=path))
+        self._admit(request, Attributes(request.method.lower(), path=path))
         bare = path.rstrip("/") or "/"
         root, _, check = bare[1:].partition("/")
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed() if f"/{root}" in _KNOWN_ROOTS else path_not_found()
-        if f"/{root}" in _HEALTH and not check:
+        if f"/{root}" in _HEALTH and check in ("", "ping"):
             if root == "readyz" and not self._ready():
                 return Answer(500, b"not ready", _TEXT)
+            if not check and "verbose" in Query(request.target.partition("?")[2]).given:
+                return Answer(200, f"[+]ping ok\n{root} check passed\n".encode(), _TEXT)
             return Answer(200, b"ok", _TEXT)
         if root in ("api", "apis"):
             return self._discovery.answer(bare, request.header("accept"))
@@ -139,6 +166,13 @@ def _openapi_v2(accept: str) -> Answer:
     return Answer(200, encode({"swagger": "2.0", "info": info, "paths": {}}))
 
 
+def _is_for_people(request: Request) -> bool:
+    """Whether the answer is to be indented: when that is asked for, and for programs people look at."""
+    if asked := _PRETTY.search(request.target):
+        return asked[1] in ("1", "t", "T", "true", "TRUE", "True")
+    return request.header("user-agent").startswith(_SHOWN_TO_PEOPLE)
+
+
 def refused(refusal: Refusal) -> Answer:
     headers = warning_headers(refusal.warnings)
     seconds = (refusal.details or {}).get("retryAfterSeconds")
@@ -157,21 +191,20 @@ def _attributes(verb: str, place: Place, query: Query) -> Attributes:
 
 
 def _verb(method: str, place: Place, query: Query) -> str:
-    verb = _VERBS.get(method)
-    if verb is None:
-        raise method_not_allowed()
+    """What it is called when somebody asks who may; empty for a method that nothing is called."""
+    verb = _VERBS.get("GET" if method == "HEAD" else method, "")
     if verb == "get" and not place.name:
         return "watch" if query.flag("watch") else "list"
-    if verb == "get" and not place.subresource and query.flag("watch"):
-        return "watch"
     if verb == "delete" and not place.name:
         return "deletecollection"
     return verb
 
 
-def _check_verb(definition: Definition, place: Place, verb: str) -> None:
+def _check_verb(definition: Definition, place: Place, verb: str, method: str) -> None:
+    if definition.namespaced and not place.namespace and (place.name or verb not in ("list", "watch")):
+        listed = "list" in definition.verbs and not definition.custom
+        raise method_not_allowed() if listed and not place.name else path_not_found()
     with_name = verb in ("get", "update", "patch", "delete")
-    if verb not in definition.verbs or (with_name and not place.name) or (verb == "create" and place.name):
+    wrong_place = (with_name and not place.name) or (verb == "create" and place.name)
+    if method not in _VERBS or verb not in definition.verbs or wrong_place:
         raise method_not_allowed()
-    if definition.namespaced and not place.namespace and (place.name or verb == "deletecollection"):
-        raise path_not_found() if place.name else method_not_allowed()

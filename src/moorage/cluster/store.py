@@ -115,12 +115,31 @@ class Store:
     def get(self, resource: str, namespace: str, name: str) -> Stored | None:
         return self._collection(resource).by_namespace.get(namespace, {}).get(name)
 
-    def objects(self, resource: str, namespace: str = "") -> list[Stored]:
-        """The objects of a namespace, or of all, in the order of namespace and name."""
+    def objects(self, resource: str, namespace: str = "", revision: int | None = None) -> list[Stored]:
+        """The objects of a namespace, or of all, in the order of their keys: `namespace/name`.
+
+        With a revision, as they were then. Raises Forgotten if that is no longer known.
+        """
         by_namespace = self._collection(resource).by_namespace
+        if revision is not None and revision != self._revision:
+            by_namespace = self._as_it_was(resource, revision)
         if namespace:
             return [found for _, found in sorted(by_namespace.get(namespace, {}).items())]
-        return [found for _, named in sorted(by_namespace.items()) for _, found in sorted(named.items())]
+        spaces = sorted(by_namespace, key=lambda name: f"{name}/")
+        return [found for space in spaces for _, found in sorted(by_namespace[space].items())]
+
+    def _as_it_was(self, resource: str, revision: int) -> dict[str, dict[str, Stored]]:
+        """The objects by namespace and name at an earlier revision."""
+        changes = self.since(resource, revision)
+        present = self._collection(resource).by_namespace
+        was = {namespace: dict(named) for namespace, named in present.items()}
+        for change in reversed(changes):
+            named = was.setdefault(change.new.namespace, {})
+            if change.old is None:
+                del named[change.new.name]
+            else:
+                named[change.new.name] = change.old
+        return was
 
     def iterate(self, resource: str, namespace: str = "") -> Iterator[Stored]:
         """As `objects`, in no order and without making a list; nothing may be written meanwhile."""
@@ -160,6 +179,14 @@ class Store:
         stored = self._next(old.namespace, old.name, old.document)
         self._commit(collection, Change("DELETED", resource, stored, old))
         return stored
+
+    def reread(self, resource: str, read: Callable[[Document], Document]) -> None:
+        """Has the objects as `read` makes them, at the revisions they have: to nobody is this a change."""
+        for objects in self._collection(resource).by_namespace.values():
+            for name, known in objects.items():
+                document = read(known.document)
+                if document != known.document:
+                    objects[name] = Stored(known.namespace, name, document, known.revision)
 
     def listen(self, resource: str, listener: Callable[[Change], object]) -> Callable[[], None]:
         """Has every later change told at once; the listener must not write. Returns how to stop that."""

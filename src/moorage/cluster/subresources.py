@@ -8,19 +8,26 @@ from typing import Any
 from moorage.cluster.access.token_requests import token_request
 from moorage.cluster.access.tokens import Tokens
 from moorage.cluster.access.users import User
+from moorage.cluster.admission.namespaces import admit_content
 from moorage.cluster.binding import Binder
 from moorage.cluster.container_logs import log_answer
 from moorage.cluster.decoding import read_object
 from moorage.cluster.definitions import Definition, Definitions
 from moorage.cluster.deletion import delete_options
-from moorage.cluster.errors import bad_request, invalid, invalid_value, method_not_allowed, path_not_found
+from moorage.cluster.errors import (
+    Refusal,
+    bad_request,
+    method_not_allowed,
+    not_found,
+    path_not_found,
+)
 from moorage.cluster.eviction import Evictions
 from moorage.cluster.handlers import Handlers
 from moorage.cluster.nodes.logs import Logs
 from moorage.cluster.rendering import encode, warning_headers
 from moorage.cluster.requests import Answer, Place, Query, Request, Stream
-from moorage.cluster.scaling import Scales
-from moorage.cluster.store import Document
+from moorage.cluster.scaling import Scales, scale_definition
+from moorage.cluster.store import Document, Stored
 from moorage.cluster.writing import Options, options_of
 
 _SUCCESS: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -49,7 +56,7 @@ class Subresources:
     ) -> Answer | Stream:
         part = definition.subresources.get(place.subresource)
         if part is None:
-            raise path_not_found()
+            raise not_found(definition.name, place.name) if definition.custom else path_not_found()
         if verb not in part.verbs or (definition.namespaced and not place.namespace):
             raise method_not_allowed()
         if part.name == "log":
@@ -63,7 +70,11 @@ class Subresources:
         options = options_of(query, user, request, _OPTIONS[verb])
         if verb == "create":
             return self._post(definition, place, request, options)
-        return self._write(definition, place, verb, request, query, options)
+        try:
+            return self._write(definition, place, verb, request, query, options)
+        except Refusal as refusal:
+            refusal.warnings += options.warnings
+            raise
 
     def bind(self, place: Place, request: Request, query: Query, user: User) -> Answer:
         """A Binding that is posted to the collection of bindings."""
@@ -108,7 +119,8 @@ class Subresources:
             raise bad_request("name in URL does not match name in Binding object")
         if not name and not given:
             raise bad_request("metadata.name: the Binding must name the pod")
-        self._binder.bind(namespace, name or given, binding, dry_run=options.dry_run)
+        posted_to = "pods" if name else "bindings"
+        self._binder.bind(namespace, name or given, binding, dry_run=options.dry_run, posted_to=posted_to)
         return Answer(201, encode(_SUCCESS))
 
     def _evict(self, place: Place, request: Request, options: Options) -> Answer:
@@ -118,10 +130,12 @@ class Subresources:
             raise bad_request("name in URL does not match name in Eviction object")
         asked: Any = eviction.get("deleteOptions")
         given = delete_options(Query(""), asked, options.user)
+        admit_content("pods", place.name, place.namespace, self._objects.store)
         self._evictions.evict(place.namespace, place.name, given, dry_run=options.dry_run)
         return Answer(201, encode(_SUCCESS))
 
     def _token(self, definition: Definition, place: Place, request: Request, options: Options) -> Answer:
+        admit_content(definition.name, place.name, place.namespace, self._objects.store)
         account = self._objects.get(definition, place.namespace, place.name)
         asked = self._typed("authentication.k8s.io", "v1", "TokenRequest", request, options)
         answered = token_request(
@@ -138,17 +152,33 @@ class Subresources:
     ) -> Answer:
         stored = self._objects.get(definition, place.namespace, place.name)
         if verb == "get":
-            return Answer(200, encode(self._scales.scale_of(definition, stored)))
+            return self._shown_scale(definition, stored, request, query)
         options = options_of(query, user, request, _OPTIONS[verb])
         if verb == "patch":
-            scale = self._scales.patched(definition, stored, request.body, request.header("content-type"))
+            content_type = request.header("content-type")
+            scale = self._scales.patched(definition, stored, request.body, content_type, options)
         else:
             scale = self._typed("autoscaling", "v1", "Scale", request, options)
         if scale["metadata"].get("name", place.name) != place.name:
-            cause = invalid_value("metadata.name", scale["metadata"]["name"], "must be the name in the URL")
-            raise invalid("Scale", "autoscaling", place.name, [cause])
+            given = scale["metadata"]["name"]
+            raise bad_request(
+                f"the name of the object ({given}) does not match the name on the URL ({place.name})"
+            )
         changed = self._scales.write(definition, stored, scale, options)
-        return Answer(200, encode(self._scales.scale_of(definition, changed)))
+        return self._shown_scale(definition, changed, request, query, options)
+
+    def _shown_scale(
+        self,
+        definition: Definition,
+        stored: Stored,
+        request: Request,
+        query: Query,
+        options: Options | None = None,
+    ) -> Answer:
+        scale = Stored(
+            stored.namespace, stored.name, self._scales.scale_of(definition, stored), stored.revision
+        )
+        return self._handlers.answer(scale_definition(), scale, request, query, options)
 
     def _typed(self, group: str, version: str, kind: str, request: Request, options: Options) -> Document:
         """The body as an object of a kind that is not a resource."""

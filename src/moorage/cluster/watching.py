@@ -15,6 +15,7 @@ from moorage.cluster.store import Change, Document, Forgotten, Store, Stored
 
 SHORTEST, LONGEST = 1800.0, 3600.0  # seconds a watch lasts whose client does not say
 BOOKMARK_SECONDS = 60.0
+_LAST_BOOKMARK = 2.0  # seconds before the end: where the client can go on
 BEHIND = 50_000  # changes a client may be behind before its watch is ended
 
 _MATCH = "NotOlderThan"
@@ -44,6 +45,7 @@ class Watch:
         rendering: Rendering,
         on_end: Callable[[Watch], None],
     ) -> None:
+        self.resource = definition.storage
         self._store = store
         self._selection = selection
         self._rendering = rendering
@@ -66,12 +68,12 @@ class Watch:
             self._waiting.append(rendering.error(refusal))
             self.close()
 
-    def _begin(self, resource: str, version: int, initial: bool | None) -> None:
+    def _begin(self, resource: str, version: int, initial: bool) -> None:
         """What the client does not know yet: everything, or the changes since a version."""
         event = self._rendering.event
-        if initial or (initial is None and not version):
+        if initial:
             self._waiting += [event("ADDED", each) for each in self._selection.of(self._store, resource)]
-            if initial and self._bookmarks:
+            if self._bookmarks:
                 self._waiting.append(self._bookmark({INITIAL_END: "true"}))
         elif version:
             for change in self._store.since(resource, version):
@@ -119,21 +121,19 @@ class Watch:
         """The lines, as many at a time as there are."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._seconds
-        next_bookmark = loop.time() + BOOKMARK_SECONDS
+        next_bookmark = _next_bookmark(loop.time(), end)
         try:
-            while True:
+            while (now := loop.time()) < end:
+                if self._bookmarks and now >= next_bookmark:
+                    next_bookmark = _next_bookmark(now, end)
+                    self._waiting.append(self._bookmark())
                 if self._waiting:
                     lines, self._waiting = self._waiting, []
                     self._news.clear()
                     yield b"".join(lines)
                     continue
-                now = loop.time()
-                if self._closed or now >= end:
+                if self._closed:
                     return
-                if self._bookmarks and now >= next_bookmark:
-                    next_bookmark = now + BOOKMARK_SECONDS
-                    self._waiting.append(self._bookmark())
-                    continue
                 self._news.clear()
                 until = min(end, next_bookmark) if self._bookmarks else end
                 alarm = loop.call_at(until, self._news.set)
@@ -145,10 +145,18 @@ class Watch:
             self.close()
 
 
-def _wants_initial(query: Query) -> bool | None:
-    """Whether the watch begins with all objects; None where that depends on the version."""
+def _next_bookmark(now: float, end: float) -> float:
+    last = end - _LAST_BOOKMARK
+    return min(now + BOOKMARK_SECONDS, last) if now < last else now + BOOKMARK_SECONDS
+
+
+def _wants_initial(query: Query) -> bool:
+    """Whether the watch begins with all objects, which depends on the version if the client does not say."""
+    query.number("limit")
     match = query.text("resourceVersionMatch")
     wanted = query.flag("sendInitialEvents") if "sendInitialEvents" in query.given else None
+    if wanted is None and not match and query.text("resourceVersion") in ("", "0"):
+        wanted, match = True, _MATCH
     field = "resourceVersionMatch"
     causes: list[Cause] = []
     if wanted is not None and match != _MATCH:
@@ -163,4 +171,4 @@ def _wants_initial(query: Query) -> bool | None:
             causes.append(forbidden_value(field, f"{field} is forbidden when continue is provided"))
     if causes:
         raise invalid("ListOptions", "meta.k8s.io", "", causes)
-    return wanted
+    return bool(wanted)

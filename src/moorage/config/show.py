@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import Any
 
 import msgspec
@@ -52,6 +53,16 @@ def to_yaml(document: dict[str, Any], *, sort_keys: bool = True) -> str:
 class _Dumper(yaml.CSafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+
+def quote_what_go_reads_otherwise(dumper: type[yaml.CSafeDumper] | type[yaml.SafeDumper]) -> None:
+    """Texts that are plain text for this library, but something else for the one Kubernetes uses."""
+    dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("[yYnN]$"), list("yYnN"))
+    number = re.compile(r"[-+]?(0[bBoO][0-9_]+|([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?)$")
+    dumper.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+.0123456789"))
+
+
+quote_what_go_reads_otherwise(_Dumper)
 
 
 def _profile(profile: Profile) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import failure, named
+from moorage.framework.calls import code_label, failure, named
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import Plugin, PreBindPlugin, checked_status
+from moorage.framework.extension_points import Plugin, PreBindPlugin, check_nothing, checked_status
 from moorage.framework.slow_calls import Steps, watched
 from moorage.framework.status import Code, Status
 
@@ -29,10 +30,14 @@ async def settled(answer: T | Awaitable[T]) -> T:
     try:
         return await answer
     except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        # Not this task was cancelled but something that the plugin waited for.
+        _check_own(error)
+        raise
+
+
+def _check_own(error: asyncio.CancelledError) -> None:
+    """Raises another error if not this task was cancelled but something that a plugin waited for."""
+    task = asyncio.current_task()
+    if task is not None and not task.cancelling():
         raise RuntimeError("what it waited for was cancelled") from error
 
 
@@ -45,11 +50,22 @@ async def _asked(
     pod: Pod,
     node_name: str,
 ) -> object:
-    """The answer of a plugin, which is named if it blocks."""
-    answer = watched(profile, plugin, point, method, cycle, pod, node_name)
-    if not isinstance(answer, Awaitable):
+    """The answer of a plugin, which is named if it blocks. How long it took is observed in some attempts."""
+    started = time.perf_counter()
+    label = "Error"
+    try:
+        answer = watched(profile, plugin, point, method, cycle, pod, node_name)
+        if isinstance(answer, Awaitable):
+            answer = await Steps(answer, profile, plugin, point)
+        label = code_label(answer)
         return answer
-    return await settled(Steps(answer, profile, plugin, point))
+    except asyncio.CancelledError as error:
+        _check_own(error)
+        raise
+    finally:
+        if cycle.is_timed:
+            seconds = time.perf_counter() - started
+            profile.observer.plugin_executed(plugin.name, point, label, seconds)
 
 
 async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
@@ -60,7 +76,7 @@ async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, nod
             method = plugin.pre_bind_pre_flight
             answer = await _asked(profile, plugin, "PreBindPreFlight", method, cycle, pod, node_name)
             status = checked_status(answer, "pre_bind_pre_flight")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             status = failure(error)
         if status is None or status.code is Code.SUCCESS:
             has_work = True
@@ -124,7 +140,7 @@ async def _pre_bind_one(
     try:
         answer = await _asked(profile, plugin, "PreBind", plugin.pre_bind, cycle, pod, node_name)
         status = checked_status(answer, "pre_bind")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         status = failure(error)
     if status is None or status.code is Code.SUCCESS:
         return None
@@ -140,7 +156,7 @@ async def bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) ->
         try:
             answer = await _asked(profile, plugin, "Bind", plugin.bind, cycle, pod, node_name)
             status = checked_status(answer, "bind")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             status = failure(error)
         if status is None or status.code is Code.SUCCESS:
             return None
@@ -156,8 +172,9 @@ async def bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) ->
 async def post_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> None:
     for plugin in profile.post_bind:
         try:
-            await _asked(profile, plugin, "PostBind", plugin.post_bind, cycle, pod, node_name)
-        except Exception as error:
+            answer = await _asked(profile, plugin, "PostBind", plugin.post_bind, cycle, pod, node_name)
+            check_nothing(answer, "post_bind")
+        except (Exception, SystemExit) as error:
             profile.observer.plugin_failed(plugin.name, profile.name)
             log.error(
                 "plugin %s failed after pod %s was bound: %s", plugin.name, pod.key, failure(error).message

@@ -6,6 +6,7 @@ exception becomes an Error status with the plugin's name on it: the pod is retri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -188,17 +189,30 @@ class WrongAnswer(TypeError):
     """A plugin returned something that is no answer; the text names the method."""
 
 
-def checked_status(answer: object, method: str) -> Status | None:
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def shown(answer: object) -> str:
+    """A wrong answer in a message; without its address, so that the same answer gives the same message."""
+    return _ADDRESS.sub("", repr(answer))[:80]
+
+
+def checked_status(answer: object, method: str, allowed: str = "None or a Status") -> Status | None:
     if answer is None or isinstance(answer, Status):
         return answer
-    raise WrongAnswer(f"{method} returned {type(answer).__name__} {answer!r:.80}, use None or a Status")
+    raise WrongAnswer(f"{method} returned {type(answer).__name__} {shown(answer)}, use {allowed}")
+
+
+def check_nothing(answer: object, method: str) -> None:
+    if answer is not None:
+        raise WrongAnswer(f"{method} returned {type(answer).__name__}, there is nothing to return")
 
 
 def checked_score(score: object, node_name: str) -> int:
     if isinstance(score, (int, np.integer)) and not isinstance(score, (bool, np.bool_)):
         return int(score)
     raise WrongAnswer(
-        f"score returned {type(score).__name__} {score!r:.80} for node {node_name}, use a whole number"
+        f"score returned {type(score).__name__} {shown(score)} for node {node_name}, use a whole number"
     )
 
 

@@ -9,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import failure, named, timed
+from moorage.framework.calls import FAILURES, failure, named, timed
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin, WrongAnswer, checked_status
+from moorage.framework.extension_points import (
+    FilterPlugin,
+    PreFilterPlugin,
+    WrongAnswer,
+    checked_status,
+    shown,
+)
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
@@ -58,8 +64,8 @@ def pre_filter(profile: Profile, cycle: CycleState, pod: Pod) -> PreFiltered:
                 if not names:
                     return PreFiltered(_nothing_left(narrowed_by), names, tuple(narrowed_by))
                 continue
-            status = checked_status(answer, "pre_filter")
-        except Exception as error:
+            status = checked_status(answer, "pre_filter", "None, a set of node names or a Status")
+        except FAILURES as error:
             status = failure(error)
         if status is not None and status.code is Code.SKIP:
             cycle.skip_filter.add(plugin.name)
@@ -101,8 +107,12 @@ def ask(plugin: FilterPlugin, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verd
                 raise WrongAnswer(f"filter_nodes returned verdicts that are not one per node ({len(nodes)})")
             if codes.dtype.kind not in "iub":
                 raise WrongAnswer(f"filter_nodes returned verdicts of {codes.dtype}, use whole numbers")
+            if not isinstance(verdicts.statuses, (list, tuple)):
+                raise WrongAnswer(
+                    f"filter_nodes returned verdicts with {shown(verdicts.statuses)}, use a list"
+                )
         return verdicts
-    except Exception as error:
+    except FAILURES as error:
         return Verdicts(np.ones(len(nodes), dtype=np.int8), (None, failure(error)))
 
 
@@ -155,18 +165,18 @@ def _record(
     plugin: FilterPlugin,
 ) -> None:
     rows = nodes.row_numbers()
-    if len(verdicts.statuses) == 2:
+    # As unsigned numbers negative ones are huge: there is one code, and it has a status.
+    if len(verdicts.statuses) == 2 and codes.view(f"u{codes.itemsize}").max() == 1:
         statuses.set_rows(rows[rejected], statuses.add_status(rejection(verdicts.statuses[1], plugin)))
         return
     for code in np.unique(codes[rejected]).tolist():
-        status = verdicts.statuses[code] if 0 < code < len(verdicts.statuses) else None
-        place = statuses.add_status(rejection(status, plugin))
+        place = statuses.add_status(rejection(verdicts.of(code), plugin))
         statuses.set_rows(rows[rejected & (codes == code)], place)
 
 
-def rejection(status: Status | None, plugin: FilterPlugin) -> Status:
+def rejection(status: object, plugin: FilterPlugin) -> Status:
     """A filter's answer as the node's status: rejections as they are, everything else an Error."""
-    if status is None or status.code is Code.SUCCESS:
+    if not isinstance(status, Status) or status.code is Code.SUCCESS:
         status = Status.error("filter_nodes returned a code that stands for no rejection")
     if status.rejected:
         return named(status, plugin)
@@ -191,7 +201,7 @@ def filter_one(profile: Profile, cycle: CycleState, pod: Pod, node: NodeInfo) ->
         return Status.unresolvable(problem)
     for plugin, _ in profile.filter:
         if plugin.name not in cycle.skip_filter:
-            verdicts = ask(plugin, cycle, pod, nodes)
+            verdicts = timed(profile, cycle, plugin, "Filter", ask, plugin, cycle, pod, nodes)
             if verdicts.codes is not None and verdicts.codes[0]:
                 return rejection(verdicts.at(0), plugin)
     return None
@@ -229,16 +239,17 @@ def filter_among(
 def add_pod(profile: Profile, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
     """Carries "as if `other` were on the node" to the plugins that keep state of their own."""
     calls = ((plugin, plugin.add_pod) for plugin in profile.with_add_pod)
-    return _carry("AddPod", "add_pod", calls, cycle, pod, other, node)
+    return _carry(profile, "AddPod", "add_pod", calls, cycle, pod, other, node)
 
 
 def remove_pod(profile: Profile, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
     """Carries "as if `other` were gone from the node" to the plugins that keep state of their own."""
     calls = ((plugin, plugin.remove_pod) for plugin in profile.with_remove_pod)
-    return _carry("RemovePod", "remove_pod", calls, cycle, pod, other, node)
+    return _carry(profile, "RemovePod", "remove_pod", calls, cycle, pod, other, node)
 
 
 def _carry(
+    profile: Profile,
     title: str,
     method: str,
     calls: Iterable[tuple[PreFilterPlugin, Callable[[CycleState, Pod, Pod, NodeInfo], Status | None]]],
@@ -252,8 +263,10 @@ def _carry(
         if plugin.name in cycle.skip_filter:
             continue
         try:
-            status = checked_status(call(cycle, pod, other, node), method)
-        except Exception as error:
+            point = f"PreFilterExtension{title}"
+            answer = timed(profile, cycle, plugin, point, call, cycle, pod, other, node)
+            status = checked_status(answer, method)
+        except FAILURES as error:
             status = failure(error)
         if status is not None and status.code is not Code.SUCCESS:
             text = f'running {title} on PreFilter plugin "{plugin.name}": {status.message}'

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from moorage.api.meta import Object
+from moorage.framework.calls import FAILURES
 from moorage.state.objects import Store
 
 T = TypeVar("T", bound=Object)
@@ -83,8 +84,10 @@ class Lister(Generic[T]):
         for callback in callbacks:
             try:
                 callback(*items)
-            except Exception:
-                log.exception("a plugin failed to take note of %s %s", self.name.resource, items[-1].key)
+            except FAILURES:
+                where = getattr(callback, "__qualname__", repr(callback))
+                about = f"{self.name.resource} {items[-1].key}"
+                log.exception("a plugin failed to take note of %s in %s", about, where)
 
 
 class Listers:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import failure, named
+from moorage.framework.calls import FAILURES, failure, named, timed
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import WrongAnswer
 from moorage.framework.node_statuses import NodeStatuses
-from moorage.framework.slow_calls import watched
 from moorage.framework.status import Code, Nomination, Status
 
 if TYPE_CHECKING:
@@ -30,16 +29,16 @@ def post_filter(profile: Profile, cycle: CycleState, pod: Pod, statuses: NodeSta
     for plugin in profile.post_filter:
         node_name: str | None = None
         try:
-            answer = watched(profile, plugin, "PostFilter", plugin.post_filter, cycle, pod, statuses)
+            answer = timed(profile, cycle, plugin, "PostFilter", plugin.post_filter, cycle, pod, statuses)
             if isinstance(answer, Nomination):
-                status, node_name = answer.status or Status.success(), answer.node_name
+                status, node_name = _checked(answer)
             elif isinstance(answer, Status):
                 status = answer
             else:
                 raise WrongAnswer(
                     f"post_filter returned {type(answer).__name__}, use a Nomination or a Status"
                 )
-        except Exception as error:
+        except FAILURES as error:
             status = failure(error)
         if status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
             return PostFiltered(named(status, plugin), node_name)
@@ -51,3 +50,15 @@ def post_filter(profile: Profile, cycle: CycleState, pod: Pod, statuses: NodeSta
         if node_name is not None:
             nominated = node_name
     return PostFiltered(Status(Code.UNSCHEDULABLE, *reasons), nominated)
+
+
+def _checked(nomination: Nomination) -> tuple[Status, str]:
+    node_name: object = nomination.node_name
+    if not isinstance(node_name, str):
+        raise WrongAnswer(
+            f"post_filter returned a Nomination of {type(node_name).__name__}, use a node's name"
+        )
+    status: object = nomination.status
+    if status is not None and not isinstance(status, Status):
+        raise WrongAnswer(f"post_filter returned a Nomination with {type(status).__name__}, use a Status")
+    return status or Status.success(), node_name

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from moorage.api.pods import Pod
 from moorage.config.types import PluginRef
+from moorage.framework.calls import FAILURES
 from moorage.framework.events import EVERYTHING, ClusterEvent, is_watchable, with_implied
 from moorage.framework.extension_points import (
     BindPlugin,
@@ -24,6 +25,7 @@ from moorage.framework.extension_points import (
     ReservePlugin,
     ScorePlugin,
     WrongAnswer,
+    check_nothing,
 )
 from moorage.framework.handle import Handle, Services
 from moorage.framework.registry import PluginLoadError, Registry, described
@@ -109,8 +111,9 @@ class Profile:
     def close(self) -> None:
         for plugin in self.plugins.values():
             try:
-                plugin.close()
-            except Exception:
+                close: Callable[[], object] = plugin.close
+                check_nothing(close(), "close")
+            except FAILURES:
                 log.exception("plugin %s failed to close", plugin.name)
 
     def _registrations(self, points: Mapping[str, Sequence[PluginRef]]) -> list[Registration]:
@@ -132,7 +135,7 @@ def _events_of(plugin: Plugin) -> list[ClusterEvent]:
         for event in listed:
             if not isinstance(event, ClusterEvent):
                 raise WrongAnswer(f"events returned {event!r:.80}, use a list of ClusterEvent")
-    except Exception as error:
+    except FAILURES as error:
         raise PluginLoadError(f'initializing plugin "{plugin.name}": {described(error)}') from error
     for event in listed:
         if not is_watchable(event.resource):
@@ -176,7 +179,12 @@ def _make(name: str, registry: Registry, args: Any, handle: Handle) -> Plugin:
         raise PluginLoadError(f'plugin "{name}" does not exist')
     plugin = entry.load()
     try:
-        return plugin(decode_args(plugin, args), handle)
-    except Exception as error:
+        made = plugin(decode_args(plugin, args), handle)
+    except FAILURES as error:
         cause = str(error) if isinstance(error, PluginLoadError) else described(error)
         raise PluginLoadError(f'initializing plugin "{name}": {cause}') from error
+    if made.name == name:
+        return made
+    if isinstance(made, ScorePlugin):
+        raise PluginLoadError(f'score plugin "{made.name}" is not configured with weight')
+    raise PluginLoadError(f'initializing plugin "{name}": it calls itself "{made.name}"')

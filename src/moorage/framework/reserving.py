@@ -6,10 +6,9 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import failure, named
+from moorage.framework.calls import FAILURES, failure, named, timed
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import WrongAnswer, checked_status
-from moorage.framework.slow_calls import watched
+from moorage.framework.extension_points import WrongAnswer, check_nothing, checked_status
 from moorage.framework.status import Code, Status, Wait
 from moorage.framework.waiting_pods import WaitingPod
 
@@ -26,9 +25,9 @@ def reserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> St
     for plugin in profile.reserve:
         try:
             status = checked_status(
-                watched(profile, plugin, "Reserve", plugin.reserve, cycle, pod, node_name), "reserve"
+                timed(profile, cycle, plugin, "Reserve", plugin.reserve, cycle, pod, node_name), "reserve"
             )
-        except Exception as error:
+        except FAILURES as error:
             status = failure(error)
         if status is not None and status.code is not Code.SUCCESS:
             if status.rejected:
@@ -42,8 +41,11 @@ def unreserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> 
     """Runs Unreserve of every Reserve plugin, last first, whether or not its Reserve was reached."""
     for plugin in reversed(profile.reserve):
         try:
-            watched(profile, plugin, "Unreserve", plugin.unreserve, cycle, pod, node_name)
-        except Exception as error:
+            answer: object = timed(
+                profile, cycle, plugin, "Unreserve", plugin.unreserve, cycle, pod, node_name
+            )
+            check_nothing(answer, "unreserve")
+        except FAILURES as error:
             profile.observer.plugin_failed(plugin.name, profile.name)
             log.error(
                 "plugin %s failed to unreserve pod %s: %s", plugin.name, pod.key, failure(error).message
@@ -63,12 +65,12 @@ def permit(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Per
     for plugin in profile.permit:
         status: Status | None
         try:
-            answer = watched(profile, plugin, "Permit", plugin.permit, cycle, pod, node_name)
+            answer = timed(profile, cycle, plugin, "Permit", plugin.permit, cycle, pod, node_name)
             if isinstance(answer, Wait):
                 timeouts[plugin.name] = _checked_timeout(answer)
                 continue
-            status = checked_status(answer, "permit")
-        except Exception as error:
+            status = checked_status(answer, "permit", "None, a Wait or a Status")
+        except FAILURES as error:
             status = failure(error)
         if status is not None and status.code is not Code.SUCCESS:
             if status.rejected:

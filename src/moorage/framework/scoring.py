@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import failure, timed
+from moorage.framework.calls import FAILURES, failure, timed
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import ScorePlugin, WrongAnswer, checked_status
 from moorage.framework.status import Code, Status
@@ -43,7 +43,7 @@ def pre_score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> St
         try:
             answer = timed(profile, cycle, plugin, "PreScore", plugin.pre_score, cycle, pod, nodes)
             status = checked_status(answer, "pre_score")
-        except Exception as error:
+        except FAILURES as error:
             status = failure(error)
         if status is not None and status.code is Code.SKIP:
             cycle.skip_score.add(plugin.name)
@@ -86,7 +86,7 @@ def _ask(
             doing = "running Normalize on Score plugins"
             normalized = plugin.normalize_scores(cycle, pod, scores)
             scores = _checked(normalized, len(into), "normalize_scores")
-    except Exception as error:
+    except FAILURES as error:
         text = f'{doing}: plugin "{plugin.name}" failed with: {failure(error).message}'
         return Status(Code.ERROR, text, plugin=plugin.name)
     into[:] = scores

@@ -50,8 +50,9 @@ class Status:
     def __init__(
         self, code: Code, *reasons: str, cause: BaseException | None = None, plugin: str = ""
     ) -> None:
-        self.code = code
-        self.reasons = (str(cause), *reasons) if cause is not None else reasons
+        self.code = code if isinstance(code, Code) else Code(code)
+        texts = tuple(map(str, reasons))
+        self.reasons = (str(cause), *texts) if cause is not None else texts
         self.cause = cause
         self.plugin = plugin
 
@@ -82,7 +83,7 @@ class Status:
 
     @property
     def message(self) -> str:
-        return ", ".join(map(str, self.reasons))
+        return ", ".join(self.reasons)
 
     @property
     def rejected(self) -> bool:

@@ -49,7 +49,11 @@ class Verdicts:
         return cls(codes, statuses) if len(statuses) > 1 else _PASSED
 
     def at(self, index: int) -> Status | None:
-        return None if self.codes is None else self.statuses[int(self.codes[index])]
+        return None if self.codes is None else self.of(int(self.codes[index]))
+
+    def of(self, code: int) -> Status | None:
+        """What a code stands for; None for one that is out of range."""
+        return self.statuses[code] if 0 < code < len(self.statuses) else None
 
 
 _PASSED = Verdicts(None, (None,))

@@ -59,6 +59,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if reason:
             return Status.unschedulable(_PREFIX + reason)
         outcome = self.find_candidates(cycle, newest, statuses)
+        if outcome.error is not None and outcome.error.plugin:
+            observer.plugin_failed(outcome.error.plugin, self.handle.profile_name)
         if outcome.error is not None and not outcome.candidates:
             return Status.error(_PREFIX + outcome.error.message)
         if not outcome.candidates:

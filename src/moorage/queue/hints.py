@@ -8,9 +8,12 @@ from enum import IntEnum
 from typing import Any
 
 from moorage.api.pods import Pod
+from moorage.framework.calls import FAILURES
 from moorage.framework.events import ClusterEvent, Hint
+from moorage.framework.extension_points import WrongAnswer, shown
 from moorage.framework.profile import Profile, Registration
 from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.slow_calls import watched
 
 log = logging.getLogger(__name__)
 
@@ -45,14 +48,17 @@ class Interests:
         if event.wildcard:
             return Requeue.SKIP if _is_of_another_pod(queued, old, new) else Requeue.AFTER_BACKOFF
         verdict = Requeue.SKIP
-        for plugin, registered in self._matches(event).get(queued.pod.spec.scheduler_name, ()):
+        profile = self._profiles.get(queued.pod.spec.scheduler_name)
+        if profile is None:
+            return verdict
+        for plugin, registered in self._matches(event).get(profile.name, ()):
             if plugin in queued.pending_plugins:
                 best = Requeue.IMMEDIATELY
             elif plugin in queued.unschedulable_plugins:
                 best = Requeue.AFTER_BACKOFF
             else:
                 continue
-            if best > verdict and _says_queue(plugin, registered, queued.pod, old, new):
+            if best > verdict and _says_queue(profile, plugin, registered, queued.pod, old, new):
                 verdict = best
         return verdict
 
@@ -74,22 +80,17 @@ def _is_of_another_pod(queued: QueuedPod, old: Any, new: Any) -> bool:
     return isinstance(carried, Pod) and carried.uid != queued.pod.uid
 
 
-def _says_queue(plugin: str, registered: ClusterEvent, pod: Pod, old: Any, new: Any) -> bool:
+def _says_queue(profile: Profile, name: str, registered: ClusterEvent, pod: Pod, old: Any, new: Any) -> bool:
     """A plugin's answer; one that cannot answer must not keep a pod waiting that might fit now."""
     if registered.hint is None:
         return True
+    plugin = profile.plugins[name]
     try:
-        answer: object = registered.hint(pod, old, new)
-    except Exception:
-        log.exception("the hint of plugin %s for %s failed for pod %s", plugin, registered.label, pod.key)
-        return True
-    if not isinstance(answer, Hint):
-        log.error(
-            "the hint of plugin %s for %s returned %r for pod %s, use Hint.QUEUE or Hint.SKIP",
-            plugin,
-            registered.label,
-            answer,
-            pod.key,
-        )
+        answer: object = watched(profile, plugin, "QueueingHint", registered.hint, pod, old, new)
+        if not isinstance(answer, Hint):
+            raise WrongAnswer(f"the hint returned {shown(answer)}, use Hint.QUEUE or Hint.SKIP")
+    except FAILURES:
+        profile.observer.plugin_failed(name, profile.name)
+        log.exception("the hint of plugin %s for %s failed for pod %s", name, registered.label, pod.key)
         return True
     return answer is Hint.QUEUE

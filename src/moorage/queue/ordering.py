@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from moorage.framework.calls import FAILURES
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.slow_calls import watched
@@ -30,7 +31,7 @@ class QueueOrder:
             key = watched(self._profile, self._plugin, "QueueSort", self._plugin.sort_key, queued)
             sample = key if self._sample is _NONE_YET else self._sample
             bool(key < sample)  # Raises if this key is of another kind than the first one was.
-        except Exception as error:
+        except FAILURES as error:
             self._profile.observer.plugin_failed(self._plugin.name, self._profile.name)
             log.error(
                 "QueueSort plugin %s has no place for pod %s, it comes last: %r",

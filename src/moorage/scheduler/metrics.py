@@ -151,7 +151,7 @@ class SchedulerMetrics(Collector):
         )
         self._slow_calls = self._counter(
             "plugin_slow_calls_total",
-            "[ALPHA] Calls of a plugin that held up everything else for longer than 0.2 s.",
+            "[ALPHA] Calls of a plugin that held up everything else for more than half a second.",
             ("plugin", "extension_point", "profile"),
         )
         # By extension point and profile first, so that all plugins of a point are counted in one go.

@@ -123,6 +123,18 @@ def test_some_namespaces_stay(cluster: Cluster, name: str) -> None:
     assert refusal.value.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
 
+def test_the_priority_classes_of_the_system_stay(cluster: Cluster) -> None:
+    document: Document = {"metadata": {"name": "system-node-critical"}}
+
+    with pytest.raises(Refusal) as refusal:
+        cluster.admit("priorityclasses.scheduling.k8s.io", document, document, "DELETE")
+
+    assert refusal.value.message == (
+        'priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: '
+        "this is a system priority class and cannot be deleted"
+    )
+
+
 def test_other_namespaces_and_objects_called_like_them_can_be_deleted(cluster: Cluster) -> None:
     for resource, name in (("namespaces", "kube-node-lease"), ("configmaps", "default")):
         document: Document = {"metadata": {"name": name, "namespace": "team"}}

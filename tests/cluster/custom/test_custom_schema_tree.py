@@ -37,6 +37,8 @@ def test_whole_objects_inside_have_those_fields_too() -> None:
 
     assert inner.embedded
     assert set(inner.fields) == {"apiVersion", "kind", "metadata", "spec"}
+    assert [name for name, field in inner.fields.items() if field.required] == ["apiVersion", "kind"]
+    assert not any(field.required for field in schema.fields.values())
 
 
 def test_what_is_declared() -> None:

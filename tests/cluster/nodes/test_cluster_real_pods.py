@@ -340,6 +340,24 @@ def test_init_containers_run_first(tmp_path: Path) -> None:
         await until(lambda: machine.status.get("phase") == "Succeeded")
         assert machine.log == "x\n"
         assert machine.status["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+        assert machine.status["initContainerStatuses"][0]["ready"]
+
+    on_machine(tmp_path, test)
+
+
+def test_containers_wait_for_the_init_containers(tmp_path: Path) -> None:
+    async def test(machine: Machine) -> None:
+        init = {"name": "i", "image": IMAGE, "command": ["python3", "-c", WAIT]}
+        machine.run(WAIT, initContainers=[init], volumes=[{"name": "v", "configMap": {"name": "config"}}])
+        initializing = {"waiting": {"reason": "PodInitializing"}}
+        await until(lambda: machine.container["state"])
+        assert machine.status["initContainerStatuses"][0]["state"] == initializing
+        machine.config(text="hello")
+        await until(lambda: "running" in machine.status["initContainerStatuses"][0]["state"])
+        assert machine.container["state"] == initializing
+        conditions = {each["type"]: each for each in machine.status["conditions"]}
+        assert not machine.status["initContainerStatuses"][0]["ready"]
+        assert conditions["Initialized"]["message"] == "containers with incomplete status: [i]"
 
     on_machine(tmp_path, test)
 

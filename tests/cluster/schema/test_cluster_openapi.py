@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from moorage.cluster.custom.structural import to_schema
 from moorage.cluster.definitions import Definition, Definitions
 from moorage.cluster.resources import builtin_definitions
 from moorage.cluster.schema.model import MAP, OBJECT, STRING, Field, Schema
@@ -127,3 +128,22 @@ def test_merge_keys_of_custom_lists() -> None:
         "org.example.v1.Listed"
     ]
     assert shown["properties"]["list"]["x-kubernetes-list-map-keys"] == ["name"]
+
+
+def test_what_a_definition_says_about_its_fields() -> None:
+    declared = {
+        "type": "object",
+        "description": "A thing.",
+        "properties": {
+            "metadata": {"type": "object"},
+            "spec": {"type": "array", "items": {"type": "string", "description": "One of many."}},
+        },
+    }
+    thing = Definition("example.net", "v1", "things", "Thing", True, to_schema(declared), custom=True)
+    schemas = openapi_v3_document(Definitions([thing]), "example.net", "v1")["components"]["schemas"]
+    shown = schemas["net.example.v1.Thing"]
+    assert shown["description"] == "A thing."
+    assert shown["properties"]["spec"]["items"] == {"description": "One of many.", "type": "string"}
+    assert shown["properties"]["metadata"] == {
+        "$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+    }

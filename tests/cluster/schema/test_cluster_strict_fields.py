@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from moorage.cluster.schema.conform import duplicate_fields, strict_error, strict_warnings
+from moorage.cluster.schema.strict import duplicate_fields, patch_warnings, strict_error, strict_warnings
 
 
 def test_the_texts() -> None:
     unknown = ["spec.foo", 'spec.we"ird']
-    assert strict_error(unknown, []) == (
+    assert strict_error(strict_warnings(unknown, [])) == (
         'strict decoding error: unknown field "spec.foo", unknown field "spec.we\\"ird"'
     )
-    assert strict_error([], ["kind", "spec"]) == (
+    assert strict_error(strict_warnings([], ["kind", "spec"])) == (
         'strict decoding error: duplicate field "kind", duplicate field "spec"'
     )
-    assert strict_error([], []) == ""
+    assert strict_warnings([], []) == []
 
 
 def test_a_field_that_is_unknown_is_not_also_reported_as_repeated() -> None:
     found = strict_warnings(["spec.foo"], ["spec.foo", "spec.foo.bar", "spec.foo[0].a", "spec.food"])
     assert found == ['unknown field "spec.foo"', 'duplicate field "spec.food"']
+
+
+def test_of_a_patch_the_repeated_fields_are_told_first() -> None:
+    found = patch_warnings(["spec.foo"], ["spec.foo", "spec.food"])
+    assert found == ['duplicate field "spec.foo"', 'duplicate field "spec.food"', 'unknown field "spec.foo"']
 
 
 def test_no_more_than_a_hundred_are_reported() -> None:

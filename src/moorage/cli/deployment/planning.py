@@ -30,6 +30,15 @@ DEFAULT_NAMESPACE = "kube-system"
 DEFAULT_IMAGE = f"moorage:{__version__}"
 _MAX_CONFIG_MAP = 1024 * 1024
 _SERVICE_NAME = re.compile("[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_OF_THE_CLUSTER = frozenset(
+    (
+        "default",
+        *("admin", "cluster-admin", "edit", "view"),
+        *("kube-scheduler", "kube-controller-manager", "cloud-controller-manager"),
+        "extension-apiserver-authentication-reader",
+    )
+)
+"""Service accounts, roles and leases that every cluster has, and that these objects would take over."""
 _IMAGE = re.compile(r"[-._:@/a-zA-Z0-9]+")
 
 Document = dict[str, Any]
@@ -128,6 +137,9 @@ def _checked_names(wishes: Wishes, profiles: list[str]) -> str:
             f"--name: {name} is the cluster's own scheduler, and two of one name race for the same pods; "
             "choose another, or --replace-default"
         )
+    replaces_scheduler = wishes.replace_default and name == LeaderElection().resource_name
+    if name in _OF_THE_CLUSTER and not replaces_scheduler:
+        raise BadInput(f"--name: {name} is the name of something that the cluster itself has; choose another")
     return name
 
 
@@ -148,6 +160,8 @@ def _name_profiles(profiles: list[Document], name: str, wishes: Wishes) -> list[
     renamed = []
     for place, old in enumerate(names):
         if old != name and (old == DEFAULT_SCHEDULER_NAME or (len(names) == 1 and wishes.name)):
+            if name in names:
+                raise BadInput(f"--name: {name} is a profile already, and {old} cannot be called that, too")
             profiles[place] = {**profiles[place], "schedulerName": name}
             if not wishes.name and wishes.config_file is not None:
                 renamed.append(f"profiles[{place}].schedulerName: {old} is called {name} here")

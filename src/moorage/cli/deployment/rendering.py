@@ -16,6 +16,7 @@ from moorage.cli.deployment.workload import (
     service_monitor,
 )
 from moorage.cli.setup import warn
+from moorage.config.show import quote_what_go_reads_otherwise
 
 
 def render(wishes: Wishes) -> str:
@@ -44,3 +45,4 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
+quote_what_go_reads_otherwise(_Dumper)

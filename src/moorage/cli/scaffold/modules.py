@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from moorage.cli.scaffold.naming import Names
 from moorage.cli.scaffold.snippets import (
+    RULE_ALONE,
     RULE_IN_FILTER,
     RULE_IN_PRE_FILTER,
     RULE_IN_SCORE,
@@ -32,7 +33,7 @@ class Wanted(NamedTuple):
 
     @property
     def rule_point(self) -> str:
-        """The extension point at which the custom resource is used."""
+        """The extension point at which the custom resource is used; empty if that is left to the author."""
         if not self.rule:
             return ""
         return next((point for point in RULE_POINTS if point in self.points), "")
@@ -64,6 +65,7 @@ def plugin_module(wanted: Wanted) -> str:
         f"\n    args_type = {names.args}\n    args: {names.args}\n" if wanted.args else "",
         _constructor(wanted),
         *(_method(wanted, point) for point in wanted.points),
+        RULE_ALONE if wanted.rule and not wanted.rule_point else "",
         events,
     ]
     return "".join(parts)
@@ -122,7 +124,7 @@ def _events(wanted: Wanted) -> str:
         for resource, actions in SNIPPETS[point].events:
             known = found.setdefault(resource, [])
             known += [action for action in actions.split(" | ") if action not in known]
-    if wanted.rule and wanted.rule_point != "score":
+    if wanted.rule_point in ("filter", "preFilter"):
         found[_RULE_EVENTS] = ["Action.ALL"]
     if not found:
         return ""
@@ -179,7 +181,7 @@ def test_module(wanted: Wanted) -> str:
     }
     tests = [SNIPPETS[point].test.replace("PLUGIN", names.plugin) for point in wanted.points]
     if wanted.rule:
-        used |= {"ObjectMeta", "make_node", "run"}
+        used |= {"ObjectMeta", "make_node", "run"} if wanted.rule_point else {"ObjectMeta"}
         tests.append(_rule_test(wanted))
     if wanted.args:
         tests.append(
@@ -208,6 +210,13 @@ def test_module(wanted: Wanted) -> str:
 
 def _rule_test(wanted: Wanted) -> str:
     names = wanted.names
+    if not wanted.rule_point:
+        return f"""
+def test_a_rule_names_nodes_to_be_avoided() -> None:
+    spec = {names.rule}Spec(avoid=["a"])
+    plugin = made(FakeHandle([{names.rule}(metadata=ObjectMeta(name="no-a"), spec=spec)]))
+    assert [plugin.is_avoided(name) for name in ("a", "b")] == [True, False]
+"""
     scored = wanted.rule_point == "score"
     check = f'scores["a"]["{names.plugin}"] == 0' if scored else 'feasible == ["b"]'
     return f"""
@@ -230,5 +239,5 @@ def imported(module: str, names: Iterable[str]) -> str:
 
 
 def _kind_and_name(name: str) -> tuple[int, str]:
-    """Constants before classes before functions."""
-    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name.lower()
+    """Constants before classes before functions; a single letter is a class."""
+    return (0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2), name.lower()

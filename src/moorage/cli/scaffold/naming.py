@@ -12,6 +12,7 @@ from moorage.framework.extension_points import POINTS
 _ALLOWED = re.compile("[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 _WORD = re.compile("[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+[0-9]*|[0-9]+")
 _MOST_LETTERS = 30
+_NEEDED = ("mypy", "pip", "pytest", "ruff", "setuptools")
 
 
 class Names(NamedTuple):
@@ -60,17 +61,23 @@ def read_name(text: str) -> Names:
 def _taken(names: Names) -> str:
     """What stands in the way of a name."""
     import moorage
+    import moorage.testing
     from moorage.cli.deployment.plugin_files import in_stock_image
     from moorage.plugins.catalog import in_tree_registry
 
     if keyword.iskeyword(names.package) or names.package in ("test", "tests"):
         return f"a package cannot be called {names.package}"
+    if keyword.iskeyword(names.plugin):
+        return f"a class cannot be called {names.plugin}"
+    if names.package in _NEEDED:
+        return f"the project needs the module {names.package}"
     if names.package in in_stock_image():
         return f"there is a module {names.package} already"
     if names.plugin in in_tree_registry():
         return f"there is a plugin {names.plugin} already"
-    if names.plugin in moorage.__all__:
-        return f"moorage.{names.plugin} is something else"
+    for module in (moorage, moorage.testing):
+        if names.plugin in module.__all__:
+            return f"{module.__name__}.{names.plugin} is something else"
     return ""
 
 

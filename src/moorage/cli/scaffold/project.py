@@ -8,7 +8,6 @@ from typing import Any
 from moorage import __version__
 from moorage.cli.scaffold.modules import (
     LINE_LENGTH,
-    RULE_POINTS,
     Wanted,
     api_module,
     plugin_module,
@@ -22,10 +21,6 @@ from moorage.scheduler.profiles import default_document
 
 def write_project(wanted: Wanted, parent: Path) -> Path:
     """Writes the project into a new folder below `parent`; an existing one is left alone."""
-    if wanted.rule and not wanted.rule_point:
-        raise BadInput(
-            f"--crd: a plugin uses its resource at one of {', '.join(RULE_POINTS)}; add one to --points"
-        )
     files = project_files(wanted)
     folder = parent / wanted.names.project
     try:
@@ -152,7 +147,9 @@ def _readme(wanted: Wanted) -> str:
     names = wanted.names
     files = f"--config scheduler-config.yaml --plugin {names.package}/plugin.py"
     image = f"registry.example.com/{names.project}:0.1.0"
-    rule = _RULE.format(names=names) if wanted.rule else ""
+    definition = f"moorage crd {names.package}/api.py | kubectl apply -f -\n" if wanted.rule else ""
+    rule = f"{definition}kubectl apply -f manifests/rule.yaml\n" if wanted.rule else ""
+    note = _NOTE.format(names=names) if wanted.rule else ""
     return f"""# {names.plugin}
 
 A scheduler plugin for Moorage. What it does is in `{names.package}/plugin.py`.
@@ -177,16 +174,16 @@ In another terminal:
 
 ```sh
 export KUBECONFIG=kubeconfig
-kubectl apply -f manifests/pod.yaml
+{rule}kubectl apply -f manifests/pod.yaml
 kubectl get pod first -o wide
 ```
-{rule}
+{note}
 ## Deploy it
 
 Beside the scheduler of any cluster, without building an image; its pods say `schedulerName: {names.project}`:
 
 ```sh
-moorage manifests {files} | kubectl apply -f -
+{definition}moorage manifests {files} | kubectl apply -f -
 ```
 
 Once it needs other packages, build an image and name the package instead of the file:
@@ -198,11 +195,7 @@ moorage manifests --config scheduler-config.yaml --plugin {names.package} --imag
 """
 
 
-_RULE = """
-The plugin reads a custom resource, which is defined by the class in `{names.package}/api.py`:
-
-```sh
-moorage crd {names.package}/api.py | kubectl apply -f -
-kubectl apply -f manifests/rule.yaml
-```
+_NOTE = """
+The class in `{names.package}/api.py` is the custom resource, and `moorage crd` makes an API server know it.
+A scheduler that runs already looks for it again after a while, at most a minute.
 """

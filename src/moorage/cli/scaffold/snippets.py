@@ -191,19 +191,25 @@ def test_a_key_is_given_to_one_pod_at_a_time() -> None:
         ("CycleState", "Pod", "Wait"),
         '''
     def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Wait | None:
-        """Holds a pod back that asks for it; `self.handle.waiting_pods` lets it go before that."""
-        seconds = pod.annotations.get(f"{PREFIX}/wait-seconds", "")
-        return Wait(int(seconds)) if seconds.isdecimal() else None
+        """Binds pairs of pods together: the first waits for the second, at most a minute."""
+        pair = pod.labels.get(f"{PREFIX}/pair")
+        if pair is None:
+            return None
+        for waiting in self.handle.waiting_pods:
+            if waiting.pod.labels.get(f"{PREFIX}/pair") == pair:
+                waiting.allow(self.name)
+                return None
+        return Wait(60)
 ''',
         """
-def test_a_pod_may_ask_to_wait() -> None:
-    patient = make_pod(annotations={f"{PREFIX}/wait-seconds": "5"})
-    answer = made().permit(CycleState(), patient, "node")
-    assert answer is not None and answer.timeout == 5
+def test_the_first_of_a_pair_waits() -> None:
+    first = make_pod(labels={f"{PREFIX}/pair": "gold"})
+    answer = made().permit(CycleState(), first, "node")
+    assert answer is not None and answer.timeout == 60
     assert made().permit(CycleState(), make_pod(), "node") is None
 """,
         ("CycleState",),
-        (("Pod", "Action.DELETE"),),
+        (("Pod", "Action.ADD | Action.DELETE"),),
     ),
     "preBind": Snippet(
         ("CycleState", "Pod", "Status"),
@@ -279,3 +285,8 @@ RULE_IN_PRE_FILTER = """        avoided = {name for rule in self.rules.list() fo
 RULE_IN_SCORE = """        if any(node.name in rule.spec.avoid for rule in self.rules.list()):
             return 0
 """
+RULE_ALONE = '''
+    def is_avoided(self, node_name: str) -> bool:
+        """Whether a rule keeps pods off a node."""
+        return any(node_name in rule.spec.avoid for rule in self.rules.list())
+'''

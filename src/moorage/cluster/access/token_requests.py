@@ -81,6 +81,8 @@ def _bound(reference: Document, owner: Document, store: Store) -> dict[str, Refe
     group, slash, rest = version.rpartition("/")
     if kind not in _PLURALS or slash or "/" in rest:
         raise bad_request(f"cannot bind token to object of type {group}/{rest}, Kind={kind}")
+    if not name:
+        raise bad_request("Name parameter required.")
     plural = _PLURALS[kind]
     stored = store.get(plural, "" if kind == "Node" else owner["namespace"], name)
     if stored is None:

@@ -8,7 +8,7 @@ from moorage.cluster.access.users import User
 from moorage.cluster.admission.attempt import CREATE, DELETE, Attempt
 from moorage.cluster.admission.limits import admit_claim_size, apply_limits
 from moorage.cluster.admission.namespaces import admit_deletion, admit_namespace
-from moorage.cluster.admission.priorities import admit_priority_class, set_priority
+from moorage.cluster.admission.priorities import admit_class_deletion, admit_priority_class, set_priority
 from moorage.cluster.admission.quotas import admit_quota
 from moorage.cluster.admission.runtime_classes import admit_runtime_class
 from moorage.cluster.admission.service_accounts import random_suffix, set_service_account
@@ -49,6 +49,7 @@ class Admission:
         attempt = Attempt(definition, document, old, operation, namespace)
         if operation == DELETE:
             admit_deletion(attempt)
+            admit_class_deletion(attempt)
             return
         if definition.namespaced:
             admit_namespace(attempt, self._store)

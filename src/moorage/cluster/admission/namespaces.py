@@ -12,21 +12,25 @@ _REVIEWS = "localsubjectaccessreviews.authorization.k8s.io"
 
 
 def admit_namespace(attempt: Attempt, store: Store) -> None:
-    name = attempt.namespace
     if attempt.definition.storage == _REVIEWS:
         return
-    found = store.get("namespaces", "", name)
+    if attempt.operation == CREATE:
+        admit_content(attempt.definition.name, attempt.name, attempt.namespace, store)
+    elif store.get("namespaces", "", attempt.namespace) is None:
+        raise not_found("namespaces", attempt.namespace)
+
+
+def admit_content(resource: str, name: str, namespace: str, store: Store) -> None:
+    """For everything that is posted to a namespace, also what is not kept, such as a binding."""
+    found = store.get("namespaces", "", namespace)
     if found is None:
-        raise not_found("namespaces", name)
-    if attempt.operation != CREATE:
-        return
+        raise not_found("namespaces", namespace)
     if (found.document.get("status") or {}).get("phase") == "Terminating":
-        refusal = attempt.forbidden(
-            f"unable to create new content in namespace {name} because it is being terminated"
-        )
+        why = f"unable to create new content in namespace {namespace} because it is being terminated"
+        refusal = forbidden(resource, name, why)
         cause = {
             "reason": "NamespaceTerminating",
-            "message": f"namespace {name} is being terminated",
+            "message": f"namespace {namespace} is being terminated",
             "field": "metadata.namespace",
         }
         refusal.details = {**(refusal.details or {}), "causes": [cause]}

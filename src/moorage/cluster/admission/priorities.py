@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moorage.cluster.admission.attempt import CREATE, Attempt
+from moorage.cluster.kinds.scheduling import SYSTEM_CLASSES
 from moorage.cluster.store import Document, Store
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
@@ -56,6 +57,11 @@ def default_class(store: Store) -> Document | None:
         ):
             found = document
     return found
+
+
+def admit_class_deletion(attempt: Attempt) -> None:
+    if attempt.definition.storage == _CLASSES and attempt.document["metadata"]["name"] in SYSTEM_CLASSES:
+        raise attempt.forbidden("this is a system priority class and cannot be deleted")
 
 
 def admit_priority_class(attempt: Attempt, store: Store) -> None:

@@ -34,7 +34,15 @@ def authentication_config(ca: str) -> Document:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
-        "data": {"client-ca-file": ca},
+        "data": {
+            "client-ca-file": ca,
+            "requestheader-allowed-names": '["front-proxy-client"]',
+            "requestheader-client-ca-file": ca,
+            "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+            "requestheader-group-headers": '["X-Remote-Group"]',
+            "requestheader-uid-headers": '["X-Remote-Uid"]',
+            "requestheader-username-headers": '["X-Remote-User"]',
+        },
     }
 
 

@@ -33,6 +33,9 @@ class CrdStrategy(Strategy):
         conversion = spec.get("conversion")
         if conversion is None:
             conversion = spec["conversion"] = {"strategy": "None"}
+        status = document.get("status")
+        if status is not None and not status.get("storedVersions"):
+            _remember_storage_version(document)
         client = (conversion.get("webhook") or {}).get("clientConfig") or {}
         if client.get("service") is not None:
             client["service"].setdefault("port", _HTTPS)

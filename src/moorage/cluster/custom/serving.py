@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 from moorage.cluster.custom.definition_rules import is_established, versions_of
 from moorage.cluster.custom.naming import named_status, taken_names, with_condition
+from moorage.cluster.custom.stored_form import StoredForm, open_api_of
 from moorage.cluster.custom.strategy import CustomStrategy, ScalePaths
 from moorage.cluster.custom.structural import to_schema
 from moorage.cluster.definitions import Definition, Definitions, Subresource
 from moorage.cluster.store import Change, Document, Store, Stored
 from moorage.cluster.times import timestamp
 
-__all__ = ["CRDS", "CustomResources", "CustomStrategy", "ScalePaths", "relabel", "terminating"]
+__all__ = ["CRDS", "CustomResources", "CustomStrategy", "ScalePaths", "terminating"]
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -29,7 +30,8 @@ class CustomResources:
 
     Definitions count as soon as they are stored. What has to be written because of that, their status and the
     end of objects whose definition goes, is left to `settle`; `wake` is called when there is something to do,
-    and must not call it at once, because the store is being written then.
+    and must not call it at once, because the store is being written then. `ended` is called with the name of
+    a definition that no longer says what it said: who watches its objects has to begin anew.
     """
 
     def __init__(
@@ -39,11 +41,13 @@ class CustomResources:
         *,
         clock: Callable[[], float] = time.time,
         wake: Callable[[], object] = lambda: None,
+        ended: Callable[[str], object] = lambda name: None,
     ) -> None:
         self._definitions = definitions
         self._store = store
         self._clock = clock
         self._wake = wake
+        self._ended = ended
         self._served: dict[str, list[Definition]] = {}
         self._served_as: dict[str, Document] = {}
         """What decides how each definition is served: as long as it is the same, nothing is done."""
@@ -84,12 +88,16 @@ class CustomResources:
             "established": is_established(accepted),
             "terminating": "deletionTimestamp" in crd["metadata"],
         }
-        if self._served_as.get(name) == wanted:
+        known = self._served_as.get(name)
+        if known == wanted:
             return
+        if known is not None and (known["spec"], known["names"]) != (wanted["spec"], wanted["names"]):
+            self._ended(name)
         self._withdraw(name)
         self._served_as[name] = wanted
         if not wanted["established"] or self._is_built_in(name):
             return
+        self._store.reread(name, StoredForm(crd).read)
         made = [_definition(accepted, version) for version in _in_order(crd) if version["served"]]
         for definition in made:
             self._definitions.add(definition)
@@ -99,6 +107,7 @@ class CustomResources:
         """Serves the definition no longer."""
         name = crd["metadata"]["name"]
         self._withdraw(name)
+        self._ended(name)
         self._names.pop(name, None)
         if name in self._ending:
             self._ending.pop(name)()
@@ -219,13 +228,6 @@ def _terminating_condition(crd: Document, state: str, reason: str, message: str,
     return {**crd, "status": {**status, "conditions": conditions}}
 
 
-def relabel(document: Document, api_version: str) -> Document:
-    """An object as another version shows it: versions differ in nothing but their name."""
-    if document["apiVersion"] == api_version:
-        return document
-    return {**document, "apiVersion": api_version}
-
-
 def _in_order(crd: Document) -> list[Document]:
     """The versions, that in which objects are stored first."""
     return sorted(versions_of(crd["spec"]), key=lambda version: not version["storage"])
@@ -245,7 +247,7 @@ def _definition(crd: Document, version: Document) -> Definition:
         plural=names["plural"],
         kind=names["kind"],
         namespaced=spec["scope"] == "Namespaced",
-        schema=to_schema((version.get("schema") or {}).get("openAPIV3Schema") or {}),
+        schema=to_schema(open_api_of(version)),
         storage=crd["metadata"]["name"],
         singular=names.get("singular", ""),
         list_kind=names.get("listKind", ""),

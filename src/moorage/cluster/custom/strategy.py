@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from moorage.api.names import qualified_name_problems
+from moorage.cluster.custom.definition_rules import versions_of
 from moorage.cluster.custom.metadata import (
     WrongMetadata,
     has_embedded,
@@ -13,12 +14,13 @@ from moorage.cluster.custom.metadata import (
     read_metadata,
     validate_embedded,
 )
+from moorage.cluster.custom.stored_form import StoredForm, open_api_of
 from moorage.cluster.custom.structural import declared_schema
 from moorage.cluster.custom.uniqueness import duplicates, has_unique_lists
 from moorage.cluster.custom.validation import validate
 from moorage.cluster.custom.values import default, prune
 from moorage.cluster.custom.wording import invalid
-from moorage.cluster.definitions import Strategy, keep_but, keep_status
+from moorage.cluster.definitions import Strategy, keep_but, keep_status, version_order
 from moorage.cluster.errors import Cause, bad_request, forbidden
 from moorage.cluster.merging.go_text import shown, type_name
 from moorage.cluster.quoting import quoted
@@ -51,8 +53,8 @@ class CustomStrategy(Strategy):
         self._kind = spec["names"]["kind"]
         self._version = version["name"]
         self._terminating = "deletionTimestamp" in definition["metadata"]
-        open_api = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-        self._schema = declared_schema(open_api)
+        self._stored_form = None if version["storage"] else StoredForm(definition)
+        self._schema = declared_schema(open_api_of(version))
         self._has_embedded = has_embedded(self._schema)
         self._has_unique_lists = has_unique_lists(self._schema)
         subresources = version.get("subresources") or {}
@@ -60,8 +62,7 @@ class CustomStrategy(Strategy):
         self.scale_paths = _scale_paths(subresources.get("scale"))
         self.printer_columns: list[Document] = version.get("additionalPrinterColumns") or [_AGE_COLUMN]
         self._selectable = [each["jsonPath"].lstrip(".") for each in version.get("selectableFields") or ()]
-        self.deprecation_warning = _deprecation(spec, version)
-        """What everyone who asks for this version is to be told; "" if it is not deprecated."""
+        self.deprecation = _deprecation(spec, version)
 
     def conform(self, document: Document) -> Conformed:
         """The document without what its schema does not know. Wrong types in it are for `validate`."""
@@ -155,11 +156,14 @@ class CustomStrategy(Strategy):
             if problem:
                 yield invalid(paths.label_selector, "", problem)
 
+    def stored(self, document: Document) -> Document:
+        return document if self._stored_form is None else self._stored_form.written(document)
+
     def selectable_fields(self, document: Document) -> dict[str, str]:
         return {path: _selected(document, path) for path in self._selectable}
 
     def warnings(self, document: Document) -> list[str]:
-        warnings = [self.deprecation_warning] if self.deprecation_warning else []
+        warnings: list[str] = []
         for finalizer in sorted(document["metadata"].get("finalizers", ())):
             warnings += _finalizer_warnings(finalizer)
         return warnings
@@ -178,8 +182,13 @@ def _scale_paths(scale: Document | None) -> ScalePaths | None:
 def _deprecation(spec: Document, version: Document) -> str:
     if not version.get("deprecated"):
         return ""
-    given = version.get("deprecationWarning")
-    return given or f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"
+    if version.get("deprecationWarning"):
+        return str(version["deprecationWarning"])
+    group, kind, name = spec["group"], spec["names"]["kind"], version["name"]
+    told = f"{group}/{name} {kind} is deprecated"
+    others = [each["name"] for each in versions_of(spec) if each["served"] and not each.get("deprecated")]
+    best = min(others, key=version_order, default=name)
+    return told if version_order(best) >= version_order(name) else f"{told}; use {group}/{best} {kind}"
 
 
 def _nested(document: Document, path: str, wanted: type) -> tuple[Any, str]:

@@ -68,6 +68,7 @@ def _declared(open_api: Document) -> Schema:
     return Schema(
         type=shape,
         format=declared_format,
+        description=_text(open_api, "description"),
         fields=_fields(open_api),
         values=_values(open_api.get("additionalProperties")),
         items=_element(items) if isinstance(items, dict) else None,
@@ -121,7 +122,7 @@ def _with_metadata(schema: Schema, *, root: bool = False) -> Schema:
     whole.values = _with_metadata(schema.values) if schema.values is not None else None
     whole.items = _with_metadata(schema.items) if schema.items is not None else None
     if root or schema.embedded:
-        common = {name: Field(Schema(type=STRING)) for name in ("apiVersion", "kind")}
+        common = {name: Field(Schema(type=STRING), required=not root) for name in ("apiVersion", "kind")}
         metadata = _metadata(schema.fields.get("metadata"))
         whole.fields = {**common, **whole.fields, "metadata": metadata}
     return whole
@@ -135,8 +136,8 @@ def _field_with_metadata(found: Field) -> Field:
 
 def _metadata(declared: Field | None) -> Field:
     whole = object_meta_schema()
-    if declared is None:
-        return Field(whole)
+    if declared is None or not (declared.schema.rules or declared.schema.fields):
+        return Field(whole, required=declared is not None and declared.required)
     narrowed = copy(whole)
     narrowed.rules = declared.schema.rules
     narrowed.fields = {**whole.fields}

@@ -123,15 +123,17 @@ def _check_text(rules: Any, value: str, path: str, problems: Problems) -> None:
 def _check_enum(allowed: list[Any], value: Any, path: str, problems: Problems) -> None:
     if not allowed:
         return
-    if value is not None and any(_equal(value, each) for each in allowed):
+    if value is not None and any(_is_allowed(value, each) for each in allowed):
         return
     names = [each if isinstance(each, str) else as_json(each) for each in allowed]
     text = f"{path} in body should be one of {allowed}"
     problems.at(path, text, lambda field: unsupported(field, value, names))
 
 
-def _equal(one: Any, other: Any) -> bool:
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+def _is_allowed(value: Any, allowed: Any) -> bool:
+    if type(value) is float and type(allowed) is int:
+        value = int(value)  # the original, too, takes what is behind the point for nothing
+    return isinstance(value, bool) == isinstance(allowed, bool) and bool(value == allowed)
 
 
 def _check_items(schema: Schema, value: list[Any], old: Any, path: str, problems: Problems) -> int:

@@ -39,6 +39,8 @@ _MAX_HINTS = 8
 
 
 class EndpointsStrategy(Strategy):
+    deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+
     def default(self, document: Document) -> None:
         for subset in document.get("subsets") or ():
             for port in subset.get("ports") or ():

@@ -122,6 +122,8 @@ class NewEventStrategy(EventStrategy):
         yield from super().validate(document)
         if document["metadata"].get("resourceVersion"):
             return  # An older event may be updated, whatever it looks like.
+        if name := document["metadata"].get("name"):
+            yield from dns_subdomain("metadata.name", name)
         yield from _series(document)
         if document.get("eventTime") is None:
             yield required("eventTime")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from moorage.api.names import is_qualified_name
+from moorage.api.names import is_qualified_name, qualified_name_problems
 from moorage.cluster.errors import (
     Cause,
     forbidden_value,
@@ -17,7 +17,6 @@ from moorage.cluster.errors import (
 from moorage.cluster.kinds.naming import (
     dns_label_problems,
     dns_subdomain_problems,
-    label_key_problems,
     path_segment_problems,
     size,
 )
@@ -64,7 +63,7 @@ def name_rule_of(storage: str) -> NameRule:
 def validate_metadata(
     document: Document, *, namespaced: bool, name_rule: NameRule, qualified_finalizers: bool = True
 ) -> Iterable[Cause]:
-    """The rules new metadata breaks. Only custom resources may have finalizers without a domain."""
+    """The rules new metadata breaks. Some resources may have finalizers without a domain."""
     metadata = document["metadata"]
     found: Found = []
     prefix = metadata.get("generateName", "")
@@ -150,7 +149,7 @@ def check_annotations(annotations: Mapping[str, str] | None, path: str, found: F
     total = 0
     for key, value in annotations.items():
         if not is_qualified_name(key):
-            for problem in label_key_problems(key.lower()):
+            for problem in qualified_name_problems(key.lower()):
                 found.append(invalid_value(path, key, problem))
         total += size(key) + size(value)
     if total > ANNOTATIONS_LIMIT:

@@ -30,14 +30,6 @@ _ENVIRONMENT_NAME = re.compile("[ -<>-~]*")
 _LEADING_ZERO = re.compile(r"(^|[.:])0+[0-9]")
 
 
-def label_key_problems(value: str) -> list[str]:
-    """For keys of labels and for all other names that may have a domain in front."""
-    return [
-        problem.replace("a qualified name", "a valid label key", 1)
-        for problem in names.qualified_name_problems(value)
-    ]
-
-
 def dns_label_problems(value: str) -> list[str]:
     return _in_characters(names.dns_label_problems(value))
 

@@ -92,6 +92,7 @@ class PodStrategy(Strategy):
             "spec.hostNetwork": "true" if spec.get("hostNetwork") else "false",
             "status.phase": status.get("phase", ""),
             "status.podIP": status.get("podIP", ""),
+            "status.podIPs": "",  # it can be asked for, and is never known
             "status.nominatedNodeName": status.get("nominatedNodeName", ""),
         }
 

@@ -32,7 +32,10 @@ class ClusterRoleStrategy(Strategy):
         if not selectors:
             yield required(field, "at least one clusterRoleSelector required if aggregationRule is non-nil")
         for index, selector in enumerate(selectors):
-            yield from label_selector(f"{field}[{index}]", selector)
+            problems = list(label_selector(f"{field}[{index}]", selector))
+            yield from problems
+            if problems:
+                yield invalid_value(f"{field}[{index}]", None, "invalid label selector.")
 
 
 def _rules(document: Document, *, namespaced: bool) -> Iterator[Cause]:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from moorage.api.names import is_label_value, is_qualified_name, label_value_problems
+from moorage.api.names import (
+    is_label_value,
+    is_qualified_name,
+    label_value_problems,
+    qualified_name_problems,
+)
 from moorage.cluster.errors import (
     Cause,
     forbidden_value,
@@ -17,7 +22,6 @@ from moorage.cluster.kinds.naming import (
     dns_label_problems,
     dns_subdomain_problems,
     ip_problems,
-    label_key_problems,
 )
 from moorage.cluster.store import Document
 
@@ -48,7 +52,7 @@ def check_ip(value: str, path: str, found: Found) -> None:
 def check_qualified_name(value: str, path: str, found: Found) -> None:
     """For label keys and everything else that may have a domain in front."""
     if not is_qualified_name(value):
-        check_form(value, path, label_key_problems, found)
+        check_form(value, path, qualified_name_problems, found)
 
 
 def check_label_value(value: str, path: str, found: Found) -> None:

@@ -165,9 +165,6 @@ class _Replicating(Workload):
         check_parts(status, parts, found, ready="readyReplicas")
         return found
 
-    def selectable_fields(self, document: Document) -> dict[str, str]:
-        return {"status.replicas": str(part(document, "status").get("replicas", 0))}
-
 
 class ReplicaSetStrategy(_Replicating):
     first_status = {"replicas": 0}
@@ -233,6 +230,9 @@ class ReplicationControllerStrategy(_Replicating):
             check_template(template, "spec.template", found)
             check_lasting(template, "ReplicationController", "spec.template", found)
         return found
+
+    def selectable_fields(self, document: Document) -> dict[str, str]:
+        return {"status.replicas": str(part(document, "status").get("replicas", 0))}
 
     def warnings(self, document: Document) -> list[str]:
         template = document["spec"].get("template") or {}

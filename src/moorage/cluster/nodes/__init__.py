@@ -10,6 +10,7 @@ from moorage.cluster.controllers.events import Recorder
 from moorage.cluster.controllers.writing import Writer
 from moorage.cluster.nodes.addresses import PodAddresses
 from moorage.cluster.nodes.bound_pods import BoundPods
+from moorage.cluster.nodes.guard import Guard
 from moorage.cluster.nodes.heartbeats import Heartbeats
 from moorage.cluster.nodes.logs import Logs
 from moorage.cluster.nodes.node_documents import default_nodes as default_nodes
@@ -45,7 +46,19 @@ class Nodes:
         self._bound = BoundPods(writer.store)
         self._heartbeats = Heartbeats(writer, self._bound, clock)
         self._pods = Pods(writer, self._bound, addresses, recorder, clock, programs.runs_pod)
-        machine = Machine(writer, folder, server, token_for, programs, addresses, self.logs, recorder, clock)
+        self._guard = Guard()
+        machine = Machine(
+            writer,
+            folder,
+            server,
+            token_for,
+            programs,
+            addresses,
+            self.logs,
+            recorder,
+            clock,
+            self._guard,
+        )
         self._runner = Runner(machine, self._bound)
         self._silence: Callable[[], None] = lambda: None
 
@@ -60,5 +73,6 @@ class Nodes:
         """Ends all processes, too."""
         self._silence()
         await self._runner.stop()
+        self._guard.close()
         await self._pods.stop()
         await self._heartbeats.stop()

@@ -43,6 +43,7 @@ class Container:
         *,
         restarts: int,
         policy: str,
+        state: Document,
         pod_name: str,
         address: str,
         start: Callable[[], Awaitable[Process]],
@@ -62,7 +63,7 @@ class Container:
         self._changed = changed
         self._tell = tell
         self._clock = clock
-        self._state: Document = {"waiting": {"reason": "ContainerCreating"}}
+        self._state = state
         self._last_state: Document = {}
         self._ready = False
         self._backoff = FIRST_BACKOFF

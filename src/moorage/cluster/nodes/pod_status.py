@@ -15,6 +15,12 @@ PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed
 _Condition = tuple[str, str, str, str]  # type, status, reason, message
 
 
+def first_state(pod: Document) -> Document:
+    """That of a container which has not been started yet."""
+    has_inits = bool((pod.get("spec") or {}).get("initContainers"))
+    return {"waiting": {"reason": "PodInitializing" if has_inits else "ContainerCreating"}}
+
+
 def running_state(now: float) -> Document:
     return {"running": {"startedAt": timestamp(now)}}
 
@@ -155,11 +161,7 @@ def _conditions(
 def _initialized(phase: str, inits: Sequence[Document]) -> _Condition:
     if phase == SUCCEEDED:
         return "Initialized", "True", "PodCompleted", ""
-    missing = [
-        each["name"]
-        for each in inits
-        if "running" not in each["state"] and (each["state"].get("terminated") or {}).get("exitCode") != 0
-    ]
+    missing = [each["name"] for each in inits if not each["ready"]]
     if missing:
         message = f"containers with incomplete status: [{' '.join(missing)}]"
         return "Initialized", "False", "ContainersNotInitialized", message

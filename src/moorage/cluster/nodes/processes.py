@@ -8,6 +8,7 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
+from moorage.cluster.nodes.guard import Guard
 from moorage.cluster.nodes.logs import Log
 
 LAST_OUTPUT = 1.0  # seconds to wait for output after the end
@@ -21,14 +22,16 @@ class NotStarted(Exception):
 class Process:
     """One run of a program. Its output goes to a log, which is closed when it has ended."""
 
-    def __init__(self, process: asyncio.subprocess.Process, output: int, log: Log) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, output: int, log: Log, guard: Guard) -> None:
         self._process = process
         self._log = log
+        self._guard = guard
+        guard.watch(process.pid)
         self._output = asyncio.get_running_loop().create_task(self._copy(output))
 
     @classmethod
     async def start(
-        cls, words: list[str], *, variables: Mapping[str, str], folder: Path, log: Log
+        cls, words: list[str], *, variables: Mapping[str, str], folder: Path, log: Log, guard: Guard
     ) -> Process:
         # A pipe of our own: with one of asyncio's, a program counts as running as long as anything it has
         # started holds the other end.
@@ -51,7 +54,7 @@ class Process:
             raise NotStarted(f"{words[0]}: {getattr(error, 'strerror', None) or error}") from None
         finally:
             os.close(theirs)
-        return cls(process, output, log)
+        return cls(process, output, log, guard)
 
     @property
     def pid(self) -> int:
@@ -62,6 +65,7 @@ class Process:
         code = await self._process.wait()
         # As in a container, what the program has started ends with it.
         self._signal(signal.SIGKILL)
+        self._guard.forget(self.pid)
         await asyncio.wait((self._output,), timeout=LAST_OUTPUT)
         self._output.cancel()
         self._log.close()
@@ -85,6 +89,7 @@ class Process:
     def kill(self) -> None:
         """Ends it at once, where nobody can wait for that."""
         self._signal(signal.SIGKILL)
+        self._guard.forget(self.pid)
         self._output.cancel()
         self._log.close()
 

@@ -16,6 +16,7 @@ from moorage.cluster.errors import Refusal
 from moorage.cluster.nodes.addresses import PodAddresses, local_address
 from moorage.cluster.nodes.containers import Container
 from moorage.cluster.nodes.fields import Unavailable
+from moorage.cluster.nodes.guard import Guard
 from moorage.cluster.nodes.logs import Logs
 from moorage.cluster.nodes.pod_status import (
     FAILED,
@@ -23,6 +24,7 @@ from moorage.cluster.nodes.pod_status import (
     RUNNING,
     SUCCEEDED,
     container_status,
+    first_state,
     pod_status,
     running_state,
     simulated_init,
@@ -54,6 +56,7 @@ class Machine:
     logs: Logs
     recorder: Recorder
     clock: Clock
+    guard: Guard
 
 
 class RealPod:
@@ -66,6 +69,7 @@ class RealPod:
         self._key: Key = key_of(pod)
         self._uid = uid_of(pod)
         self._folder = machine.folder / folder_name(self._uid)
+        self._first_state = first_state(pod.document)
         self._volumes = Volumes(self._folder, self._store, machine.token_for)
         self._containers = [self._container(pod, each) for each in spec_of(pod).get("containers") or ()]
         self._inits = [self._container(pod, each) for each in spec_of(pod).get("initContainers") or ()]
@@ -192,6 +196,7 @@ class RealPod:
             spec,
             restarts=restarts,
             policy=policy,
+            state=self._first_state,
             pod_name=f"{pod.name}_{pod.namespace}({self._uid})",
             address=local_address(pod.document),
             start=lambda: self._start(spec),
@@ -216,6 +221,7 @@ class RealPod:
             variables=launch.variables,
             folder=launch.folder,
             log=machine.logs.open(*self._key, self._uid, name),
+            guard=machine.guard,
         )
 
     def _real(self, containers: Iterable[Container | Document] | None = None) -> list[Container]:
@@ -252,11 +258,12 @@ class RealPod:
 
     def _status(self, container: Container | Document, phase: str, *, init: bool) -> Document:
         if isinstance(container, Container):
-            return container.status()
+            status = container.status()
+            if init:  # ready means done here
+                status["ready"] = (status["state"].get("terminated") or {}).get("exitCode") == 0
+            return status
         if not self._started:
-            return container_status(
-                self._uid, container, {"waiting": {"reason": "ContainerCreating"}}, ready=False
-            )
+            return container_status(self._uid, container, self._first_state, ready=False)
         if init:
             return simulated_init(self._uid, container, self._began)
         return container_status(self._uid, container, running_state(self._began), ready=phase not in FINISHED)

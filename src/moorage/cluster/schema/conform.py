@@ -16,9 +16,6 @@ from moorage.cluster.schema import times
 from moorage.cluster.schema.canonical import Malformed, binary_data, quantity
 from moorage.cluster.schema.mistakes import Mistakes
 from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, BOOLEAN, INTEGER, NUMBER, STRING, Field, Schema
-from moorage.cluster.schema.strict import duplicate_fields, strict_error, strict_warnings
-
-__all__ = ["Conformed", "conform", "duplicate_fields", "strict_error", "strict_warnings"]
 
 Reader = Callable[[Any, list[str]], Any]
 """Gives a value's canonical form; names of unknown fields are added to the list."""

@@ -43,6 +43,8 @@ class Schema:
     """For strings: quantity, date-time, micro-time, byte; for numbers: int32, int64; or int-or-string."""
     name: str = ""
     """The short name of the type, such as PodSpec."""
+    description: str = ""
+    """What the definition of a custom resource says about it, for `kubectl explain`."""
     fields: dict[str, Field] = field(default_factory=dict)
     values: Schema | None = None
     items: Schema | None = None

@@ -54,7 +54,9 @@ class Components:
         return self._inline(schema, built_in)
 
     def _inline(self, schema: Schema, built_in: bool) -> OpenAPI:
-        shown: OpenAPI = {"type": schema.type} if schema.type else {}
+        shown: OpenAPI = {"description": schema.description} if schema.description else {}
+        if schema.type:
+            shown["type"] = schema.type
         if schema.format == "int-or-string":
             shown["x-kubernetes-int-or-string"] = True
         elif schema.format:

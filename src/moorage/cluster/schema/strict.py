@@ -20,10 +20,16 @@ def strict_warnings(unknown: Iterable[str], duplicates: Iterable[str]) -> list[s
     return list(dict.fromkeys(texts))[:_MOST]
 
 
-def strict_error(unknown: Iterable[str], duplicates: Iterable[str]) -> str:
-    """Why a document is refused under strict field validation; empty if it is not."""
-    texts = strict_warnings(unknown, duplicates)
-    return f"strict decoding error: {', '.join(texts)}" if texts else ""
+def patch_warnings(unknown: Iterable[str], duplicates: Iterable[str]) -> list[str]:
+    """The same for a patched document: of the patch's own fields it is told first."""
+    texts = [f"duplicate field {_quoted(path)}" for path in duplicates]
+    texts += [f"unknown field {_quoted(path)}" for path in unknown]
+    return list(dict.fromkeys(texts))[:_MOST]
+
+
+def strict_error(warnings: Iterable[str]) -> str:
+    """Why a document is refused under strict field validation."""
+    return f"strict decoding error: {', '.join(warnings)}"
 
 
 def _is_below(path: str, others: list[str]) -> bool:

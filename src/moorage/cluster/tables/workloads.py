@@ -146,4 +146,4 @@ DISRUPTION_BUDGETS = Columns(
     (NAME, *texts_of("Min Available", "Max Unavailable"), Column("Allowed Disruptions", INTEGER), AGE),
     _disruption_budget,
 )
-SCALES = Columns((Column("Name"), *integers("Desired", "Available"), AGE), _scale)
+SCALES = Columns((NAME, *integers("Desired", "Available"), AGE), _scale)
