@@ -169,6 +169,19 @@ def test_a_signal_ends_it_cleanly(number: signal.Signals, tmp_path: Path) -> Non
         assert not cluster.kubeconfig.exists()
 
 
+def test_a_cluster_says_whose_kubeconfig_it_takes(tmp_path: Path) -> None:
+    with Embedded("--nodes=0") as first:
+        copy = tmp_path / "kubeconfig"
+        copy.write_text(first.kubeconfig.read_text())
+        with Embedded("--nodes=0", folder=tmp_path) as second:
+            line = (
+                f"{copy}: was that of a cluster that still runs at {first.url}, and is now that of this one"
+            )
+            _wait_for_line(second.program, line, times=1)
+            _wait_for_line(second.program, "The cluster is ready", times=1)
+            assert second.url != first.url
+
+
 def _listening(port: str) -> list[str]:
     """The addresses on which the system has sockets that listen on a port, as it writes them."""
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]

@@ -24,9 +24,9 @@ def test_it_leads_to_the_cluster_and_is_for_its_owner_only(tmp_path: Path) -> No
 
 def test_the_file_of_an_earlier_cluster_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
-    remove_old(path)
+    assert remove_old(path) == ""
     write(path)
-    remove_old(path)
+    assert remove_old(path) == "https://127.0.0.1:1"
     assert not path.exists()
 
 
@@ -40,7 +40,9 @@ def test_the_file_of_an_earlier_cluster_is_removed(tmp_path: Path) -> None:
         "clusters: {}\ncurrent-context: moorage",
         "clusters: [{name: production}]\ncurrent-context: moorage",
         "clusters: [{name: moorage}, {name: production}]\ncurrent-context: moorage",
-        "clusters: [{name: moorage}]\ncurrent-context: production",
+        "clusters: [{name: moorage}]\ncurrent-context: moorage",
+        "clusters: [{name: moorage, cluster: {server: 'https://a'}}]\ncurrent-context: production",
+        "clusters: [{name: moorage, cluster: {server: 5}}]\ncurrent-context: moorage",
         "\x00\x01",
     ],
 )

@@ -62,9 +62,9 @@ def test_typos(pair: Pair, app: None) -> None:
         apply -f app-typo.yaml --validate=ignore
         patch deployment web -p '{"spec":{"replica":1,"replica":2,"replicas":3,"replicas":3}}'
         patch deployment web --type=merge -p '{"spec":{"replica":1,"replicas":3,"replicas":3}}'
-        patch deployment web --subresource=scale --type=merge -p '{"spec":{"replica":3}}'
+        patch deployment web --subresource=scale --type=merge -p '{"spec":{"replica":3,"replicas":4}}'
         patch deployment web --subresource=scale --type=merge -p '{"spec":{"replicas":99999999999}}'
-        get deployment web -o yaml --show-managed-fields
+        get deployment web -o yaml
     """,
         # The real server also tells who manages which field of a scale.
         mask(r'(?<=The request is invalid: patch: Invalid value: )"\{.*\}"(?=: )', "<the patched object>"),

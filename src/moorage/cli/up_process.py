@@ -7,6 +7,7 @@ import errno
 import gc
 import os
 import signal
+import socket
 import ssl
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -39,6 +41,7 @@ from moorage.server.tls import LOCAL_NAMES, self_signed
 
 DEFAULT_NODES = "3"
 MOST_NODES = 20_000
+ANSWER_SECONDS = 0.5
 SAME_SIGNAL_SECONDS = 0.5  # make passes on what the terminal has sent to both
 
 
@@ -81,7 +84,13 @@ def run_up(options: UpOptions) -> int:
     if options.nodes is None and data is not None and data.holds("nodes"):
         nodes = []
     try:
-        remove_old(options.kubeconfig)
+        earlier = remove_old(options.kubeconfig)
+        if _is_listening(earlier):
+            click.echo(
+                f"{options.kubeconfig}: was that of a cluster that still runs at {earlier}, and is now that of"
+                " this one; --kubeconfig gives each its own",
+                err=True,
+            )
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(Up(options, setup, nodes, data, started).run())
     except (DataFileError, KubeconfigError) as error:
@@ -242,6 +251,15 @@ def _why_not_heard(options: UpOptions, error: OSError) -> str:
 
 def _has_terminal(options: UpOptions) -> bool:
     return sys.stdout.isatty() and sys.stderr.isatty() and not options.verbosity
+
+
+def _is_listening(server: str) -> bool:
+    place = urlsplit(server)
+    try:
+        socket.create_connection((place.hostname, place.port or 443), ANSWER_SECONDS).close()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _names(address: str) -> list[str]:

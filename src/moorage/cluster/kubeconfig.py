@@ -43,22 +43,24 @@ def write_kubeconfig(path: Path, *, server: str, ca: str, token: str) -> None:
         raise KubeconfigError(f"{path}: cannot be written: {error.strerror}; give another file") from None
 
 
-def remove_old(path: Path) -> None:
-    """Removes the file of an earlier cluster, so that a new one means a new cluster.
+def remove_old(path: Path) -> str:
+    """Removes the file of an earlier cluster, so that a new one means a new cluster; returns its server.
 
     A file that some other program wrote is not touched, but refused.
     """
     try:
         text = path.read_text(errors="replace")
     except FileNotFoundError:
-        return
+        return ""
     except OSError as error:
         raise KubeconfigError(f"{path}: cannot be read: {error.strerror}; give another file") from None
-    if not _is_ours(text):
+    server = _server_of(text)
+    if server is None:
         raise KubeconfigError(
             f"{path}: exists and is not from moorage up; give another file with --kubeconfig"
         )
     path.unlink()
+    return server
 
 
 def remove(path: Path, token: str) -> None:
@@ -70,12 +72,15 @@ def remove(path: Path, token: str) -> None:
         return
 
 
-def _is_ours(text: str) -> bool:
+def _server_of(text: str) -> str | None:
+    """The API server of a file that is ours."""
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError:
-        return False
-    if not isinstance(content, dict) or not isinstance(content.get("clusters"), list):
-        return False
-    names = [each.get("name") for each in content["clusters"] if isinstance(each, dict)]
-    return content.get("current-context") == NAME and names == [NAME]
+        return None
+    if not isinstance(content, dict) or content.get("current-context") != NAME:
+        return None
+    match content.get("clusters"):
+        case [{"name": name, "cluster": {"server": str(server)}}] if name == NAME:
+            return server
+    return None
