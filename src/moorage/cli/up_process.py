@@ -87,8 +87,8 @@ def run_up(options: UpOptions) -> int:
         earlier = remove_old(options.kubeconfig)
         if _is_listening(earlier):
             click.echo(
-                f"{options.kubeconfig}: was that of a cluster that still runs at {earlier}, and is now that of"
-                " this one; --kubeconfig gives each its own",
+                f"{options.kubeconfig}: was that of a cluster that still runs at {earlier}, and is now"
+                " that of this one; --kubeconfig gives each its own",
                 err=True,
             )
         with asyncio.Runner(loop_factory=loop_factory()) as runner:

@@ -48,6 +48,7 @@ _UPDATED_KNOWINGLY = frozenset(
         "volumeattachments.storage.k8s.io",
     )
 )
+"""Resources that an update must name the version of."""
 _CREATED_BY_UPDATE = frozenset(
     (
         "endpoints",

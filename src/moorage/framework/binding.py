@@ -57,7 +57,8 @@ async def _asked(
         answer = watched(profile, plugin, point, method, cycle, pod, node_name)
         if isinstance(answer, Awaitable):
             answer = await Steps(answer, profile, plugin, point)
-        label = code_label(answer)
+        if cycle.is_timed:
+            label = code_label(answer)
         return answer
     except asyncio.CancelledError as error:
         _check_own(error)
