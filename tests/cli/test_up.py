@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import sys
@@ -208,6 +209,10 @@ def test_a_file_of_nodes_and_a_configuration(tmp_path: Path) -> None:
         wait_for("the pod's node", lambda: api.bound() == {"p": "one"})
         line = "mine: default/p: Scheduled: Successfully assigned default/p to one"
         _wait_for_line(cluster.program, line, times=1)
+        assert "kubectl create deployment" not in cluster.program.log_text(), "its pods would wait for ever"
+        suggested = re.search("--overrides='(.*)'", cluster.program.log_text())
+        assert suggested is not None
+        assert json.loads(suggested[1]) == {"spec": {"schedulerName": "mine"}}
 
 
 @pytest.fixture

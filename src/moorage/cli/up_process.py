@@ -34,6 +34,7 @@ from moorage.cluster.errors import Refusal
 from moorage.cluster.kubeconfig import KubeconfigError, remove, remove_old, write_kubeconfig
 from moorage.cluster.nodes import default_nodes
 from moorage.config import expand_all
+from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.problems import ConfigError
 from moorage.framework.registry import PluginLoadError
 from moorage.scheduler import logs
@@ -144,7 +145,7 @@ class Up:
         options = self._options
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="moorage-up-"))
-            who = identity(self._data, lambda: self_signed(_names(options.address)))
+            who = identity(self._data, options.address, lambda: self_signed(_names(options.address)))
             cluster = EmbeddedCluster(
                 who, data=self._data, folder=Path(folder), run_images=options.run_images
             )
@@ -219,12 +220,22 @@ class Up:
         click.echo(f"The cluster is ready after {seconds:.1f} s: {server}, {nodes} nodes. Type:\n")
         click.echo(f"  export KUBECONFIG={kubeconfig}")
         click.echo("  kubectl get nodes")
-        click.echo("  kubectl create deployment web --image=nginx --replicas=20")
+        click.echo(f"  {self._first_pods()}")
         click.echo("  kubectl get pods -o wide")
         click.echo(
             "\nCtrl-C ends it." + ("" if self._options.data else " Nothing is kept (--data keeps it).")
         )
         sys.stdout.flush()
+
+    def _first_pods(self) -> str:
+        """What makes pods that get nodes: those of the first profile, if the usual one is missing."""
+        profiles = (
+            [] if self._setup is None else [each.scheduler_name for each in self._setup.config.profiles]
+        )
+        if not profiles or DEFAULT_SCHEDULER_NAME in profiles:
+            return "kubectl create deployment web --image=nginx --replicas=20"
+        overrides = f'{{"spec":{{"schedulerName":"{profiles[0]}"}}}}'
+        return f"kubectl run web --image=nginx --overrides='{overrides}'"
 
     def _watch_signals(self) -> None:
         loop = asyncio.get_running_loop()

@@ -69,20 +69,21 @@ class Identity:
         return text[text.index("-----BEGIN CERTIFICATE-----") :]
 
 
-def identity(data: DataFile | None, new_certificate: Callable[[], bytes]) -> Identity:
-    """That of the data, or a new one."""
-    names = ("certificate", "signing-key", "admin-token")
-    known = [data.setting(name) for name in names] if data is not None else [None]
-    if all(known):
-        certificate, key, token = (str(value) for value in known)
-        return Identity(certificate.encode(), key.encode(), token)
-    made = Identity(new_certificate(), generate_key(), secrets.token_hex(16))
-    if data is not None:
-        for name, value in zip(
-            names, (made.certificate.decode(), made.signing_key.decode(), made.admin_token), strict=True
-        ):
+def identity(data: DataFile | None, address: str, new_certificate: Callable[[], bytes]) -> Identity:
+    """That of the data, or a new one. A certificate is for one address, the rest for all."""
+
+    def kept(name: str, new: Callable[[], str]) -> str:
+        known = data.setting(name) if data is not None else None
+        value = known or new()
+        if data is not None and not known:
             data.set(name, value)
-    return made
+        return value
+
+    return Identity(
+        kept(f"certificate for {address}", lambda: new_certificate().decode()).encode(),
+        kept("signing-key", lambda: generate_key().decode()).encode(),
+        kept("admin-token", lambda: secrets.token_hex(16)),
+    )
 
 
 class EmbeddedCluster:
