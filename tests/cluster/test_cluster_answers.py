@@ -197,6 +197,7 @@ def test_answers_that_people_look_at_are_indented(
         answer = world.cluster.handle(Request("GET", path + query, headers))
         assert isinstance(answer, Answer)
         assert answer.body.startswith(b'{\n  "') is indented
+        assert answer.body.endswith(b"}"), "the line end comes with the transport"
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ class ApiServer:
     def handle(self, request: Request) -> Answer | Stream:
         answer = self._answer(request)
         if isinstance(answer, Answer) and answer.content_type == JSON and _is_for_people(request):
-            answer.body = msgspec.json.format(answer.body, indent=2) + b"\n"
+            answer.body = msgspec.json.format(answer.body, indent=2)
         return answer
 
     def _answer(self, request: Request) -> Answer | Stream:

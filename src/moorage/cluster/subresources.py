@@ -14,15 +14,10 @@ from moorage.cluster.container_logs import log_answer
 from moorage.cluster.decoding import read_object
 from moorage.cluster.definitions import Definition, Definitions
 from moorage.cluster.deletion import delete_options
-from moorage.cluster.errors import (
-    Refusal,
-    bad_request,
-    method_not_allowed,
-    not_found,
-    path_not_found,
-)
+from moorage.cluster.errors import Refusal, bad_request, method_not_allowed, not_found, path_not_found
 from moorage.cluster.eviction import Evictions
 from moorage.cluster.handlers import Handlers
+from moorage.cluster.naming import check_name
 from moorage.cluster.nodes.logs import Logs
 from moorage.cluster.rendering import encode, warning_headers
 from moorage.cluster.requests import Answer, Place, Query, Request, Stream
@@ -159,11 +154,7 @@ class Subresources:
             scale = self._scales.patched(definition, stored, request.body, content_type, options)
         else:
             scale = self._typed("autoscaling", "v1", "Scale", request, options)
-        if scale["metadata"].get("name", place.name) != place.name:
-            given = scale["metadata"]["name"]
-            raise bad_request(
-                f"the name of the object ({given}) does not match the name on the URL ({place.name})"
-            )
+        check_name(scale["metadata"].get("name", place.name), place.name)
         changed = self._scales.write(definition, stored, scale, options)
         return self._shown_scale(definition, changed, request, query, options)
 
