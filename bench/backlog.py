@@ -13,7 +13,7 @@ from moorage.api.pods import Pod
 from moorage.client.connection import from_kubeconfig
 from moorage.client.http import HttpClient
 from moorage.client.resources import Resource
-from moorage.scheduler.workloads import make_nodes, make_pods
+from moorage.what_if.workloads import make_nodes, make_pods
 
 NODES = 5000
 PODS = 10000

@@ -75,8 +75,8 @@ def run(workload: str, nodes: int, placed: int) -> Figure:
     from moorage.config import load
     from moorage.plugins.catalog import in_tree_registry
     from moorage.scheduler.profiles import DEFAULT_CONFIGURATION
-    from moorage.scheduler.simulation import Simulation
-    from moorage.scheduler.workloads import make_nodes, make_pods
+    from moorage.what_if.simulation import Simulation
+    from moorage.what_if.workloads import make_nodes, make_pods
 
     simulation = Simulation(load(DEFAULT_CONFIGURATION).config, in_tree_registry())
     for node in make_nodes(nodes):

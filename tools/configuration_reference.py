@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from moorage.api.durations import Duration
-from moorage.api.field_docs import field_docs
+from moorage.cli.custom_resources.field_docs import field_docs
 from moorage.config.args import ARGS_TYPES
 from moorage.config.defaults import default_plugins
 from moorage.config.types import POINTS, V1, ConfigPart, KubeSchedulerConfiguration, Plugins, PluginSet

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from moorage.cli.live_view import LiveView, PlainView
-from moorage.cluster.store import Document, Store
+from moorage.cluster.base.store import Document, Store
 from tests.fake_time import run
 
 

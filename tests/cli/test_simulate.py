@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from moorage.cli.simulate import WORKLOADS
-from moorage.scheduler import workloads
+from moorage.what_if import workloads
 from tests.cli.running import (
     MOORAGE,
     listed,

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from moorage.cluster.access.requests import Answer, Request, Stream
 from moorage.cluster.access.tokens import generate_key
 from moorage.cluster.access.users import User
-from moorage.cluster.data_file import DataFile
+from moorage.cluster.base.data_file import DataFile
+from moorage.cluster.base.store import Document, Store
 from moorage.cluster.embedded import ADMIN, EmbeddedCluster, Identity
-from moorage.cluster.requests import Answer, Request, Stream
-from moorage.cluster.store import Document, Store
 
 TOKEN = "the-admin-token"
 START = 1_767_225_600.0  # 2026-01-01T00:00:00Z

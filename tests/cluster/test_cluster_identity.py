@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from pathlib import Path
 
-from moorage.cluster.data_file import DataFile
+from moorage.cluster.base.data_file import DataFile
 from moorage.cluster.embedded import Identity, identity
 
 LOOPBACK, OTHER = "127.0.0.1", "192.0.2.1"

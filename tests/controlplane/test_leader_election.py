@@ -16,7 +16,7 @@ from moorage.api.durations import Duration
 from moorage.client.connection import from_kubeconfig
 from moorage.client.http import HttpClient
 from moorage.config.types import LeaderElection
-from moorage.scheduler.leader_election import LeaderElector
+from moorage.process.leader_election import LeaderElector
 from tests.controlplane.servers import ControlPlane, wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ import asyncio, sys
 from moorage.client.connection import from_kubeconfig
 from moorage.client.http import HttpClient
 from moorage.config.types import LeaderElection
-from moorage.scheduler.leader_election import LeaderElector
+from moorage.process.leader_election import LeaderElector
 from tests.controlplane.test_leader_election import settings
 
 async def main(kubeconfig, name):

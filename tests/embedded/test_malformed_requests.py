@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
+from moorage.cluster.access.requests import Answer, Request, Stream
 from moorage.cluster.access.users import User
-from moorage.cluster.decoding import shape
-from moorage.cluster.definitions import Definitions
+from moorage.cluster.access.write_options import Options
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.catalog import STRATEGIES
-from moorage.cluster.requests import Answer, Request, Stream
-from moorage.cluster.resources import builtin_definitions
-from moorage.cluster.store import Document
-from moorage.cluster.writing import Options
+from moorage.cluster.objects.decoding import shape
+from moorage.cluster.schema.definitions import Definitions
+from moorage.cluster.schema.discovery_data import builtin_definitions
 from tests.cluster.api_worlds import CONFIG_MAPS, TOKEN, World, config_map, living
 from tests.embedded.api_samples import Collection, collections, crd, samples
 from tests.embedded.malformed import Generator, Wrong

@@ -20,8 +20,8 @@ from moorage.plugins.catalog import in_tree_registry
 from moorage.plugins.volumes import uses_claims
 from moorage.scheduler.cycle import Decision
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION
-from moorage.scheduler.scenario import evaluate, read_objects
 from moorage.scheduler.scheduler import Scheduler
+from moorage.what_if.scenario import evaluate, read_objects
 from tests.golden.compare import differences
 
 Document = dict[str, Any]

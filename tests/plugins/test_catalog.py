@@ -55,8 +55,8 @@ def test_an_entry_tells_the_truth_about_its_class(name: str) -> None:
 
 def test_no_plugin_is_missing_from_the_catalog() -> None:
     found = set()
-    for module in pkgutil.iter_modules(moorage.plugins.__path__):
-        loaded = importlib.import_module(f"moorage.plugins.{module.name}")
+    for module in pkgutil.walk_packages(moorage.plugins.__path__, "moorage.plugins."):
+        loaded = importlib.import_module(module.name)
         found |= {
             item.name
             for item in vars(loaded).values()

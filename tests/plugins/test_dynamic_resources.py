@@ -15,8 +15,8 @@ from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.status import Code, Status
 from moorage.plugins.catalog import in_tree_registry
 from moorage.plugins.dynamic_resources import DynamicResources
-from moorage.scheduler.scenario import Scenario
 from moorage.testing import make_node, make_pod
+from moorage.what_if.scenario import Scenario
 from tests.plugins.helpers import cluster, registered
 
 REFUSED = "pod uses resource claims, which this version of Moorage does not support"

@@ -14,8 +14,8 @@ from moorage.plugins.volumes import (
     VolumeZone,
     uses_claims,
 )
-from moorage.scheduler.scenario import Scenario
 from moorage.testing import make_node, make_pod
+from moorage.what_if.scenario import Scenario
 from tests.plugins.helpers import cluster, filtered, scored
 
 Document = dict[str, Any]

@@ -15,8 +15,8 @@ from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.plugins.catalog import in_tree_registry
 from moorage.scheduler.profiles import default_configuration
-from moorage.scheduler.simulation import Result, Simulation
 from moorage.testing import make_node, make_pod
+from moorage.what_if.simulation import Result, Simulation
 
 Document = dict[str, Any]
 

@@ -15,7 +15,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import PermitPlugin, PreEnqueuePlugin, ReservePlugin
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.status import Status
-from moorage.scheduler.metrics import SchedulerMetrics
+from moorage.process.metrics import SchedulerMetrics
 from moorage.state.node_info import NodeInfo
 from tests.framework.scripted import (
     Binds,

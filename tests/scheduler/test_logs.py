@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from moorage.framework import logger
+from moorage.framework.logger import Logger
 from moorage.framework.queued_pod import QueuedPod
-from moorage.scheduler import logs
-from moorage.scheduler.logs import JsonFormatter, Logger, TextFormatter
+from moorage.process import logs
+from moorage.process.logs import JsonFormatter, TextFormatter
 from moorage.state.cluster import ClusterState
 from moorage.testing import make_node, make_pod
 
@@ -38,12 +40,12 @@ class Output(io.StringIO):
 def output() -> Iterator[Output]:
     """Everything logged, at verbosity 2."""
     root = logging.getLogger()
-    handlers, level, verbosity = root.handlers[:], root.level, logs.verbosity()
+    handlers, level, verbosity = root.handlers[:], root.level, logger.verbosity()
     stream = Output()
     logs.configure(verbosity=2, stream=stream)
     yield stream
     root.handlers[:] = handlers
-    logs.set_verbosity(verbosity)
+    logger.set_verbosity(verbosity)
     root.setLevel(level)
 
 
@@ -137,9 +139,9 @@ def test_the_verbosity_is_inclusive_and_can_change(output: Output) -> None:
     log.info(2, "shown")
     log.info(3, "hidden")
     assert (log.enabled(2), log.enabled(3)) == (True, False)
-    logs.set_verbosity(3)
+    logger.set_verbosity(3)
     log.info(3, "shown now")
-    logs.set_verbosity(0)
+    logger.set_verbosity(0)
     log.info(1, "hidden")
     assert [line.split("] ")[1] for line in output.lines] == ['"shown"', '"shown now"']
 
@@ -154,7 +156,7 @@ def test_plain_loggers_look_the_same(output: Output) -> None:
 def test_debug_of_plain_loggers_needs_verbosity_5(output: Output) -> None:
     plain = logging.getLogger("moorage.profile.default-scheduler")
     plain.debug("hidden")
-    logs.set_verbosity(5)
+    logger.set_verbosity(5)
     plain.debug("CRD for node not found", extra={"nodeName": "n1"})
     assert len(output.lines) == 1
     assert output.last == '"CRD for node not found" nodeName="n1"'

@@ -12,7 +12,7 @@ from moorage.client.memory import MemoryClient
 from moorage.config.types import KubeSchedulerConfiguration, PluginRef, Plugins, PluginSet, Profile
 from moorage.framework.extension_points import Plugin
 from moorage.plugins.catalog import in_tree_registry
-from moorage.scheduler.metrics import SchedulerMetrics
+from moorage.process.metrics import SchedulerMetrics
 from moorage.scheduler.scheduler import Scheduler
 from moorage.testing import make_node, make_pod
 from moorage.testing.fakes import RecordedEvent

@@ -14,9 +14,9 @@ from moorage.framework.profile import Profile
 from moorage.plugins.catalog import in_tree_registry
 from moorage.scheduler.cycle import Decision
 from moorage.scheduler.profiles import default_configuration
-from moorage.scheduler.simulation import Simulation
 from moorage.state.cluster import ClusterState
 from moorage.testing import make_node, make_pod
+from moorage.what_if.simulation import Simulation
 from tests.soak.rules import Cluster, Placed, objection
 from tests.state.worlds import described, is_compact
 

@@ -10,8 +10,8 @@ import pytest
 from moorage.config import load
 from moorage.plugins.catalog import in_tree_registry
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION
-from moorage.scheduler.simulation import Simulation
-from moorage.scheduler.workloads import WORKLOADS, make_nodes, make_pods
+from moorage.what_if.simulation import Simulation
+from moorage.what_if.workloads import WORKLOADS, make_nodes, make_pods
 
 
 @pytest.mark.soak

@@ -12,12 +12,12 @@ from moorage.api.pods import Pod
 from moorage.api.selectors import Requirement, Selector
 from moorage.plugins.catalog import in_tree_registry
 from moorage.scheduler.cycle import Scheduling
-from moorage.scheduler.scenario import Scenario
 from moorage.state.affinity_terms import Term, terms_of
 from moorage.state.cluster import ClusterState
 from moorage.state.counts import Count, PodClass
 from moorage.state.node_info import NodeInfo
 from moorage.testing import make_node, make_pod
+from moorage.what_if.scenario import Scenario
 from tests.state.worlds import (
     AFFINITIES,
     HOST,

@@ -73,7 +73,7 @@ def _evaluate_lines(file: str, plugins: tuple[str, ...], verbose: bool) -> None:
     from moorage.config.problems import ConfigError
     from moorage.framework.registry import described
     from moorage.scheduler.profiles import default_configuration
-    from moorage.scheduler.scenario import evaluate as evaluate_scenario
+    from moorage.what_if.scenario import evaluate as evaluate_scenario
 
     registry, added = make_registry(plugins)
     default = default_configuration(registry, added)
@@ -153,7 +153,7 @@ def _explain(cluster: str, pod_file: str, setup: Any, output: str) -> None:
     from moorage.api.pods import Pod
     from moorage.cli.explain import show_table
     from moorage.cli.manifest_files import read_manifests
-    from moorage.scheduler.scenario import Scenario
+    from moorage.what_if.scenario import Scenario
 
     pods = [item for item in read_manifests(pod_file) if isinstance(item, Pod)]
     if len(pods) != 1:

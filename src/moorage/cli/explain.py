@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from moorage.scheduler.scenario import Evaluation
+from moorage.what_if.scenario import Evaluation
 
 Document = dict[str, Any]
 

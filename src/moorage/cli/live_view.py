@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import click
 
-from moorage.cluster.store import Change, Document, Store
+from moorage.cluster.base.store import Change, Document, Store
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 from moorage.cli.setup import Setup
 from moorage.client.http import HttpClient
+from moorage.framework.logger import Logger
 from moorage.framework.registry import PluginLoadError
-from moorage.scheduler.event_recorder import EventBroadcaster
-from moorage.scheduler.informers import Informers
-from moorage.scheduler.logs import Logger
+from moorage.process.event_recorder import EventBroadcaster
+from moorage.process.informers import Informers
 from moorage.scheduler.scheduler import Scheduler
 
 log = Logger(__name__)

@@ -21,14 +21,15 @@ from moorage.client.errors import ConfigurationError
 from moorage.client.http import HttpClient
 from moorage.config import expand_all, show
 from moorage.config.show import show_expanded, to_yaml
+from moorage.framework.logger import Logger, set_verbosity
 from moorage.framework.registry import PluginLoadError
-from moorage.scheduler import logs
-from moorage.scheduler.dump import dump
-from moorage.scheduler.event_recorder import EventBroadcaster
-from moorage.scheduler.informers import Informers
-from moorage.scheduler.leader_election import ElectionEnded, LeaderElector
-from moorage.scheduler.metrics import SchedulerMetrics
-from moorage.scheduler.permissions import missing_permissions
+from moorage.process import logs
+from moorage.process.dump import dump
+from moorage.process.event_recorder import EventBroadcaster
+from moorage.process.informers import Informers
+from moorage.process.leader_election import ElectionEnded, LeaderElector
+from moorage.process.metrics import SchedulerMetrics
+from moorage.process.permissions import missing_permissions
 from moorage.scheduler.scheduler import Scheduler
 from moorage.server.access import Access
 from moorage.server.app import Server
@@ -38,7 +39,7 @@ from moorage.server.process import ProcessMetrics
 from moorage.server.reviews import ApiReviewer
 from moorage.server.tls import TlsError, server_context
 
-log = logs.Logger(__name__)
+log = Logger(__name__)
 
 USER_AGENT = "moorage/scheduler"
 _LATE_EVENTS = 3.0
@@ -219,7 +220,7 @@ class Process:
             pods=lambda: self._known_pods(scheduler),
             config=lambda: show(self._config),
             flags={name.replace("_", "-"): str(value) for name, value in asdict(options).items()},
-            set_verbosity=logs.set_verbosity if self._config.enable_profiling else None,
+            set_verbosity=set_verbosity if self._config.enable_profiling else None,
         )
         context = server_context(
             options.tls_cert_file or "",

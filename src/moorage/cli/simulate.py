@@ -23,7 +23,7 @@ from moorage.cli.setup import (
 if TYPE_CHECKING:
     from moorage.api.meta import Object
     from moorage.api.pods import Pod
-    from moorage.scheduler.simulation import Result, Simulation
+    from moorage.what_if.simulation import Result, Simulation
 
 WORKLOADS = ("plain", "distinct", "spread", "affinity", "antiaffinity", "prefaffinity", "nodeaffinity")
 
@@ -68,8 +68,8 @@ def simulate(
 
         from moorage.api.pods import Pod
         from moorage.cli.manifest_files import read_manifests
-        from moorage.scheduler.simulation import Simulation
-        from moorage.scheduler.workloads import make_nodes, make_pods
+        from moorage.what_if.simulation import Simulation
+        from moorage.what_if.workloads import make_nodes, make_pods
 
         setup = set_up(config_file, plugins, strict_version=strict_config_version)
         simulation = Simulation(setup.config, setup.registry)

@@ -28,16 +28,16 @@ from moorage.cli.manifest_files import read_manifests
 from moorage.cli.process import loop_factory
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
 from moorage.cli.setup import BadInput, Setup, set_up
-from moorage.cluster.data_file import DataFile, DataFileError
+from moorage.cluster.access.kubeconfig import KubeconfigError, remove, remove_old, write_kubeconfig
+from moorage.cluster.base.data_file import DataFile, DataFileError
+from moorage.cluster.base.errors import Refusal
 from moorage.cluster.embedded import EmbeddedCluster, identity
-from moorage.cluster.errors import Refusal
-from moorage.cluster.kubeconfig import KubeconfigError, remove, remove_old, write_kubeconfig
-from moorage.cluster.nodes import default_nodes
+from moorage.cluster.life.nodes import default_nodes
 from moorage.config import expand_all
 from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.problems import ConfigError
 from moorage.framework.registry import PluginLoadError
-from moorage.scheduler import logs
+from moorage.process import logs
 from moorage.server.tls import LOCAL_NAMES, self_signed
 
 DEFAULT_NODES = "3"

@@ -16,33 +16,34 @@ from moorage.client.connection import ConnectionConfig
 from moorage.client.local import LocalAnswer
 from moorage.cluster.access.authentication import Authenticator
 from moorage.cluster.access.rbac import Authorizer
+from moorage.cluster.access.requests import Answer, Request, Stream
 from moorage.cluster.access.reviews import Reviews
 from moorage.cluster.access.roles import bootstrap_roles
 from moorage.cluster.access.tokens import Tokens, generate_key
 from moorage.cluster.access.users import MASTERS, User
-from moorage.cluster.admission.chain import Admission
-from moorage.cluster.admission.system_objects import authentication_config, system_objects
-from moorage.cluster.controllers import Controllers
+from moorage.cluster.access.write_options import Options
+from moorage.cluster.base.data_file import DataFile
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.times import seconds_of
 from moorage.cluster.custom.serving import CustomResources
-from moorage.cluster.data_file import DataFile
-from moorage.cluster.decoding import shape
-from moorage.cluster.definitions import Definitions
-from moorage.cluster.errors import Refusal
-from moorage.cluster.handlers import Handlers
-from moorage.cluster.http import HttpServer
-from moorage.cluster.internal_writer import InternalWriter
 from moorage.cluster.kinds.catalog import STRATEGIES
-from moorage.cluster.nodes import Nodes
-from moorage.cluster.objects import Objects
-from moorage.cluster.patching import Patches
-from moorage.cluster.requests import Answer, Request, Stream
-from moorage.cluster.resources import builtin_definitions
-from moorage.cluster.scheduler_client import SchedulerClient
-from moorage.cluster.server import ApiServer
-from moorage.cluster.store import Document, Store
-from moorage.cluster.subresources import Subresources
-from moorage.cluster.times import seconds_of
-from moorage.cluster.writing import Options
+from moorage.cluster.life.container_logs import log_answer
+from moorage.cluster.life.controllers import Controllers
+from moorage.cluster.life.nodes import Nodes
+from moorage.cluster.objects.admission.chain import Admission
+from moorage.cluster.objects.admission.system_objects import authentication_config, system_objects
+from moorage.cluster.objects.decoding import shape
+from moorage.cluster.objects.internal_writer import InternalWriter
+from moorage.cluster.objects.objects import Objects
+from moorage.cluster.objects.patching import Patches
+from moorage.cluster.schema.definitions import Definitions
+from moorage.cluster.schema.discovery_data import builtin_definitions
+from moorage.cluster.serving.handlers import Handlers
+from moorage.cluster.serving.http import HttpServer
+from moorage.cluster.serving.scheduler_client import SchedulerClient
+from moorage.cluster.serving.server import ApiServer
+from moorage.cluster.serving.subresources import Subresources
 
 ADMIN = User("kubernetes-admin", groups=(MASTERS,))
 SCHEDULER = User("system:kube-scheduler", groups=(MASTERS, "system:authenticated"))
@@ -123,7 +124,12 @@ class EmbeddedCluster:
         self._handlers = Handlers(
             self._objects, Patches(self._objects), Reviews(self._tokens, self.store, authorizer)
         )
-        subresources = Subresources(self._definitions, self._handlers, self._tokens, lambda: self._nodes.logs)
+        subresources = Subresources(
+            self._definitions,
+            self._handlers,
+            self._tokens,
+            lambda pod, query: log_answer(self._nodes.logs, pod, query),
+        )
         self._server = ApiServer(self._definitions, authenticator, authorizer, self._handlers, subresources)
         self._http = HttpServer(self.handle)
         self._nodes: Nodes

@@ -36,12 +36,12 @@ CATALOG: dict[str, InTree] = {
     "NodeVolumeLimits": InTree("volumes", _FILTERS),
     "VolumeBinding": InTree("volumes", (*_FILTERS, *_SCORES, "reserve", "preBind")),
     "VolumeZone": InTree("volumes", _FILTERS),
-    "PodTopologySpread": InTree("pod_topology_spread", (*_FILTERS, *_SCORES)),
+    "PodTopologySpread": InTree("spread.pod_topology_spread", (*_FILTERS, *_SCORES)),
     "InterPodAffinity": InTree("inter_pod_affinity", (*_FILTERS, *_SCORES)),
     "DynamicResources": InTree(
         "dynamic_resources", ("preEnqueue", *_FILTERS, "postFilter", "score", "reserve", "preBind")
     ),
-    "DefaultPreemption": InTree("default_preemption", ("preEnqueue", "postFilter")),
+    "DefaultPreemption": InTree("preemption.default_preemption", ("preEnqueue", "postFilter")),
     "NodeResourcesBalancedAllocation": InTree("node_resources_balanced_allocation", _SCORES),
     "ImageLocality": InTree("image_locality", ("score",)),
     "DefaultBinder": InTree("default_binder", ("bind",)),

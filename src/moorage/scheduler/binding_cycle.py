@@ -11,6 +11,7 @@ from moorage.api.pods import Pod
 from moorage.framework.binding import bind, post_bind, pre_bind, pre_bind_pre_flight, settled
 from moorage.framework.cycle_state import PODS_TO_ACTIVATE, CycleState
 from moorage.framework.handle import Services
+from moorage.framework.logger import Logger
 from moorage.framework.messages import nodes_available
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
@@ -21,7 +22,6 @@ from moorage.queue.pod_events import ASSIGNED_POD_DELETE
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.cycle import Decision, Failure, observe
 from moorage.scheduler.failures import FailureHandler
-from moorage.scheduler.logs import Logger
 
 log = Logger(__name__)
 

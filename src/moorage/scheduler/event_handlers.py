@@ -10,6 +10,7 @@ from moorage.api.pods import Pod
 from moorage.api.quantities import QuantityError
 from moorage.framework.events import ASSIGNED_POD, Action, ClusterEvent, event_resource
 from moorage.framework.handle import Services
+from moorage.framework.logger import Logger
 from moorage.framework.profile import Profile
 from moorage.queue.pod_events import (
     ASSIGNED_POD_ADD,
@@ -22,7 +23,6 @@ from moorage.queue.pod_events import (
 )
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.legacy_annotation import LegacyAnnotation
-from moorage.scheduler.logs import Logger
 
 log = Logger(__name__)
 

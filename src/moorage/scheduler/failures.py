@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from moorage.api.pods import Condition, Pod
 from moorage.framework.handle import Services
+from moorage.framework.logger import Logger
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.status import Code
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.cycle import Failure
-from moorage.scheduler.logs import Logger
 
 if TYPE_CHECKING:
     from moorage.scheduler.event_handlers import EventHandlers

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from copy import copy
 
 from moorage.api.pods import DEFAULT_SCHEDULER, Pod
-from moorage.scheduler.logs import Logger
+from moorage.framework.logger import Logger
 
 log = Logger(__name__)
 

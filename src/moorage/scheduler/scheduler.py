@@ -12,6 +12,7 @@ from moorage.api.pods import Pod
 from moorage.client import Client
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.handle import Recorder, Services
+from moorage.framework.logger import Logger
 from moorage.framework.messages import nodes_available
 from moorage.framework.observer import Observer
 from moorage.framework.profile import Profile
@@ -26,7 +27,6 @@ from moorage.scheduler.binding_cycle import Binding, BindingCycle, activate_pods
 from moorage.scheduler.cycle import Decision, Failure, Scheduling, observe
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
-from moorage.scheduler.logs import Logger
 from moorage.scheduler.profiles import make_profiles
 from moorage.state.cluster import AssumeError, ClusterState
 

@@ -16,7 +16,7 @@ from moorage.framework.status import Code, Status
 from moorage.plugins.catalog import in_tree_registry
 from moorage.scheduler.cycle import Decision
 from moorage.scheduler.profiles import default_configuration
-from moorage.scheduler.scenario import Scenario
+from moorage.what_if.scenario import Scenario
 
 
 @dataclass

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from moorage.cluster.access.attributes import Attributes
 from moorage.cluster.access.authentication import Authenticator
 from moorage.cluster.access.users import MASTERS, User
-from moorage.cluster.errors import Refusal
-from moorage.cluster.store import Document
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Document
 from tests.cluster.access.world import World, rule
 
 NODES = Attributes("list", "", "v1", "nodes")

@@ -12,7 +12,7 @@ from moorage.cluster.access.attributes import Attributes
 from moorage.cluster.access.rbac import BINDINGS, CLUSTER_BINDINGS, ROLES
 from moorage.cluster.access.roles import bootstrap_roles
 from moorage.cluster.access.users import ANONYMOUS, UNAUTHENTICATED, User
-from moorage.cluster.store import Document
+from moorage.cluster.base.store import Document
 from tests.cluster.access.world import CLUSTER_ROLES, World, role, rule, user
 
 RECORDED: dict[str, list[Document]] = json.loads((Path(__file__).parent / "bootstrap_roles.json").read_text())

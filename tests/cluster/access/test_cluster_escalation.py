@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from moorage.cluster.access.users import MASTERS, User
-from moorage.cluster.definitions import Definition
-from moorage.cluster.errors import Refusal
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Document
+from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.schema.model import Schema
-from moorage.cluster.store import Document
 from tests.cluster.access.world import API_GROUP, World, binding, recorded_world, role, rule, urls, user
 
 DEFINITIONS = {

@@ -8,8 +8,8 @@ import pytest
 
 from moorage.cluster.access.reviews import Reviews
 from moorage.cluster.access.users import MASTERS, User
-from moorage.cluster.errors import Refusal
-from moorage.cluster.store import Document
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Document
 from tests.cluster.access.world import ISSUER, World, recorded_world, user
 
 ADMIN = User("admin", "admin", (MASTERS, "system:authenticated"))

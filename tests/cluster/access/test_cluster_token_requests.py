@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from moorage.cluster.access.token_requests import token_request
-from moorage.cluster.errors import Refusal
-from moorage.cluster.store import Document
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Document
 from tests.cluster.access.world import ISSUER, World
 
 

@@ -9,7 +9,7 @@ from moorage.cluster.access.rbac import BINDINGS, CLUSTER_BINDINGS, ROLES, Autho
 from moorage.cluster.access.roles import bootstrap_roles
 from moorage.cluster.access.tokens import Tokens, generate_key
 from moorage.cluster.access.users import AUTHENTICATED, User
-from moorage.cluster.store import Document, Store, Stored
+from moorage.cluster.base.store import Document, Store, Stored
 
 CLUSTER_ROLES = "clusterroles.rbac.authorization.k8s.io"
 ISSUER = "https://127.0.0.1:50781"

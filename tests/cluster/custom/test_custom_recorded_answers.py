@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from moorage.cluster.base.errors import Cause, Refusal
 from moorage.cluster.custom.definitions import CrdStrategy
 from moorage.cluster.custom.strategy import CustomStrategy
-from moorage.cluster.errors import Cause, Refusal
 from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.conform import conform

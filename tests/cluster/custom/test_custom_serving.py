@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from moorage.cluster.base.store import Store, Stored
 from moorage.cluster.custom.definitions import CrdStrategy
 from moorage.cluster.custom.serving import CRDS, CustomResources, terminating
-from moorage.cluster.definitions import Definition, Definitions
+from moorage.cluster.schema.definitions import Definition, Definitions
 from moorage.cluster.schema.model import Schema
-from moorage.cluster.store import Store, Stored
 
 Document = dict[str, Any]
 GROUP = "shop.example.com"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from moorage.cluster.data_file import DataFile
+from moorage.cluster.base.data_file import DataFile
 from tests.cluster.api_worlds import World
 from tests.cluster.custom.boats import (
     CRDS,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from moorage.cluster.base.errors import Refusal
 from moorage.cluster.custom.strategy import CustomStrategy, ScalePaths
-from moorage.cluster.errors import Refusal
 
 Document = dict[str, Any]
 GROUP = "shop.example.com"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
-from moorage.cluster.store import Document
 
 SUBDOMAIN = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.pods import PodStrategy
 from moorage.cluster.kinds.pods_amounts import quality_class
 from moorage.cluster.kinds.pods_defaults import default_pull_policy
-from moorage.cluster.store import Document
 
 PODS = PodStrategy()
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from moorage.cluster.definitions import Strategy
-from moorage.cluster.errors import Cause
+from moorage.cluster.base.errors import Cause
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
 from moorage.cluster.kinds.pods import PodStrategy
 from moorage.cluster.kinds.workloads import (
@@ -28,7 +28,7 @@ from moorage.cluster.kinds.workloads import (
 )
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.conform import conform
-from moorage.cluster.store import Document
+from moorage.cluster.schema.definitions import Strategy
 
 HERE = Path(__file__).parent
 STRATEGIES: dict[str, tuple[str, Strategy]] = {

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.cluster.errors import Refusal
-from moorage.cluster.resources import builtin_definitions
+from moorage.cluster.base.errors import Refusal
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.conform import Conformed, conform
+from moorage.cluster.schema.discovery_data import builtin_definitions
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 

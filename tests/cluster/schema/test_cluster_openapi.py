@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from moorage.cluster.custom.structural import to_schema
-from moorage.cluster.definitions import Definition, Definitions
-from moorage.cluster.resources import builtin_definitions
+from moorage.cluster.schema.definitions import Definition, Definitions
+from moorage.cluster.schema.discovery_data import builtin_definitions
 from moorage.cluster.schema.model import MAP, OBJECT, STRING, Field, Schema
 from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index
 

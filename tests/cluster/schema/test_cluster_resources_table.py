@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from moorage.cluster.definitions import ALL_VERBS, Definition, Strategy, Subresource
-from moorage.cluster.resources import builtin_definitions
+from moorage.cluster.schema.definitions import ALL_VERBS, Definition, Strategy, Subresource
+from moorage.cluster.schema.discovery_data import builtin_definitions
 
 
 def by_name(strategies: dict[str, Strategy] | None = None) -> dict[str, Definition]:

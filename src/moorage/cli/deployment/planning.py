@@ -21,9 +21,9 @@ from moorage.framework.handle import Services
 from moorage.framework.permissions import Permission
 from moorage.framework.registry import Registry
 from moorage.plugins.catalog import SOURCE as IN_TREE
-from moorage.scheduler.permissions import of_service_account
+from moorage.process.permissions import of_service_account
+from moorage.process.watched import watched
 from moorage.scheduler.profiles import default_document, make_profiles
-from moorage.scheduler.watched import watched
 
 DEFAULT_NAME = "moorage"
 DEFAULT_NAMESPACE = "kube-system"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from moorage.api.selectors import NOTHING, LabelSelector, Selector, SelectorError, parse_selector
-from moorage.cluster.store import Document, Store, Stored
+from moorage.cluster.base.store import Document, Store, Stored
 
 CLUSTER_ROLES = "clusterroles.rbac.authorization.k8s.io"
 

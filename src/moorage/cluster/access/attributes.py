@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from moorage.cluster.access.users import User
-from moorage.cluster.errors import Refusal, forbidden
-from moorage.cluster.quoting import quoted
+from moorage.cluster.base.errors import Refusal, forbidden
+from moorage.cluster.base.quoting import quoted
 
 
 class Attributes(NamedTuple):

@@ -9,8 +9,8 @@ from moorage.cluster.access.impersonation import Impersonation
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.tokens import Tokens
 from moorage.cluster.access.users import ANONYMOUS, UNAUTHENTICATED, User
-from moorage.cluster.errors import unauthorized
-from moorage.cluster.store import Store
+from moorage.cluster.base.errors import unauthorized
+from moorage.cluster.base.store import Store
 
 NOBODY = User(ANONYMOUS, groups=(UNAUTHENTICATED,))
 

@@ -8,10 +8,10 @@ from moorage.cluster.access.aggregation import CLUSTER_ROLES
 from moorage.cluster.access.attributes import Attributes
 from moorage.cluster.access.rules import ANY, Rule, described, rules_of
 from moorage.cluster.access.users import User
-from moorage.cluster.definitions import Definition
-from moorage.cluster.errors import bad_request, forbidden, not_found
-from moorage.cluster.quoting import quoted, quoted_list
-from moorage.cluster.store import Document
+from moorage.cluster.base.errors import bad_request, forbidden, not_found
+from moorage.cluster.base.quoting import quoted, quoted_list
+from moorage.cluster.base.store import Document
+from moorage.cluster.schema.definitions import Definition
 
 if TYPE_CHECKING:
     from moorage.cluster.access.rbac import Authorizer

@@ -17,8 +17,8 @@ from moorage.cluster.access.accounts import ALL_NODES, account_groups, account_o
 from moorage.cluster.access.attributes import Attributes, forbidden_refusal
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.users import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
-from moorage.cluster.errors import Refusal, bad_request, invalid_value
-from moorage.cluster.quoting import quoted
+from moorage.cluster.base.errors import Refusal, bad_request, invalid_value
+from moorage.cluster.base.quoting import quoted
 
 _OWN_NODE = "associated-node"
 _ANY_NODE = "arbitrary-node"

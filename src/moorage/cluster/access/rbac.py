@@ -11,10 +11,10 @@ from moorage.cluster.access.aggregation import CLUSTER_ROLES, aggregated_rules, 
 from moorage.cluster.access.attributes import Attributes, forbidden_refusal
 from moorage.cluster.access.rules import Rule, rules_of
 from moorage.cluster.access.users import MASTERS, User
-from moorage.cluster.definitions import Definition
-from moorage.cluster.errors import Refusal
-from moorage.cluster.quoting import quoted
-from moorage.cluster.store import Change, Document, Store, Stored
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.store import Change, Document, Store, Stored
+from moorage.cluster.schema.definitions import Definition
 
 ROLES = "roles.rbac.authorization.k8s.io"
 BINDINGS = "rolebindings.rbac.authorization.k8s.io"

@@ -7,9 +7,9 @@ from typing import Any
 
 from moorage.api.names import label_value_problems, qualified_name_problems
 from moorage.api.selectors import DOES_NOT_EXIST, EXISTS, IN, NOT_IN
-from moorage.cluster.errors import Cause, Refusal, forbidden_value, invalid_value, required
-from moorage.cluster.selecting import field_selector, label_selector
-from moorage.cluster.store import Document
+from moorage.cluster.base.errors import Cause, Refusal, forbidden_value, invalid_value, required
+from moorage.cluster.base.store import Document
+from moorage.cluster.schema.selecting import field_selector, label_selector
 
 _RESOURCE = "spec.resourceAttributes"
 

@@ -11,9 +11,9 @@ from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.review_rules import broken_rules, evaluation_error
 from moorage.cluster.access.tokens import Rejected, Tokens
 from moorage.cluster.access.users import User
-from moorage.cluster.errors import bad_request, invalid
-from moorage.cluster.store import Document, Store
-from moorage.cluster.times import timestamp
+from moorage.cluster.base.errors import bad_request, invalid
+from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.times import timestamp
 
 _AUTHORIZATION = "authorization.k8s.io"
 _INVALID_TOKEN = "invalid bearer token"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.cluster.store import Document
+from moorage.cluster.base.store import Document
 
 _READ = "get list watch"
 _CHANGE = "create delete deletecollection patch update"

@@ -9,7 +9,7 @@ from moorage.cluster.access.accounts import ALL_ACCOUNTS
 from moorage.cluster.access.aggregation import CLUSTER_ROLES, aggregated_rules, is_aggregated
 from moorage.cluster.access.rbac import BINDINGS, CLUSTER_BINDINGS, ROLES
 from moorage.cluster.access.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
-from moorage.cluster.store import Document
+from moorage.cluster.base.store import Document
 
 _API_GROUP = "rbac.authorization.k8s.io"
 _API_VERSION = f"{_API_GROUP}/v1"

@@ -8,8 +8,8 @@ from math import prod
 from typing import Any
 
 from moorage.cluster.access.attributes import Attributes
-from moorage.cluster.quoting import quoted_list
-from moorage.cluster.store import Document
+from moorage.cluster.base.quoting import quoted_list
+from moorage.cluster.base.store import Document
 
 ANY = "*"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from moorage.cluster.access.tokens import Reference, Tokens
-from moorage.cluster.errors import bad_request, conflict, invalid, invalid_value, not_found
-from moorage.cluster.quoting import quoted
-from moorage.cluster.store import Document, Store
-from moorage.cluster.times import timestamp
+from moorage.cluster.base.errors import bad_request, conflict, invalid, invalid_value, not_found
+from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.times import timestamp
 
 _KIND = "TokenRequest"
 _GROUP = "authentication.k8s.io"

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from moorage.cluster.access.accounts import account_groups, account_username
 from moorage.cluster.access.users import AUTHENTICATED, User
-from moorage.cluster.quoting import quoted_list
-from moorage.cluster.store import Document, Store
+from moorage.cluster.base.quoting import quoted_list
+from moorage.cluster.base.store import Document, Store
 
 LEEWAY = 60.0
 """Seconds by which the clocks of who issues and who checks a token may differ."""

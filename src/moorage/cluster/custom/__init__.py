@@ -1,1 +1,1 @@
-"""CustomResourceDefinitions, and the resources they define."""
+"""Custom resources: their definitions, and the objects they define."""

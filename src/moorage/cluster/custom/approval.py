@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from moorage.cluster.base.errors import Cause, required
+from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.formats import is_uri
 from moorage.cluster.custom.wording import invalid
-from moorage.cluster.errors import Cause, required
-from moorage.cluster.quoting import quoted
-from moorage.cluster.store import Document
 
 ANNOTATION = "api-approved.kubernetes.io"
 _SEE = "see https://github.com/kubernetes/enhancements/pull/1111"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from moorage.cluster.base.errors import Cause, forbidden_value, required
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.wording import invalid, unsupported
-from moorage.cluster.errors import Cause, forbidden_value, required
-from moorage.cluster.kinds.naming import dns_1035_label_problems
-from moorage.cluster.store import Document
+from moorage.cluster.kinds.name_forms import dns_1035_label_problems
 
 _REVIEW_VERSIONS = ("v1", "v1beta1")
 _STRATEGIES = ("None", "Webhook")

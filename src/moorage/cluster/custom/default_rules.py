@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from moorage.cluster.base.errors import Cause
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.metadata import WrongMetadata, read_embedded, validate_embedded
 from moorage.cluster.custom.structural import META_FIELDS, declared_schema
 from moorage.cluster.custom.validation import validate
 from moorage.cluster.custom.values import prune
 from moorage.cluster.custom.wording import invalid
-from moorage.cluster.errors import Cause
 from moorage.cluster.schema.model import Field, Schema
-from moorage.cluster.store import Document
 
 _VALUE = "value"
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from moorage.api.names import dns_subdomain_problems
+from moorage.cluster.base.errors import Cause, invalid_value, required
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.approval import approval, approval_problems
 from moorage.cluster.custom.conversion_rules import conversion_problems
 from moorage.cluster.custom.internal_form import internal_version
 from moorage.cluster.custom.structure_rules import parts
 from moorage.cluster.custom.version_rules import deprecation_problems, version_problems
 from moorage.cluster.custom.wording import Ordered, invalid, unsupported
-from moorage.cluster.errors import Cause, invalid_value, required
-from moorage.cluster.kinds.naming import dns_1035_label_problems
+from moorage.cluster.kinds.name_forms import dns_1035_label_problems
 from moorage.cluster.kinds.rules import IMMUTABLE
-from moorage.cluster.store import Document
 
 _SHARED = (
     ("schema", "validation"),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from moorage.cluster.base.errors import Cause
+from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.definition_rules import (
     change_problems,
     definition_problems,
@@ -12,10 +15,7 @@ from moorage.cluster.custom.definition_rules import (
 )
 from moorage.cluster.custom.formats import is_known
 from moorage.cluster.custom.structure_rules import parts
-from moorage.cluster.definitions import Strategy, keep_status
-from moorage.cluster.errors import Cause
-from moorage.cluster.quoting import quoted
-from moorage.cluster.store import Document
+from moorage.cluster.schema.definitions import Strategy, keep_status
 
 _HTTPS = 443
 

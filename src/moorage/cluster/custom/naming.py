@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.approval import approval
 from moorage.cluster.custom.definition_rules import is_established
-from moorage.cluster.quoting import quoted
-from moorage.cluster.store import Document
 
 _NO_NAMES: Document = {"plural": "", "kind": ""}
 _ORDER = ("plural", "singular", "shortNames", "kind", "listKind", "categories")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from moorage.cluster.base.errors import Cause, required, too_long
+from moorage.cluster.base.quoting import quoted
 from moorage.cluster.custom.wording import invalid, too_many, wrong_type
-from moorage.cluster.errors import Cause, required, too_long
-from moorage.cluster.quoting import quoted
 
 _NOWHERE = "<nil>"
 

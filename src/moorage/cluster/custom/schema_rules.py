@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from moorage.cluster.base.errors import Cause, forbidden_value, required
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.default_rules import default_problems
 from moorage.cluster.custom.field_paths import PathProblem, follow
 from moorage.cluster.custom.internal_form import ROOT_FIELDS, internal_schema, other_than_root_fields
 from moorage.cluster.custom.structural import META_FIELDS, declared_schema
 from moorage.cluster.custom.structure_rules import is_deeper_than, structure_problems, unsupported_part
 from moorage.cluster.custom.wording import Ordered, invalid, unsupported
-from moorage.cluster.errors import Cause, forbidden_value, required
-from moorage.cluster.store import Document
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")

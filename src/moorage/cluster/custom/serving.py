@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from moorage.cluster.base.store import Change, Document, Store, Stored
+from moorage.cluster.base.times import timestamp
 from moorage.cluster.custom.definition_rules import is_established, versions_of
 from moorage.cluster.custom.naming import named_status, taken_names, with_condition
 from moorage.cluster.custom.stored_form import StoredForm, open_api_of
 from moorage.cluster.custom.strategy import CustomStrategy, ScalePaths
 from moorage.cluster.custom.structural import to_schema
-from moorage.cluster.definitions import Definition, Definitions, Subresource
-from moorage.cluster.store import Change, Document, Store, Stored
-from moorage.cluster.times import timestamp
+from moorage.cluster.schema.definitions import Definition, Definitions, Subresource
 
 __all__ = ["CRDS", "CustomResources", "CustomStrategy", "ScalePaths", "terminating"]
 

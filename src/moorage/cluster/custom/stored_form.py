@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.definition_rules import versions_of
 from moorage.cluster.custom.structural import declared_schema
 from moorage.cluster.custom.values import default, prune
-from moorage.cluster.store import Document
 
 
 class StoredForm:

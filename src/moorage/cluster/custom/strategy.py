@@ -6,6 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from moorage.api.names import qualified_name_problems
+from moorage.cluster.base.errors import Cause, bad_request, forbidden
+from moorage.cluster.base.go_text import shown, type_name
+from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.definition_rules import versions_of
 from moorage.cluster.custom.metadata import (
     WrongMetadata,
@@ -20,13 +24,9 @@ from moorage.cluster.custom.uniqueness import duplicates, has_unique_lists
 from moorage.cluster.custom.validation import validate
 from moorage.cluster.custom.values import default, prune
 from moorage.cluster.custom.wording import invalid
-from moorage.cluster.definitions import Strategy, keep_but, keep_status, version_order
-from moorage.cluster.errors import Cause, bad_request, forbidden
-from moorage.cluster.merging.go_text import shown, type_name
-from moorage.cluster.quoting import quoted
 from moorage.cluster.schema.conform import Conformed
+from moorage.cluster.schema.definitions import Strategy, keep_but, keep_status, version_order
 from moorage.cluster.schema.model import ABSENT
-from moorage.cluster.store import Document
 
 _MOST_REPLICAS = 2**31 - 1
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")

@@ -7,11 +7,11 @@ from copy import copy
 from functools import lru_cache
 from typing import Any
 
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.formats import is_known
 from moorage.cluster.custom.linear_match import Expression
 from moorage.cluster.custom.patterns import compiled
 from moorage.cluster.schema.model import ABSENT, ATOMIC, GRANULAR, STRING, Field, Schema
-from moorage.cluster.store import Document
 
 META_FIELDS = ("apiVersion", "kind", "metadata")
 INT_OR_STRING = "int-or-string"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from moorage.cluster.base.errors import Cause, forbidden_value, required
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.patterns import problem
 from moorage.cluster.custom.wording import invalid
-from moorage.cluster.errors import Cause, forbidden_value, required
-from moorage.cluster.store import Document
 
 Level = Literal["root", "items", "field"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from moorage.cluster.base.errors import Cause
 from moorage.cluster.custom.wording import as_json, duplicate, invalid
-from moorage.cluster.errors import Cause
 from moorage.cluster.schema.model import MAP, SET, Schema
 
 

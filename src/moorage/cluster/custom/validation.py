@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from moorage.cluster.base.errors import Cause
+from moorage.cluster.base.quoting import quoted
 from moorage.cluster.custom.formats import has_format
 from moorage.cluster.custom.number_rules import NUMBERS, check_number, is_whole
 from moorage.cluster.custom.problems import Problems
 from moorage.cluster.custom.structural import INT_OR_STRING, Rules
 from moorage.cluster.custom.wording import as_float, as_json, is_integer, unsupported
-from moorage.cluster.errors import Cause
-from moorage.cluster.quoting import quoted
 from moorage.cluster.schema.model import ABSENT, MAP, Schema
 
 _JSON_NAMES: dict[type, str] = {

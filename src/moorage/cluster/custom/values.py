@@ -5,9 +5,9 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.structural import META_FIELDS
 from moorage.cluster.schema.model import ABSENT, Field, Schema
-from moorage.cluster.store import Document
 
 _EXACT_FLOATS = float(2**53)
 

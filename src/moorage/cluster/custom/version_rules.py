@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from moorage.cluster.base.errors import Cause, required
+from moorage.cluster.base.store import Document
 from moorage.cluster.custom.field_paths import PathProblem, follow
 from moorage.cluster.custom.schema_rules import schema_problems
 from moorage.cluster.custom.structural import declared_schema
 from moorage.cluster.custom.wording import Ordered, duplicate, invalid, too_many
-from moorage.cluster.errors import Cause, required
-from moorage.cluster.store import Document
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")

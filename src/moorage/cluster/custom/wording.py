@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from moorage.cluster.errors import Cause
-from moorage.cluster.quoting import quoted
+from moorage.cluster.base.errors import Cause
+from moorage.cluster.base.quoting import quoted
 
 _HTML_ESCAPES = str.maketrans(
     {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from moorage.cluster.custom.definitions import CrdStrategy
-from moorage.cluster.definitions import Strategy
 from moorage.cluster.kinds.accounts import ServiceAccountStrategy
 from moorage.cluster.kinds.claims import PersistentVolumeClaimStrategy
 from moorage.cluster.kinds.config import ConfigMapStrategy, SecretStrategy
@@ -49,6 +48,7 @@ from moorage.cluster.kinds.workloads import (
     ReplicationControllerStrategy,
     StatefulSetStrategy,
 )
+from moorage.cluster.schema.definitions import Strategy
 
 _RBAC = "rbac.authorization.k8s.io"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from moorage.cluster.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import WithStatus, own_part, part
 from moorage.cluster.kinds.differences import difference
 from moorage.cluster.kinds.fields import (
@@ -18,7 +19,6 @@ from moorage.cluster.kinds.fields import (
     resource_quantity,
     valid_quantity,
 )
-from moorage.cluster.store import Document
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from moorage.cluster.definitions import Strategy, keep_status
-from moorage.cluster.store import Document
+from moorage.cluster.base.store import Document
+from moorage.cluster.schema.definitions import Strategy, keep_status
 
 
 def keep_spec(new: Document, old: Document) -> None:

@@ -8,12 +8,12 @@ import json
 import re
 from collections.abc import Iterator
 
-from moorage.cluster.definitions import Strategy
-from moorage.cluster.errors import Cause, forbidden_value, invalid_value, required, too_long
+from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, too_long
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import config_key, immutable
-from moorage.cluster.kinds.naming import size
-from moorage.cluster.store import Document
+from moorage.cluster.kinds.name_forms import size
+from moorage.cluster.schema.definitions import Strategy
 
 MAX_SIZE = 1024 * 1024
 SERVICE_ACCOUNT_TOKEN = "kubernetes.io/service-account-token"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.cluster.definitions import Strategy
-from moorage.cluster.errors import Cause, invalid_value
+from moorage.cluster.base.errors import Cause, invalid_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.kinds.fields import not_negative
-from moorage.cluster.store import Document
+from moorage.cluster.schema.definitions import Strategy
 
 
 class LeaseStrategy(Strategy):

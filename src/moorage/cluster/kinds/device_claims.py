@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from moorage.api.names import label_value_problems
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     Cause,
     duplicate_value,
     invalid_value,
@@ -17,12 +17,12 @@ from moorage.cluster.errors import (
     too_many,
     unsupported_value,
 )
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import broken, dns_label, dns_subdomain, qualified_name
-from moorage.cluster.kinds.naming import size
+from moorage.cluster.kinds.name_forms import size
 from moorage.cluster.kinds.persistent_volumes import driver_name
 from moorage.cluster.kinds.rules import NOT_POSITIVE
-from moorage.cluster.store import Document
 
 EFFECTS = ("NoExecute", "NoSchedule", "None")
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from moorage.api.names import label_value_problems
 from moorage.api.resources import is_extended
-from moorage.cluster.definitions import Strategy, keep_but, keep_status
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     Cause,
     forbidden_value,
     invalid_value,
@@ -18,6 +17,7 @@ from moorage.cluster.errors import (
     too_long,
     unsupported_value,
 )
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.kinds.device_claims import (
     EFFECTS,
@@ -36,9 +36,9 @@ from moorage.cluster.kinds.fields import (
     node_selector,
     qualified_name,
 )
-from moorage.cluster.kinds.naming import size
+from moorage.cluster.kinds.name_forms import size
 from moorage.cluster.kinds.persistent_volumes import driver_name
-from moorage.cluster.store import Document
+from moorage.cluster.schema.definitions import Strategy, keep_but, keep_status
 
 _MAX_RESERVED = 256
 _MAX_DEVICES = 128

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address
 
 from moorage.api.names import label_value_problems
-from moorage.cluster.definitions import Strategy
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     Cause,
     duplicate_value,
     invalid_value,
@@ -15,6 +14,7 @@ from moorage.cluster.errors import (
     too_many,
     unsupported_value,
 )
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import (
@@ -27,7 +27,7 @@ from moorage.cluster.kinds.fields import (
     port_number,
     qualified_name,
 )
-from moorage.cluster.store import Document
+from moorage.cluster.schema.definitions import Strategy
 
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from moorage.cluster.errors import invalid_value, required, unsupported_value
-from moorage.cluster.kinds.naming import (
+from moorage.cluster.base.errors import invalid_value, required, unsupported_value
+from moorage.cluster.base.store import Document
+from moorage.cluster.kinds.name_forms import (
     config_key_problems,
     dns_subdomain_problems,
     environment_name_problems,
@@ -19,7 +20,6 @@ from moorage.cluster.kinds.rules import (
     check_no_backsteps,
     check_qualified_name,
 )
-from moorage.cluster.store import Document
 
 ENVIRONMENT_FIELDS = (
     "metadata.name",

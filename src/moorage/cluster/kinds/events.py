@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from moorage.cluster.definitions import Strategy
-from moorage.cluster.errors import Cause, invalid_value, required
+from moorage.cluster.base.errors import Cause, invalid_value, required
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import dns_subdomain, immutable, qualified_name
-from moorage.cluster.kinds.naming import size
-from moorage.cluster.store import Document
+from moorage.cluster.kinds.name_forms import size
+from moorage.cluster.schema.definitions import Strategy
 
 _NEW_NAMES = {
     "involvedObject": "regarding",

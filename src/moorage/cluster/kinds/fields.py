@@ -8,8 +8,9 @@ from typing import Any
 from moorage.api import quantities
 from moorage.api.names import is_qualified_name, label_value_problems, qualified_name_problems
 from moorage.api.resources import is_extended
-from moorage.cluster.errors import Cause, forbidden_value, invalid_value, required
-from moorage.cluster.kinds.naming import (
+from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required
+from moorage.cluster.base.store import Document
+from moorage.cluster.kinds.name_forms import (
     config_key_problems,
     dns_label_problems,
     dns_subdomain_problems,
@@ -25,7 +26,6 @@ from moorage.cluster.kinds.rules import (
     check_label_selector,
     check_labels,
 )
-from moorage.cluster.store import Document
 
 NOT_INTEGER = "must be an integer"
 PROTOCOLS = ("SCTP", "TCP", "UDP")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from moorage.api.names import is_qualified_name, qualified_name_problems
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     Cause,
     forbidden_value,
     invalid_value,
@@ -14,7 +14,8 @@ from moorage.cluster.errors import (
     shown,
     too_long,
 )
-from moorage.cluster.kinds.naming import (
+from moorage.cluster.base.store import Document
+from moorage.cluster.kinds.name_forms import (
     dns_label_problems,
     dns_subdomain_problems,
     path_segment_problems,
@@ -29,7 +30,6 @@ from moorage.cluster.kinds.rules import (
     check_nonnegative,
     check_qualified_name,
 )
-from moorage.cluster.store import Document
 
 NameRule = Callable[[str], list[str]]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     forbidden_value,
     invalid_value,
     required,
     unsupported_value,
     value_not_found,
 )
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.rules import Found, check_descending_path
-from moorage.cluster.store import Document
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 _RECURSIVE = ("Disabled", "Enabled", "IfPossible")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.cluster.definitions import keep_status
-from moorage.cluster.errors import Cause, invalid_value
+from moorage.cluster.base.errors import Cause, invalid_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import WithStatus, own_part, part
 from moorage.cluster.kinds.fields import qualified_name
-from moorage.cluster.store import Document
+from moorage.cluster.schema.definitions import keep_status
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 FINALIZER = "kubernetes"

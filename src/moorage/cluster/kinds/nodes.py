@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from moorage.api.names import label_value_problems
-from moorage.cluster.definitions import Strategy, keep_status
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     Cause,
     duplicate_value,
     forbidden_value,
@@ -16,12 +15,13 @@ from moorage.cluster.errors import (
     shown,
     unsupported_value,
 )
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import keep_spec, own_part, part
 from moorage.cluster.kinds.fields import qualified_name, resource_quantity
-from moorage.cluster.kinds.naming import size
+from moorage.cluster.kinds.name_forms import size
 from moorage.cluster.kinds.rules import NOT_POSITIVE
-from moorage.cluster.store import Document
+from moorage.cluster.schema.definitions import Strategy, keep_status
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from moorage.cluster.definitions import keep_status
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     Cause,
     forbidden_value,
     invalid_value,
@@ -16,6 +15,7 @@ from moorage.cluster.errors import (
     too_long,
     unsupported_value,
 )
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.claims import VOLUME_MODES, access_modes
 from moorage.cluster.kinds.common import WithStatus, own_part, part
 from moorage.cluster.kinds.differences import difference
@@ -28,8 +28,8 @@ from moorage.cluster.kinds.fields import (
     positive_quantity,
     valid_quantity,
 )
-from moorage.cluster.kinds.naming import dns_subdomain_problems, size
-from moorage.cluster.store import Document
+from moorage.cluster.kinds.name_forms import dns_subdomain_problems, size
+from moorage.cluster.schema.definitions import keep_status
 
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from moorage.cluster.errors import Cause, forbidden_value, invalid_value, required, shown, unsupported_value
+from moorage.cluster.base.errors import (
+    Cause,
+    forbidden_value,
+    invalid_value,
+    required,
+    shown,
+    unsupported_value,
+)
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.kinds.metadata import check_annotations
 from moorage.cluster.kinds.pods import drop_disabled
@@ -18,7 +26,6 @@ from moorage.cluster.kinds.rules import (
     shown_map,
     shown_selector,
 )
-from moorage.cluster.store import Document
 
 MISMATCH = "`selector` does not match template `labels`"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from moorage.cluster.definitions import Strategy, keep_status
-from moorage.cluster.errors import Cause, forbidden_value
+from moorage.cluster.base.errors import Cause, forbidden_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import keep_spec, own_part
 from moorage.cluster.kinds.containers import check_image_padding
 from moorage.cluster.kinds.pods_annotations import check_annotation_changes, check_pod_annotations
@@ -16,7 +16,7 @@ from moorage.cluster.kinds.pods_status import check_status_changes, default_stat
 from moorage.cluster.kinds.pods_updates import check_spec_changes
 from moorage.cluster.kinds.pods_warnings import is_new, name_warnings, pod_warnings
 from moorage.cluster.kinds.rules import Found
-from moorage.cluster.store import Document
+from moorage.cluster.schema.definitions import Strategy, keep_status
 
 
 class PodStrategy(Strategy):

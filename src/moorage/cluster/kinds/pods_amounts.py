@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from moorage.api.names import is_qualified_name
 from moorage.api.quantities import NANOS, milli, parse
-from moorage.cluster.store import Document
+from moorage.cluster.base.store import Document
 
 HUGE_PAGES = "hugepages-"
 _NATIVE_DOMAIN = "kubernetes.io/"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from moorage.cluster.errors import forbidden_value, invalid_value
+from moorage.cluster.base.errors import forbidden_value, invalid_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.rules import Found, check_descending_path
-from moorage.cluster.store import Document
 
 MIRROR = "kubernetes.io/config.mirror"
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.pods_amounts import (
     aggregate,
     is_huge_pages,
@@ -13,7 +14,6 @@ from moorage.cluster.kinds.pods_amounts import (
     may_overcommit,
     rounded,
 )
-from moorage.cluster.store import Document
 
 _FILE_MODE = 0o644
 _TOKEN_SECONDS = 3600

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from moorage.api.names import label_value_problems
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     duplicate_value,
     forbidden_value,
     invalid_value,
     required,
     unsupported_value,
 )
-from moorage.cluster.kinds.naming import dns_label_problems, dns_subdomain_problems
+from moorage.cluster.base.store import Document
+from moorage.cluster.kinds.name_forms import dns_label_problems, dns_subdomain_problems
 from moorage.cluster.kinds.rules import (
     Found,
     check_label_selector,
@@ -20,7 +21,6 @@ from moorage.cluster.kinds.rules import (
     check_positive,
     check_qualified_name,
 )
-from moorage.cluster.store import Document
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

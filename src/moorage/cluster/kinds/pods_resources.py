@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from moorage.api.quantities import NANOS, parse, value
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     Cause,
     duplicate_value,
     forbidden_value,
@@ -14,6 +14,7 @@ from moorage.cluster.errors import (
     shown,
     unsupported_value,
 )
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.pods_amounts import (
     HUGE_PAGES,
     Quantities,
@@ -26,7 +27,6 @@ from moorage.cluster.kinds.pods_amounts import (
     may_overcommit,
 )
 from moorage.cluster.kinds.rules import NEGATIVE, Found, check_dns_label, check_qualified_name
-from moorage.cluster.store import Document
 
 _QUOTA_HUGE_PAGES = "requests.hugepages-"
 _CONTAINER_RESOURCES = frozenset(("cpu", "memory", "ephemeral-storage"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     duplicate_value,
     forbidden_value,
     invalid_value,
@@ -12,10 +12,10 @@ from moorage.cluster.errors import (
     too_long,
     unsupported_value,
 )
-from moorage.cluster.kinds.naming import dns_subdomain_problems, range_problems, size
+from moorage.cluster.base.store import Document
+from moorage.cluster.kinds.name_forms import dns_subdomain_problems, range_problems, size
 from moorage.cluster.kinds.pods_shape import shown_part
 from moorage.cluster.kinds.rules import Found, check_descending_path
-from moorage.cluster.store import Document
 
 _ID_LIMIT = 2**31 - 1
 _SYSCTL = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.rules import shown_selector
-from moorage.cluster.store import Document
 
 _FIELD = re.compile(r"(\w+)(?:\((\w+)\))?(?:=(\S+))?")
 _ABSENT: dict[str, Any] = {"": None, "s": "", "i": 0, "b": False, "q": "0"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     duplicate_value,
     forbidden_value,
     invalid_value,
@@ -10,6 +10,7 @@ from moorage.cluster.errors import (
     too_long,
     value_not_found,
 )
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.containers import (
     Surroundings,
     all_containers,
@@ -17,7 +18,7 @@ from moorage.cluster.kinds.containers import (
     check_ephemeral_containers,
     check_init_containers,
 )
-from moorage.cluster.kinds.naming import dns_subdomain_with_underscores_problems, range_problems, size
+from moorage.cluster.kinds.name_forms import dns_subdomain_with_underscores_problems, range_problems, size
 from moorage.cluster.kinds.pods_placement import (
     check_affinity,
     check_gates,
@@ -41,7 +42,6 @@ from moorage.cluster.kinds.rules import (
     check_qualified_name,
 )
 from moorage.cluster.kinds.volumes import check_volumes
-from moorage.cluster.store import Document
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")

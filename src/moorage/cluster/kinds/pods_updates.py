@@ -5,12 +5,12 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from moorage.cluster.errors import forbidden_value, invalid_value, required
+from moorage.cluster.base.errors import forbidden_value, invalid_value, required
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.differences import difference
 from moorage.cluster.kinds.pods_shape import shown_part, shown_pod_spec
 from moorage.cluster.kinds.pods_spec import MAX_INT32
 from moorage.cluster.kinds.rules import Found, shown_map
-from moorage.cluster.store import Document
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _MAY_CHANGE = ",".join(

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from moorage.api.names import label_value_problems
 from moorage.api.quantities import NANOS, parse
-from moorage.cluster.errors import shown
+from moorage.cluster.base.errors import shown
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.containers import all_containers
-from moorage.cluster.kinds.naming import dns_label_problems
+from moorage.cluster.kinds.name_forms import dns_label_problems
 from moorage.cluster.kinds.pods_annotations import SECCOMP_CONTAINER, SECCOMP_POD
-from moorage.cluster.store import Document
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.cluster.errors import Cause, invalid_value, unsupported_value
+from moorage.cluster.base.errors import Cause, invalid_value, unsupported_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import WithStatus, part
 from moorage.cluster.kinds.fields import int_or_percent, label_selector, not_negative
 from moorage.cluster.kinds.rules import shown_selector
-from moorage.cluster.store import Document
 
 EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 

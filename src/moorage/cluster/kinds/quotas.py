@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from moorage.api.resources import is_extended, is_native
-from moorage.cluster.definitions import Strategy
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     Cause,
     duplicate_value,
     forbidden_value,
     invalid_value,
     required,
 )
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import WithStatus, part
 from moorage.cluster.kinds.fields import nanos, qualified_name, resource_quantity
 from moorage.cluster.kinds.rules import IMMUTABLE
-from moorage.cluster.store import Document
+from moorage.cluster.schema.definitions import Strategy
 
 _COMPUTE = frozenset(
     ("cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory", "pods")

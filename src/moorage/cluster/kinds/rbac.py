@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.cluster.definitions import Strategy
-from moorage.cluster.errors import Cause, invalid_value, required, unsupported_value
+from moorage.cluster.base.errors import Cause, invalid_value, required, unsupported_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.kinds.fields import broken, dns_subdomain, label_selector
-from moorage.cluster.kinds.naming import path_segment_problems
-from moorage.cluster.store import Document
+from moorage.cluster.kinds.name_forms import path_segment_problems
+from moorage.cluster.schema.definitions import Strategy
 
 GROUP = "rbac.authorization.k8s.io"
 

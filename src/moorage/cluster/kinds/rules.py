@@ -11,19 +11,19 @@ from moorage.api.names import (
     label_value_problems,
     qualified_name_problems,
 )
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     Cause,
     forbidden_value,
     invalid_value,
     required,
     unsupported_value,
 )
-from moorage.cluster.kinds.naming import (
+from moorage.cluster.base.store import Document
+from moorage.cluster.kinds.name_forms import (
     dns_label_problems,
     dns_subdomain_problems,
     ip_problems,
 )
-from moorage.cluster.store import Document
 
 Found = list[Cause]
 

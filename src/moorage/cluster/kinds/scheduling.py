@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.cluster.definitions import Strategy
-from moorage.cluster.errors import Cause, forbidden_value, required, unsupported_value
+from moorage.cluster.base.errors import Cause, forbidden_value, required, unsupported_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.fields import immutable
-from moorage.cluster.store import Document
+from moorage.cluster.schema.definitions import Strategy
 
 HIGHEST_FOR_USERS = 1_000_000_000
 SYSTEM_PREFIX = "system-"

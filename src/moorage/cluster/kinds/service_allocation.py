@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network
 from itertools import chain
 
-from moorage.cluster.errors import Cause, Refusal, invalid, invalid_value
+from moorage.cluster.base.errors import Cause, Refusal, invalid, invalid_value
+from moorage.cluster.base.store import Document, Store
 from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.kinds.service_rules import address_rules, is_headless
@@ -15,7 +16,6 @@ from moorage.cluster.kinds.services import (
     needs_health_check,
     node_ports,
 )
-from moorage.cluster.store import Document, Store
 
 CLUSTER_IPS = IPv4Network("10.96.0.0/16")
 NODE_PORTS = range(30000, 32768)

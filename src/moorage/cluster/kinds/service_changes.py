@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.cluster.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import dns_subdomain
 from moorage.cluster.kinds.service_rules import is_headless
-from moorage.cluster.store import Document
 
 _ONCE_SET = "may not change once set"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     Cause,
     duplicate_value,
     forbidden_value,
@@ -12,6 +12,7 @@ from moorage.cluster.errors import (
     required,
     unsupported_value,
 )
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import (
@@ -23,7 +24,6 @@ from moorage.cluster.kinds.fields import (
     port_number_or_name,
     qualified_name,
 )
-from moorage.cluster.store import Document
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 FAMILIES = ("IPv4", "IPv6")

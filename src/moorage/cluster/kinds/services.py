@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.cluster.errors import Cause
+from moorage.cluster.base.errors import Cause
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import WithStatus, own_part, part
 from moorage.cluster.kinds.service_changes import load_balancer_status, service_changes
 from moorage.cluster.kinds.service_rules import is_headless, service_rules
-from moorage.cluster.store import Document
 
 WITH_ADDRESS = ("ClusterIP", "NodePort", "LoadBalancer")
 WITH_NODE_PORTS = ("NodePort", "LoadBalancer")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.cluster.definitions import Strategy, keep_but, keep_status
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     Cause,
     duplicate_value,
     forbidden_value,
@@ -15,6 +14,7 @@ from moorage.cluster.errors import (
     too_long,
     unsupported_value,
 )
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.kinds.fields import (
     dns_subdomain,
@@ -24,9 +24,9 @@ from moorage.cluster.kinds.fields import (
     not_negative_quantity,
     qualified_name,
 )
-from moorage.cluster.kinds.naming import size
+from moorage.cluster.kinds.name_forms import size
 from moorage.cluster.kinds.persistent_volumes import driver_name
-from moorage.cluster.store import Document
+from moorage.cluster.schema.definitions import Strategy, keep_but, keep_status
 
 BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
 RECLAIM_POLICIES = ("Delete", "Retain")

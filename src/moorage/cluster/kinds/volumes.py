@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from moorage.api.quantities import parse
-from moorage.cluster.errors import (
+from moorage.cluster.base.errors import (
     duplicate_value,
     forbidden_value,
     invalid_value,
@@ -14,10 +14,11 @@ from moorage.cluster.errors import (
     too_long,
     unsupported_value,
 )
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.claims import claim_rules
 from moorage.cluster.kinds.containers import PULL_POLICIES
 from moorage.cluster.kinds.metadata import check_annotations
-from moorage.cluster.kinds.naming import dns_subdomain_problems, size
+from moorage.cluster.kinds.name_forms import dns_subdomain_problems, size
 from moorage.cluster.kinds.rules import (
     Found,
     check_choice,
@@ -33,7 +34,6 @@ from moorage.cluster.kinds.volumes_files import (
     check_projected,
 )
 from moorage.cluster.kinds.volumes_remote import REMOTE_SOURCES
-from moorage.cluster.store import Document
 
 _HOST_PATH_TYPES = (
     "",

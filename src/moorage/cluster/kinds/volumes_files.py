@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from moorage.cluster.errors import forbidden_value, invalid_value, required
+from moorage.cluster.base.errors import forbidden_value, invalid_value, required
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.environment import FILE_FIELDS, check_field_reference, check_resource_reference
 from moorage.cluster.kinds.rules import Found, check_local_path
-from moorage.cluster.store import Document
 
 FILE_MODE_LIMIT = 0o777
 

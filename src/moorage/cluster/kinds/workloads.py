@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from moorage.cluster.definitions import Strategy, keep_status
-from moorage.cluster.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.kinds.pod_templates import (
     MISMATCH,
@@ -31,7 +31,7 @@ from moorage.cluster.kinds.workloads_rules import (
     shown_strategy,
 )
 from moorage.cluster.kinds.workloads_stateful import StatefulSetStrategy
-from moorage.cluster.store import Document
+from moorage.cluster.schema.definitions import Strategy, keep_status
 
 __all__ = [
     "ControllerRevisionStrategy",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from moorage.cluster.errors import invalid_value
+from moorage.cluster.base.errors import invalid_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import WithStatus, own_part, part
 from moorage.cluster.kinds.pod_templates import default_template, prepare_template
 from moorage.cluster.kinds.pods_warnings import pod_warnings
 from moorage.cluster.kinds.rules import IMMUTABLE, Found, shown_selector
-from moorage.cluster.store import Document
 
 
 class Workload(WithStatus):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from moorage.cluster.errors import Cause, invalid_value, required, unsupported_value
+from moorage.cluster.base.errors import Cause, invalid_value, required, unsupported_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.kinds.pod_templates import check_lasting, check_selected, check_template
 from moorage.cluster.kinds.rules import Found, check_label_selector, check_nonnegative, is_empty_selector
@@ -18,7 +19,6 @@ from moorage.cluster.kinds.workloads_rules import (
     is_zero,
     shown_strategy,
 )
-from moorage.cluster.store import Document
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from moorage.cluster.errors import invalid_value
-from moorage.cluster.kinds.naming import percent_problems
+from moorage.cluster.base.errors import invalid_value
+from moorage.cluster.base.store import Document
+from moorage.cluster.kinds.name_forms import percent_problems
 from moorage.cluster.kinds.rules import Found, check_nonnegative
-from moorage.cluster.store import Document
 
 ROLLING: dict[str, tuple[str, Any]] = {
     "MaxUnavailable": ("maxUnavailable", 0),

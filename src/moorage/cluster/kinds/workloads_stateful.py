@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from moorage.cluster.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.claims import claim_rules
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.kinds.pod_templates import check_lasting, check_selected, check_selector, check_template
@@ -12,7 +13,6 @@ from moorage.cluster.kinds.pods_defaults import default_claim_spec
 from moorage.cluster.kinds.rules import Found, check_dns_label, check_nonnegative
 from moorage.cluster.kinds.workloads_base import Workload
 from moorage.cluster.kinds.workloads_rules import check_collisions, check_counts, check_parts, shown_strategy
-from moorage.cluster.store import Document
 
 _MAY_CHANGE = (
     "replicas",

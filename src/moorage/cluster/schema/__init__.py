@@ -1,1 +1,1 @@
-"""The shape of objects: which fields there are, of which type, and how lists of them are merged."""
+"""What objects look like: types, their recorded data, definitions, protobuf, OpenAPI."""

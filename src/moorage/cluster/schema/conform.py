@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from moorage.cluster import errors
-from moorage.cluster.schema import times
+from moorage.cluster.base import errors
+from moorage.cluster.schema import canonical_times as times
 from moorage.cluster.schema.canonical import Malformed, binary_data, quantity
 from moorage.cluster.schema.mistakes import Mistakes
 from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, BOOLEAN, INTEGER, NUMBER, STRING, Field, Schema

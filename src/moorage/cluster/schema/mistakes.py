@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from moorage.cluster.schema import times
+from moorage.cluster.schema import canonical_times as times
 from moorage.cluster.schema.builtin import embedding_struct
 from moorage.cluster.schema.canonical import Malformed, binary_data, quantity
 from moorage.cluster.schema.model import ANY, ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, Schema

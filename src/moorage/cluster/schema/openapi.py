@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from moorage.cluster.definitions import Definition, Definitions
+from moorage.cluster.schema.definitions import Definition, Definitions
 from moorage.cluster.schema.openapi_types import Components, OpenAPI, reference
 
 _QUERY = {

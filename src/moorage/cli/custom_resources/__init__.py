@@ -1,0 +1,1 @@
+"""CRDs made from Python classes."""

@@ -1,0 +1,73 @@
+"""What comes with a write beside the object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from moorage.cluster.access.requests import Query, Request
+from moorage.cluster.access.users import MASTERS, User
+from moorage.cluster.base.errors import Cause, invalid_value, too_long, unsupported_value
+from moorage.cluster.base.errors import invalid as invalid_object
+
+SYSTEM = User("system:apiserver", groups=(MASTERS,))
+_LONGEST_MANAGER = 128
+_LEVELS = ("", "Ignore", "Strict", "Warn")
+
+
+@dataclass(slots=True)
+class Options:
+    """Who writes, under which name, and how strictly it is looked at; `warnings` collects what to tell."""
+
+    user: User = SYSTEM
+    manager: str = ""
+    validation: str = "Ignore"
+    dry_run: bool = False
+    force: bool = False
+    warnings: list[str] = field(default_factory=list)
+    names_itself: bool = False
+    """Whether the writer has given its name, which is otherwise that of its program."""
+
+
+def options_of(query: Query, user: User, request: Request, kind: str) -> Options:
+    """The options in the parameters of a POST, PUT or PATCH."""
+    given = query.given
+    level = given.get("fieldValidation") or "Warn"
+    manager = given.get("fieldManager", "")
+    dry_run = [given["dryRun"]] if "dryRun" in given else []
+    causes = [*_manager_problems(manager), *dry_run_problems(dry_run)]
+    if level not in _LEVELS:
+        causes.append(unsupported_value("fieldValidation", level, _LEVELS))
+    if causes:
+        raise invalid_object(kind, "meta.k8s.io", "", causes)
+    options = Options(
+        user,
+        manager or _manager_of(request.header("user-agent")),
+        level,
+        dry_run=bool(dry_run),
+        force=query.flag("force"),
+    )
+    options.names_itself = bool(manager)
+    return options
+
+
+def _manager_of(user_agent: str) -> str:
+    """The name of the program that writes."""
+    name = user_agent.partition("/")[0].strip()
+    return "".join(letter for letter in name if letter.isprintable())[:_LONGEST_MANAGER] or "unknown"
+
+
+def _manager_problems(manager: str) -> list[Cause]:
+    problems = []
+    if len(manager.encode(errors="replace")) > _LONGEST_MANAGER:
+        problems.append(too_long("fieldManager", _LONGEST_MANAGER))
+    for position, letter in enumerate(manager):
+        if not letter.isprintable():
+            detail = f"invalid character U+{ord(letter):04X} (at position {position})"
+            problems.append(invalid_value("fieldManager", manager, detail))
+    return problems
+
+
+def dry_run_problems(values: Any) -> list[Cause]:
+    known = all(value == "All" for value in values)
+    return [] if known else [unsupported_value("dryRun", values, ("All",))]

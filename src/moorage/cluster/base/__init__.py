@@ -1,0 +1,1 @@
+"""The ground: documents, the store and its file, errors, times, quoting."""

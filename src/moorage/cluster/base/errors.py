@@ -1,0 +1,225 @@
+"""The answers of an API server that does not do what it is asked, as exceptions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from moorage.cluster.base.quoting import quoted
+
+
+class Cause(NamedTuple):
+    """One broken rule: which field, and what is wrong with it."""
+
+    reason: str
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+class Refusal(Exception):
+    """A request that is answered with a Status of kind Failure."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.metadata = metadata or {}
+        self.warnings: list[str] = []
+        """What came up before and is to be told, too."""
+
+    def document(self) -> dict[str, Any]:
+        """The Status object that tells the client."""
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": self.metadata,
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "details": self.details,
+            "code": self.code,
+        }
+        return {
+            name: value
+            for name, value in status.items()
+            if value or name == "metadata" or (name == "details" and value is not None)
+        }
+
+
+# Broken rules of a field
+
+
+def required(field: str, detail: str = "") -> Cause:
+    return Cause("FieldValueRequired", field, f"Required value: {detail}" if detail else "Required value")
+
+
+def invalid_value(field: str, value: Any, detail: str) -> Cause:
+    return Cause("FieldValueInvalid", field, f"Invalid value: {shown(value)}: {detail}")
+
+
+def unsupported_value(field: str, value: Any, supported: Iterable[str]) -> Cause:
+    known = ", ".join(shown(each) for each in supported)
+    text = f"Unsupported value: {shown(value)}: supported values: {known}"
+    return Cause("FieldValueNotSupported", field, text)
+
+
+def forbidden_value(field: str, detail: str) -> Cause:
+    return Cause("FieldValueForbidden", field, f"Forbidden: {detail}")
+
+
+def duplicate_value(field: str, value: Any) -> Cause:
+    return Cause("FieldValueDuplicate", field, f"Duplicate value: {shown(value)}")
+
+
+def value_not_found(field: str, value: Any) -> Cause:
+    return Cause("FieldValueNotFound", field, f"Not found: {shown(value)}")
+
+
+def too_long(field: str, limit: int) -> Cause:
+    size = "1 byte" if limit == 1 else f"{limit} bytes"
+    return Cause("FieldValueTooLong", field, f"Too long: may not be more than {size}")
+
+
+def too_many(field: str, found: int, limit: int) -> Cause:
+    size = "1 item" if limit == 1 else f"{limit} items"
+    return Cause("FieldValueTooMany", field, f"Too many: {found}: must have at most {size}")
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in messages: texts in quotes, everything else as JSON."""
+    if isinstance(value, str):
+        return quoted(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+# Refusals. `resource` is the plural, with the group behind a dot: pods, deployments.apps.
+
+
+def _object(resource: str, name: str) -> dict[str, Any]:
+    plural, _, group = resource.partition(".")
+    found = {"name": name, "group": group, "kind": plural}
+    return {key: value for key, value in found.items() if value}
+
+
+def bad_request(message: str) -> Refusal:
+    return Refusal(400, "BadRequest", message)
+
+
+def unreasoned(message: str) -> Refusal:
+    """A bad request of a kind for which there is no reason; kube-apiserver calls it an error of its own."""
+    return Refusal(400, "", message)
+
+
+def unauthorized() -> Refusal:
+    return Refusal(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(resource: str, name: str, why: str) -> Refusal:
+    place = f'{resource} "{name}" is forbidden' if name else f"{resource} is forbidden"
+    return Refusal(403, "Forbidden", f"{place}: {why}", details=_object(resource, name))
+
+
+class NoSuchPath(Refusal):
+    """Nothing is served at the path."""
+
+    def __init__(self) -> None:
+        super().__init__(404, "NotFound", "the server could not find the requested resource", details={})
+
+
+def path_not_found() -> Refusal:
+    return NoSuchPath()
+
+
+def not_found(resource: str, name: str) -> Refusal:
+    return Refusal(404, "NotFound", f'{resource} "{name}" not found', details=_object(resource, name))
+
+
+def method_not_allowed(
+    what: str = "the server does not allow this method on the requested resource",
+) -> Refusal:
+    return Refusal(405, "MethodNotAllowed", what, details={})
+
+
+def not_acceptable(accepted: str) -> Refusal:
+    return Refusal(406, "NotAcceptable", f"only the following media types are accepted: {accepted}")
+
+
+def already_exists(resource: str, name: str) -> Refusal:
+    return Refusal(
+        409, "AlreadyExists", f'{resource} "{name}" already exists', details=_object(resource, name)
+    )
+
+
+CHANGED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def conflict(resource: str, name: str, why: str = CHANGED, *, causes: Sequence[Cause] = ()) -> Refusal:
+    details = _object(resource, name)
+    if causes:
+        details["causes"] = [cause._asdict() for cause in causes]
+    return Refusal(
+        409, "Conflict", f'Operation cannot be fulfilled on {resource} "{name}": {why}', details=details
+    )
+
+
+def apply_conflict(message: str, causes: Sequence[Cause]) -> Refusal:
+    return Refusal(409, "Conflict", message, details={"causes": [cause._asdict() for cause in causes]})
+
+
+def expired(message: str, *, continue_token: str = "") -> Refusal:
+    """What is asked for is no longer known; with a token, what remains can be had as it is now."""
+    metadata = {"continue": continue_token} if continue_token else None
+    return Refusal(410, "Expired", message, metadata=metadata)
+
+
+def too_large(limit: int) -> Refusal:
+    return Refusal(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
+def unsupported_media_type(accepted: Iterable[str]) -> Refusal:
+    known = ", ".join(accepted)
+    return Refusal(
+        415,
+        "UnsupportedMediaType",
+        f"the body of the request was in an unknown format - accepted media types include: {known}",
+    )
+
+
+def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Refusal:
+    """An object that breaks rules; the message names each of them."""
+    whole = f"{kind}.{group}" if group else kind
+    listed = ", ".join(dict.fromkeys(str(cause) for cause in causes))
+    text = f"[{listed}]" if len(set(causes)) > 1 else listed
+    details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
+    details["causes"] = [
+        {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
+    ]
+    return Refusal(
+        422,
+        "Invalid",
+        f'{whole} "{name}" is invalid: {text}',
+        details={key: value for key, value in details.items() if value},
+    )
+
+
+def too_many_requests(message: str, *, seconds: int = 0, causes: Sequence[Cause] = ()) -> Refusal:
+    details: dict[str, Any] = {}
+    if causes:
+        details["causes"] = [{"reason": cause.reason, "message": cause.message} for cause in causes]
+    if seconds:
+        details["retryAfterSeconds"] = seconds
+    return Refusal(429, "TooManyRequests", message, details=details)

@@ -1,0 +1,67 @@
+"""Values as the API's messages write them: in the notation of Go, in which they were first worded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moorage.cluster.base.quoting import quoted
+
+
+def shown(value: Any) -> str:
+    """A value in running text: map[a:1 b:[x y]]."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{shown(value[key])}" for key in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(shown, value)) + "]"
+    if isinstance(value, float):
+        return _float(value)
+    return str(value)
+
+
+def shown_as_source(value: Any) -> str:
+    """A value as a piece of source code: map[string]interface {}{"a":1}."""
+    if value is None:
+        return "interface {}(nil)"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, dict):
+        inner = ", ".join(f"{quoted(key)}:{shown_as_source(value[key])}" for key in sorted(value))
+        return f"map[string]interface {{}}{{{inner}}}"
+    if isinstance(value, list):
+        return "[]interface {}{" + ", ".join(map(shown_as_source, value)) + "}"
+    return shown(value)
+
+
+def type_name(value: Any) -> str:
+    """The type a JSON value is decoded into."""
+    if value is None:
+        return "%!s(<nil>)"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int64"
+    if isinstance(value, float):
+        return "float64"
+    if isinstance(value, str):
+        return "string"
+    return "[]interface {}" if isinstance(value, list) else "map[string]interface {}"
+
+
+def json_type(value: Any) -> str:
+    """What a JSON decoder calls a value it did not expect."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, (int, float)):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def _float(value: float) -> str:
+    text = repr(value)
+    return text.removesuffix(".0")

@@ -1,0 +1,1 @@
+"""What works by itself: controllers and nodes."""

@@ -1,0 +1,97 @@
+"""The log of a pod's container, as `kubectl logs` asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from moorage.cluster.access.requests import Answer, Query, Stream
+from moorage.cluster.base.errors import bad_request
+from moorage.cluster.base.store import Document
+from moorage.cluster.life.nodes.logs import Logs
+from moorage.cluster.life.nodes.pod_status import first_state
+
+_TEXT = "text/plain"
+_DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+
+
+def log_answer(logs: Logs, pod: Document, query: Query) -> Answer | Stream:
+    """What the container has written, or that and what it goes on to write."""
+    metadata = pod["metadata"]
+    container = _container(pod, query.text("container"))
+    asked = _wanted(query)
+    if not pod["spec"].get("nodeName"):
+        return Answer(200, b"", _TEXT)
+    where = (metadata["namespace"], metadata["name"], container)
+    wanted = {**asked, "previous": _is_run_before(pod, container, previous=query.flag("previous"))}
+    if query.flag("follow"):
+        return Stream(_follow(logs, where, wanted), _TEXT)
+    return Answer(200, logs.read(*where, **wanted), _TEXT)
+
+
+def _wanted(query: Query) -> dict[str, Any]:
+    numbers = {
+        "tail_lines": query.number("tailLines"),
+        "limit_bytes": query.number("limitBytes"),
+        "since_seconds": query.number("sinceSeconds"),
+    }
+    for name, number in numbers.items():
+        if number is not None and number < 0:
+            raise bad_request(f"{name}: must be greater than or equal to 0")
+    return {
+        **numbers,
+        "since_time": query.text("sinceTime") or None,
+        "timestamps": query.flag("timestamps"),
+    }
+
+
+def _is_run_before(pod: Document, container: str, *, previous: bool) -> bool:
+    """Whether the run before the latest one is meant. Refuses, as a kubelet does, what has not run."""
+    who = f'container "{container}" in pod "{pod["metadata"]["name"]}"'
+    status = _status(pod, container)
+    waiting, has_ended = status["state"].get("waiting"), "terminated" in status["lastState"]
+    if previous and not has_ended:
+        raise bad_request(f"previous terminated {who} not found")
+    if waiting and not has_ended:
+        raise bad_request(f"{who} is waiting to start: {waiting.get('reason', '')}")
+    # Between two runs, the latest one is the previous one already.
+    return previous and not waiting
+
+
+def _status(pod: Document, container: str) -> Document:
+    known = pod.get("status") or {}
+    for part in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for found in known.get(part) or ():
+            if found.get("name") == container:
+                return {"state": found.get("state") or {}, "lastState": found.get("lastState") or {}}
+    return {"state": first_state(pod), "lastState": {}}
+
+
+async def _follow(
+    logs: Logs, where: tuple[str, str, str], wanted: dict[str, Any]
+) -> AsyncGenerator[bytes, None]:
+    async for text in logs.follow(*where, **wanted):
+        yield text
+
+
+def _container(pod: Document, asked: str) -> str:
+    spec, metadata = pod["spec"], pod["metadata"]
+    containers = [each["name"] for each in spec.get("containers", [])]
+    others = [
+        each["name"] for part in ("initContainers", "ephemeralContainers") for each in spec.get(part) or ()
+    ]
+    if asked:
+        if asked not in containers and asked not in others:
+            raise bad_request(f"container {asked} is not valid for pod {metadata['name']}")
+        return asked
+    if len(containers) == 1:
+        return str(containers[0])
+    default = (metadata.get("annotations") or {}).get(_DEFAULT_CONTAINER)
+    if default in containers:
+        return str(default)
+    choices = f"[{' '.join(containers)}]"
+    if others:
+        choices += f" or one of the init containers: [{' '.join(others)}]"
+    raise bad_request(
+        f"a container name must be specified for pod {metadata['name']}, choose one of: {choices}"
+    )

@@ -1,0 +1,51 @@
+"""The controllers of the cluster: what turns wishes in objects into other objects."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from moorage.cluster.base.times import Clock
+from moorage.cluster.life.controllers.cluster_roles import ClusterRoles
+from moorage.cluster.life.controllers.deployments import Deployments
+from moorage.cluster.life.controllers.disruption import Disruption
+from moorage.cluster.life.controllers.garbage import Garbage
+from moorage.cluster.life.controllers.namespaces import Namespaces
+from moorage.cluster.life.controllers.replica_sets import ReplicaSets
+from moorage.cluster.life.controllers.service_accounts import ServiceAccounts
+from moorage.cluster.life.controllers.volume_protection import VolumeProtection
+from moorage.cluster.life.controllers.writer import Writer
+
+
+class _Controller(Protocol):
+    def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+class Controllers:
+    """All controllers, which work from `start` to `stop`, on what is there already too.
+
+    `ca` is the certificate authority of the API server, which every namespace's pods are told.
+    """
+
+    def __init__(self, writer: Writer, *, ca: str, clock: Clock = time.time) -> None:
+        self._controllers: tuple[_Controller, ...] = (
+            ServiceAccounts(writer, ca),
+            Namespaces(writer),
+            ClusterRoles(writer),
+            Garbage(writer),
+            Deployments(writer, clock),
+            ReplicaSets(writer, clock),
+            Disruption(writer, clock),
+            VolumeProtection(writer),
+        )
+
+    def start(self) -> None:
+        """Needs a running event loop."""
+        for controller in self._controllers:
+            controller.start()
+
+    async def stop(self) -> None:
+        for controller in reversed(self._controllers):
+            await controller.stop()

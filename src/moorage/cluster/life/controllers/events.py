@@ -1,0 +1,157 @@
+"""What happens to objects, told to people as Event objects, without flooding them."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Document, Stored
+from moorage.cluster.base.times import Clock, timestamp
+from moorage.cluster.life.controllers.facts import uid_of
+from moorage.cluster.life.controllers.writer import Writer
+
+SIMILAR = 10  # texts of one reason about an object before they are told together
+SIMILAR_SECONDS = 600.0
+BURST = 25  # events about an object at once
+REFILL_SECONDS = 300.0  # for each further one
+REMEMBERED = 4096
+
+V = TypeVar("V")
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Similar:
+    last: float = 0.0
+    messages: set[str] = field(default_factory=set)
+
+
+class _Recent(OrderedDict[Any, V]):
+    """Forgets what was not set for longest."""
+
+    def put(self, key: Any, value: V) -> None:
+        self[key] = value
+        self.move_to_end(key)
+        if len(self) > REMEMBERED:
+            self.popitem(last=False)
+
+
+class Recorder:
+    """Writes the events of one component.
+
+    As client-go does it: the same event again only counts up; from the tenth text of the same reason about
+    an object on they are combined into one; and an object has at most 25 writes at once and one more every
+    five minutes.
+    """
+
+    def __init__(self, writer: Writer, component: str, clock: Clock, host: str = "") -> None:
+        self._writer = writer
+        self._source = {"component": component, "host": host} if host else {"component": component}
+        self._clock = clock
+        self._written: _Recent[tuple[str, str]] = _Recent()
+        self._similar: _Recent[_Similar] = _Recent()
+        self._budgets: _Recent[tuple[float, float]] = _Recent()
+
+    def tell(
+        self,
+        about: Stored,
+        reason: str,
+        message: str,
+        *,
+        warning: bool = False,
+        field_path: str = "",
+        host: str = "",
+    ) -> None:
+        """Records an event; never raises, since nothing depends on it. `host` is for nodes' components."""
+        now = self._clock()
+        uid = uid_of(about)
+        kind = (uid, field_path, reason, warning)
+        similar = self._similar.get(kind)
+        if similar is None or now - similar.last > SIMILAR_SECONDS:
+            similar = _Similar()
+        similar.last = now
+        if len(similar.messages) < SIMILAR:
+            similar.messages.add(message)
+        self._similar.put(kind, similar)
+        key: Any = (*kind, message)
+        if len(similar.messages) >= SIMILAR:
+            key, message = kind, f"(combined from similar events): {message}"
+        if not self._may(uid, now):
+            return
+        try:
+            if not self._repeat(key, message, now):
+                self._write(about, key, reason, message, warning, field_path, host, now)
+        except Refusal as refusal:
+            log.debug("No event %s about %s: %s", reason, about.name, refusal)
+
+    def _may(self, uid: str, now: float) -> bool:
+        left, since = self._budgets.get(uid, (float(BURST), now))
+        left = min(BURST, left + (now - since) / REFILL_SECONDS)
+        allowed = left >= 1
+        self._budgets.put(uid, (left - 1 if allowed else left, now))
+        return allowed
+
+    def _repeat(self, key: Any, message: str, now: float) -> bool:
+        place = self._written.get(key)
+        stored = place and self._writer.store.get("events", *place)
+        if not stored:
+            return False
+
+        def count(document: Document) -> None:
+            document["count"] = document.get("count", 1) + 1
+            document["lastTimestamp"] = timestamp(now)
+            document["message"] = message
+
+        return self._writer.change("events", stored, count) is not None
+
+    def _write(
+        self,
+        about: Stored,
+        key: Any,
+        reason: str,
+        message: str,
+        warning: bool,
+        field_path: str,
+        host: str,
+        now: float,
+    ) -> None:
+        document = about.document
+        namespace = about.namespace or "default"
+        involved = {
+            "kind": document.get("kind", ""),
+            "namespace": about.namespace,
+            "name": about.name,
+            "uid": uid_of(about),
+            "apiVersion": document.get("apiVersion", ""),
+            "resourceVersion": str(about.revision),
+            "fieldPath": field_path,
+        }
+        source = {**self._source, "host": host} if host else self._source
+        name = f"{about.name}.{int(now * 1e9):x}"
+        for number in range(1, BURST):
+            if self._writer.store.get("events", namespace, name) is None:
+                break
+            name = f"{about.name}.{int(now * 1e9) + number:x}"
+        stored = self._writer.create(
+            "events",
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": name, "namespace": namespace},
+                "involvedObject": {name: value for name, value in involved.items() if value},
+                "reason": reason,
+                "message": message[:1024],
+                "source": dict(source),
+                "firstTimestamp": timestamp(now),
+                "lastTimestamp": timestamp(now),
+                "count": 1,
+                "eventTime": None,
+                "type": "Warning" if warning else "Normal",
+                "reportingComponent": source["component"],
+                "reportingInstance": source.get("host", ""),
+            },
+        )
+        self._written.put(key, (stored.namespace, stored.name))

@@ -1,0 +1,260 @@
+"""ReplicaSets: as many pods of a template as are wanted, no more and no less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Document, Stored
+from moorage.cluster.base.times import Clock, seconds_of, timestamp
+from moorage.cluster.life.controllers.events import Recorder
+from moorage.cluster.life.controllers.facts import (
+    annotations_of,
+    condition,
+    created,
+    is_active,
+    is_deleted,
+    is_ending,
+    key_of,
+    labels_of,
+    ready_condition,
+    selector_of,
+    spec_of,
+    status_of,
+    uid_of,
+)
+from moorage.cluster.life.controllers.owners import (
+    adopt,
+    controller_reference,
+    release,
+)
+from moorage.cluster.life.controllers.queue import Breaks, Key, Queue
+from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS, ReplicaPods
+from moorage.cluster.life.controllers.writer import Writer
+
+BURST = 500  # pods that are made or deleted before the counts are looked at again
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+
+class ReplicaSets:
+    def __init__(self, writer: Writer, clock: Clock) -> None:
+        self._writer = writer
+        self._store = writer.store
+        self._clock = clock
+        self._recorder = Recorder(writer, "replicaset-controller", clock)
+        self._queue = Queue("replicaset", self._reconcile)
+        self._pods = ReplicaPods(self._store, self._queue.add)
+        self._silencers: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        self._silencers = self._pods.listen()
+        for replica_set in self._store.iterate(REPLICA_SETS):
+            self._queue.add(key_of(replica_set))
+        self._queue.start()
+
+    async def stop(self) -> None:
+        for silence in self._silencers:
+            silence()
+        await self._queue.stop()
+
+    async def _reconcile(self, key: Key) -> float | None:
+        replica_set = self._store.get(REPLICA_SETS, *key)
+        if replica_set is None:
+            return None
+        pods = await self._claim(replica_set)
+        wanted = max(spec_of(replica_set).get("replicas", 1), 0)
+        active = [pod for pod in pods if is_active(pod)]
+        refusal: Refusal | None = None
+        if not is_deleted(replica_set):
+            try:
+                if len(active) < wanted:
+                    await self._create(replica_set, min(wanted - len(active), BURST))
+                elif len(active) > wanted:
+                    await self._delete(replica_set, active, min(len(active) - wanted, BURST))
+            except Refusal as refused:
+                if is_ending(self._store, key[0]):
+                    return None
+                refusal = refused
+        again = await self._tell_status(key, uid_of(replica_set), refusal)
+        if refusal is not None and refusal.code != 409:
+            raise refusal
+        return again
+
+    async def _claim(self, replica_set: Stored) -> list[Stored]:
+        """The pods of a replica set, after fitting ones were adopted and others let go."""
+        selector = selector_of(spec_of(replica_set).get("selector"))
+        uid = uid_of(replica_set)
+        pods = []
+        async for pod in Breaks().between(self._pods.owned(uid)):
+            if selector.matches(labels_of(pod)):
+                pods.append(pod)
+            elif not is_deleted(replica_set):
+                release(self._writer, "pods", pod, uid)
+        if not is_deleted(replica_set):
+            reference = controller_reference(replica_set, "apps/v1", "ReplicaSet")
+            for orphan in self._pods.take_adoptable(key_of(replica_set)):
+                adopted = selector.matches(labels_of(orphan)) and adopt(
+                    self._writer, "pods", orphan, reference
+                )
+                if adopted:
+                    pods.append(adopted)
+        return pods
+
+    async def _create(self, replica_set: Stored, count: int) -> None:
+        template = spec_of(replica_set).get("template") or {}
+        metadata: Document = {
+            "generateName": f"{replica_set.name}-",
+            "namespace": replica_set.namespace,
+            "ownerReferences": [controller_reference(replica_set, "apps/v1", "ReplicaSet")],
+        }
+        for name in ("labels", "annotations", "finalizers"):
+            if (template.get("metadata") or {}).get(name):
+                metadata[name] = template["metadata"][name]
+        encoded = msgspec.json.encode(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}
+        )
+        breaks = Breaks()
+        for _ in range(count):
+            try:
+                pod = self._writer.create("pods", msgspec.json.decode(encoded))
+            except Refusal as refusal:
+                self._recorder.tell(
+                    replica_set, "FailedCreate", f"Error creating: {refusal.message}", warning=True
+                )
+                raise
+            self._recorder.tell(replica_set, "SuccessfulCreate", f"Created pod: {pod.name}")
+            await breaks.take()
+            if not self._is_as_it_was(replica_set):
+                return
+
+    async def _delete(self, replica_set: Stored, active: list[Stored], count: int) -> None:
+        breaks = Breaks()
+        for pod in self._dispensable(active, count):
+            found = self._store.get("pods", pod.namespace, pod.name)
+            if found is not None and uid_of(found) == uid_of(pod) and not is_deleted(found):
+                self._writer.delete("pods", found)
+                self._recorder.tell(replica_set, "SuccessfulDelete", f"Deleted pod: {pod.name}")
+            await breaks.take()
+            if not self._is_as_it_was(replica_set):
+                return
+
+    def _dispensable(self, active: list[Stored], count: int) -> list[Stored]:
+        """The pods whose end does the least harm."""
+        if count >= len(active):
+            return active
+        neighbours: dict[str, int] = {}
+        for pod in active:
+            if ready_condition(pod) is not None:
+                node = spec_of(pod).get("nodeName", "")
+                neighbours[node] = neighbours.get(node, 0) + 1
+        return sorted(active, key=lambda pod: _worth(pod, neighbours))[:count]
+
+    def _is_as_it_was(self, replica_set: Stored) -> bool:
+        """Whether the wishes are still those that are being carried out."""
+        found = self._store.get(REPLICA_SETS, replica_set.namespace, replica_set.name)
+        return (
+            found is not None
+            and uid_of(found) == uid_of(replica_set)
+            and not is_deleted(found)
+            and spec_of(found).get("replicas") == spec_of(replica_set).get("replicas")
+        )
+
+    async def _tell_status(self, key: Key, uid: str, refusal: Refusal | None) -> float | None:
+        """Writes the counts, and says when a pod that is ready now will count as available."""
+        replica_set = self._store.get(REPLICA_SETS, *key)
+        if replica_set is None or uid_of(replica_set) != uid:
+            return None
+        # Should it change while pods are counted, the status is not written, but it is in the queue again.
+        spec = spec_of(replica_set)
+        selector = selector_of(spec.get("selector"))
+        template_labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+        least = spec.get("minReadySeconds", 0)
+        now = self._clock()
+        active = terminating = labelled = ready = available = 0
+        again: float | None = None
+        async for pod in Breaks().between(self._pods.owned(uid)):
+            labels = labels_of(pod)
+            if not selector.matches(labels):
+                continue
+            if not is_active(pod):
+                terminating += is_deleted(pod) and status_of(pod).get("phase") not in ("Succeeded", "Failed")
+                continue
+            active += 1
+            labelled += template_labels.items() <= labels.items()
+            condition = ready_condition(pod)
+            if condition is None:
+                continue
+            ready += 1
+            since = seconds_of(condition.get("lastTransitionTime") or "") if least > 0 else now
+            left = since + least - now
+            if least <= 0 or left <= 0:
+                available += 1
+            else:
+                again = left if again is None else min(again, left)
+        status: Document = {"replicas": active}
+        counts = (
+            ("fullyLabeledReplicas", labelled),
+            ("readyReplicas", ready),
+            ("availableReplicas", available),
+            ("observedGeneration", replica_set.document["metadata"].get("generation", 0)),
+        )
+        status.update((name, count) for name, count in counts if count)
+        status["terminatingReplicas"] = terminating
+        conditions = self._conditions(replica_set, active, refusal)
+        if conditions:
+            status["conditions"] = conditions
+        if status != status_of(replica_set):
+            self._writer.change(
+                REPLICA_SETS,
+                replica_set,
+                lambda document: document.update(status=status),
+                subresource="status",
+            )
+        return None if again is None else again + 0.01
+
+    def _conditions(self, replica_set: Stored, active: int, refusal: Refusal | None) -> list[Document]:
+        status = status_of(replica_set)
+        known = condition(status, "ReplicaFailure")
+        others = [found for found in status.get("conditions") or () if found.get("type") != "ReplicaFailure"]
+        if refusal is None:
+            return others
+        if known is not None:
+            return list(status["conditions"])
+        few = active < spec_of(replica_set).get("replicas", 1)
+        return [
+            *others,
+            {
+                "type": "ReplicaFailure",
+                "status": "True",
+                "lastTransitionTime": timestamp(self._clock()),
+                "reason": "FailedCreate" if few else "FailedDelete",
+                "message": refusal.message,
+            },
+        ]
+
+
+def _worth(pod: Stored, neighbours: dict[str, int]) -> tuple[Any, ...]:
+    """Sorts those to be deleted first to the front."""
+    spec, status = spec_of(pod), status_of(pod)
+    node = spec.get("nodeName", "")
+    ready = ready_condition(pod)
+    phases = {"Pending": 0, "Unknown": 1}
+    try:
+        cost = int(annotations_of(pod).get(DELETION_COST, "0"))
+    except ValueError:
+        cost = 0
+    restarts = max((each.get("restartCount", 0) for each in status.get("containerStatuses") or ()), default=0)
+    return (
+        bool(node),
+        phases.get(status.get("phase") or "Pending", 2),
+        ready is not None,
+        cost,
+        -neighbours.get(node, 0),
+        -seconds_of(ready.get("lastTransitionTime") or "") if ready else 0.0,
+        -restarts,
+        -seconds_of(created(pod)),
+        pod.name,
+    )

@@ -1,0 +1,156 @@
+"""The revisions of a deployment: each is a replica set with the template of that time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from moorage.cluster.base.store import Document, Stored
+from moorage.cluster.life.controllers.facts import annotations_of, created, spec_of, status_of
+from moorage.cluster.life.controllers.owners import controller_reference
+from moorage.cluster.life.controllers.rollout_sizes import (
+    DESIRED,
+    MAXIMUM,
+    surge_and_unavailable,
+    wanted,
+)
+
+HASH_LABEL = "pod-template-hash"
+REVISION = "deployment.kubernetes.io/revision"
+HISTORY = "deployment.kubernetes.io/revision-history"
+LONGEST_HISTORY = 2000  # characters
+_NOT_COPIED = frozenset(
+    (
+        "kubectl.kubernetes.io/last-applied-configuration",
+        REVISION,
+        HISTORY,
+        DESIRED,
+        MAXIMUM,
+        "deprecated.deployment.rollback.to",
+    )
+)
+_LONGEST_NAME = 253
+_SAFE = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: no words come out
+
+
+def oldest_first(replica_sets: Iterable[Stored]) -> list[Stored]:
+    return sorted(replica_sets, key=lambda each: (created(each), each.name))
+
+
+def find_new(deployment: Stored, replica_sets: Iterable[Stored]) -> Stored | None:
+    """The replica set that has the deployment's template; the oldest if there are several."""
+    template = _without_hash(spec_of(deployment).get("template") or {})
+    for each in oldest_first(replica_sets):
+        if _without_hash(spec_of(each).get("template") or {}) == template:
+            return each
+    return None
+
+
+def has_template_of(replica_set: Stored, deployment: Stored) -> bool:
+    return find_new(deployment, (replica_set,)) is not None
+
+
+def revision_of(stored: Stored) -> int:
+    """0 where there is none that can be read."""
+    return _number(annotations_of(stored).get(REVISION, ""))
+
+
+def template_hash(deployment: Stored) -> str:
+    """A short text that another template, or a collision, changes."""
+    collisions = status_of(deployment).get("collisionCount")
+    content = [spec_of(deployment).get("template"), collisions]
+    number = 2166136261
+    for byte in msgspec.json.encode(content, order="sorted"):
+        number = (number ^ byte) * 16777619 & 0xFFFFFFFF
+    return "".join(_SAFE[ord(digit) % len(_SAFE)] for digit in str(number))
+
+
+def new_replica_set(deployment: Stored, replicas: int, revision: int) -> Document:
+    """The replica set for the deployment's template."""
+    spec = spec_of(deployment)
+    code = template_hash(deployment)
+    template = spec.get("template") or {}
+    metadata = template.get("metadata") or {}
+    labels = {**(metadata.get("labels") or {}), HASH_LABEL: code}
+    selector = spec.get("selector") or {}
+    made: Document = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{deployment.name[: _LONGEST_NAME - 1 - len(code)]}-{code}",
+            "namespace": deployment.namespace,
+            "labels": labels,
+            "annotations": {},
+            "ownerReferences": [controller_reference(deployment, "apps/v1", "Deployment")],
+        },
+        "spec": {
+            "replicas": replicas,
+            "selector": {
+                **selector,
+                "matchLabels": {**(selector.get("matchLabels") or {}), HASH_LABEL: code},
+            },
+            "template": {**template, "metadata": {**metadata, "labels": labels}},
+        },
+    }
+    if spec.get("minReadySeconds"):
+        made["spec"]["minReadySeconds"] = spec["minReadySeconds"]
+    annotations = made["metadata"]["annotations"]
+    annotate_revision(annotations, deployment, revision)
+    annotate_sizes(annotations, deployment)
+    copied: Document = msgspec.json.decode(msgspec.json.encode(made))
+    return copied
+
+
+def annotate_revision(annotations: dict[str, str], deployment: Stored, revision: int) -> None:
+    """Puts the annotations of the newest replica set in order; a reused one remembers its old revisions."""
+    known = annotations_of(deployment)
+    annotations.update((name, value) for name, value in known.items() if name not in _NOT_COPIED)
+    before = annotations.get(REVISION)
+    if (before and not _number(before)) or _number(before or "") >= revision:
+        return
+    annotations[REVISION] = str(revision)
+    if not before:
+        return
+    history = [each for each in annotations.get(HISTORY, "").split(",") if each]
+    history.append(before)
+    while len(history) > 1 and len(",".join(history)) > LONGEST_HISTORY:
+        history.pop(0)
+    annotations[HISTORY] = ",".join(history)
+
+
+def annotate_sizes(annotations: dict[str, str], deployment: Stored) -> None:
+    total = wanted(deployment)
+    annotations[DESIRED] = str(total)
+    annotations[MAXIMUM] = str(total + surge_and_unavailable(deployment)[0])
+
+
+def superfluous(deployment: Stored, old: Iterable[Stored]) -> list[Stored]:
+    """Old replica sets beyond the history that is to be kept, as far as they are empty and settled."""
+    limit = spec_of(deployment).get("revisionHistoryLimit", 10)
+    kept = sorted(
+        (each for each in old if "deletionTimestamp" not in each.document["metadata"]),
+        key=lambda each: (revision_of(each), created(each)),
+    )
+    return [
+        each
+        for each in kept[: max(len(kept) - limit, 0)]
+        if not wanted(each)
+        and not status_of(each).get("replicas")
+        and each.document["metadata"].get("generation", 0) <= status_of(each).get("observedGeneration", 0)
+    ]
+
+
+def _without_hash(template: Document) -> Any:
+    metadata = dict(template.get("metadata") or {})
+    metadata.pop("creationTimestamp", None)
+    labels = {
+        name: value for name, value in (metadata.pop("labels", None) or {}).items() if name != HASH_LABEL
+    }
+    rest = {name: value for name, value in template.items() if name != "metadata"}
+    return labels, {name: value for name, value in metadata.items() if value}, rest
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0

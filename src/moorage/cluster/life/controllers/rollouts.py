@@ -1,0 +1,346 @@
+"""The rollout of a deployment: the newest replica set grows while the older ones shrink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Document, Stored
+from moorage.cluster.base.times import Clock
+from moorage.cluster.life.controllers import deployment_status as statuses
+from moorage.cluster.life.controllers.events import Recorder
+from moorage.cluster.life.controllers.facts import (
+    FINISHED,
+    annotations_of,
+    condition,
+    is_deleted,
+    is_ending,
+    labels_of,
+    selector_of,
+    spec_of,
+    status_of,
+    uid_of,
+)
+from moorage.cluster.life.controllers.owners import (
+    adopt,
+    controller_of,
+    controller_reference,
+    is_controlled_by,
+    release,
+)
+from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS
+from moorage.cluster.life.controllers.revisions import (
+    REVISION,
+    annotate_revision,
+    annotate_sizes,
+    find_new,
+    has_template_of,
+    new_replica_set,
+    oldest_first,
+    revision_of,
+    superfluous,
+)
+from moorage.cluster.life.controllers.rollout_sizes import (
+    DESIRED,
+    RECREATE,
+    annotation_number,
+    counted,
+    proportional_sizes,
+    size_of_new,
+    sizes_of_old,
+    strategy_type,
+    wanted,
+)
+from moorage.cluster.life.controllers.writer import Writer
+
+DEPLOYMENTS = "deployments.apps"
+
+
+class _Outdated(Exception):
+    """Something has changed meanwhile. Where it matters, that has put the deployment into the queue again."""
+
+
+class Rollouts:
+    """Brings deployments a step nearer to what they should be."""
+
+    def __init__(self, writer: Writer, clock: Clock) -> None:
+        self._writer = writer
+        self._store = writer.store
+        self._clock = clock
+        self._recorder = Recorder(writer, "deployment-controller", clock)
+
+    def step(self, deployment: Stored) -> float | None:
+        """Does what can be done now; says after how many seconds to look whether it got stuck."""
+        try:
+            return self._go_on(deployment)
+        except _Outdated:
+            return None
+
+    def _go_on(self, deployment: Stored) -> float | None:
+        sets = self._claim(deployment)
+        if is_deleted(deployment):
+            self._tell(
+                deployment,
+                statuses.current_status(deployment, find_new(deployment, sets), sets, self._clock()),
+            )
+            return None
+        deployment = self._note_pause(deployment)
+        new = find_new(deployment, sets)
+        if new is not None:
+            deployment, new = self._know_revision(deployment, new, [each for each in sets if each is not new])
+            sets = self._sets(deployment)
+        if spec_of(deployment).get("paused") or _is_scaled(deployment, sets):
+            self._scale(deployment, new, sets)
+            sets = self._sets(deployment)
+            if spec_of(deployment).get("paused"):
+                self._clean_up(deployment, new, sets)
+            new = find_new(deployment, sets)
+            self._tell(deployment, statuses.current_status(deployment, new, sets, self._clock()))
+            return None
+        if strategy_type(deployment) == RECREATE:
+            deployment = self._recreate(deployment, new, sets)
+        else:
+            deployment = self._roll(deployment, new, sets)
+        sets = self._sets(deployment)
+        new = find_new(deployment, sets)
+        told = self._tell(deployment, statuses.rollout_status(deployment, new, sets, self._clock()))
+        return statuses.seconds_to_deadline(told, self._clock())
+
+    # Replica sets
+
+    def _claim(self, deployment: Stored) -> list[Stored]:
+        """The replica sets of a deployment, after fitting ones were adopted and others let go."""
+        for each in self._store.objects(REPLICA_SETS, deployment.namespace):
+            if is_controlled_by(each, deployment):
+                if not selects(deployment, each) and not is_deleted(deployment):
+                    release(self._writer, REPLICA_SETS, each, uid_of(deployment))
+            elif (
+                controller_of(each) is None
+                and selects(deployment, each)
+                and not is_deleted(deployment)
+                and not is_deleted(each)
+            ):
+                adopt(
+                    self._writer,
+                    REPLICA_SETS,
+                    each,
+                    controller_reference(deployment, "apps/v1", "Deployment"),
+                )
+        return self._sets(deployment)
+
+    def _sets(self, deployment: Stored) -> list[Stored]:
+        owned = [
+            each
+            for each in self._store.iterate(REPLICA_SETS, deployment.namespace)
+            if is_controlled_by(each, deployment) and selects(deployment, each)
+        ]
+        return oldest_first(owned)
+
+    def _know_revision(self, deployment: Stored, new: Stored, old: Iterable[Stored]) -> tuple[Stored, Stored]:
+        """Makes the newest replica set the newest revision, and has the deployment say so."""
+        revision = max((revision_of(each) for each in old), default=0) + 1
+        least = spec_of(deployment).get("minReadySeconds", 0)
+
+        def renew(document: Document) -> None:
+            annotate_revision(document["metadata"].setdefault("annotations", {}), deployment, revision)
+            document["spec"].pop("minReadySeconds", None)
+            if least:
+                document["spec"]["minReadySeconds"] = least
+
+        new = self._change(REPLICA_SETS, new, renew)
+        deployment = self._note_revision(deployment, str(revision_of(new)))
+        if (
+            statuses.deadline_of(deployment) is not None
+            and condition(status_of(deployment), statuses.PROGRESSING) is None
+        ):
+            deployment = self._note(deployment, "True", statuses.FOUND, f'Found new replica set "{new.name}"')
+        return deployment, new
+
+    def _create(self, deployment: Stored, old: list[Stored]) -> tuple[Stored, Stored]:
+        """Makes the replica set for the deployment's template."""
+        size = size_of_new(deployment, 0, sum(wanted(each) for each in old))
+        revision = max((revision_of(each) for each in old), default=0) + 1
+        document = new_replica_set(deployment, size, revision)
+        name = document["metadata"]["name"]
+        present = self._store.get(REPLICA_SETS, deployment.namespace, name)
+        if present is not None:
+            if is_controlled_by(present, deployment) and has_template_of(present, deployment):
+                return deployment, present
+            count = status_of(deployment).get("collisionCount", 0) + 1
+            self._write_status(deployment, {**status_of(deployment), "collisionCount": count})
+            raise _Outdated
+        try:
+            new = self._writer.create(REPLICA_SETS, document)
+        except Refusal as refusal:
+            if is_ending(self._store, deployment.namespace):
+                raise _Outdated from None
+            text = f'Failed to create new replica set "{name}": {refusal.message}'
+            self._recorder.tell(deployment, statuses.CREATE_ERROR, text, warning=True)
+            if statuses.deadline_of(deployment) is not None:
+                self._note(deployment, "False", statuses.CREATE_ERROR, text)
+            raise
+        if size:
+            self._recorder.tell(
+                deployment, "ScalingReplicaSet", f"Scaled up replica set {name} from 0 to {size}"
+            )
+        deployment = self._note_revision(deployment, str(revision))
+        if statuses.deadline_of(deployment) is not None:
+            deployment = self._note(deployment, "True", statuses.CREATED, f'Created new replica set "{name}"')
+        return deployment, new
+
+    def _resize(self, deployment: Stored, replica_set: Stored, size: int, *, note: bool = False) -> bool:
+        """Changes the size of a replica set; with `note`, the deployment's size is put down in any case."""
+        before = wanted(replica_set)
+        if before == size and not note:
+            return False
+
+        def resize(document: Document) -> None:
+            document["spec"]["replicas"] = size
+            annotate_sizes(document["metadata"].setdefault("annotations", {}), deployment)
+
+        self._change(REPLICA_SETS, replica_set, resize)
+        if before == size:
+            return False
+        way = "up" if before < size else "down"
+        self._recorder.tell(
+            deployment,
+            "ScalingReplicaSet",
+            f"Scaled {way} replica set {replica_set.name} from {before} to {size}",
+        )
+        return True
+
+    def _clean_up(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> None:
+        old = [each for each in sets if new is None or uid_of(each) != uid_of(new)]
+        for each in superfluous(deployment, old):
+            self._writer.delete(REPLICA_SETS, each)
+
+    # Ways to get there
+
+    def _roll(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> Stored:
+        if new is None:
+            deployment, new = self._create(deployment, sets)
+        old = [each for each in sets if uid_of(each) != uid_of(new)]
+        size = wanted(new)
+        if size > wanted(deployment):
+            goal = wanted(deployment)
+        else:
+            goal = size_of_new(deployment, size, size + sum(wanted(each) for each in old))
+        if self._resize(deployment, new, goal):
+            return deployment
+        sizes = sizes_of_old(deployment, new, old)
+        shrunk = [self._resize(deployment, each, sizes[each.name]) for each in old]
+        if not any(shrunk) and statuses.is_complete(deployment, status_of(deployment)):
+            self._clean_up(deployment, new, sets)
+        return deployment
+
+    def _recreate(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> Stored:
+        old = [each for each in sets if new is None or uid_of(each) != uid_of(new)]
+        for each in old:
+            self._resize(deployment, each, 0)
+        if self._has_pods(old):
+            return deployment
+        if new is None:
+            deployment, new = self._create(deployment, old)
+        self._resize(deployment, new, wanted(deployment))
+        if statuses.is_complete(deployment, status_of(deployment)):
+            self._clean_up(deployment, new, sets)
+        return deployment
+
+    def _has_pods(self, old: list[Stored]) -> bool:
+        if any(counted(each, "replicas") for each in old):
+            return True
+        uids = {uid_of(each) for each in old}
+        if not uids:
+            return False
+        for pod in self._store.iterate("pods", old[0].namespace):
+            owner = controller_of(pod)
+            if owner is not None and owner.get("uid") in uids and status_of(pod).get("phase") not in FINISHED:
+                return True
+        return False
+
+    def _scale(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> None:
+        """Brings a deployment whose size has changed to that size, in the middle of a rollout too."""
+        active = [each for each in sets if wanted(each)]
+        if len(active) <= 1:
+            latest = active[0] if active else new or (sets[-1] if sets else None)
+            if latest is not None:
+                self._resize(deployment, latest, wanted(deployment))
+            return
+        if new is not None and _is_saturated(deployment, new):
+            for each in active:
+                if uid_of(each) != uid_of(new):
+                    self._resize(deployment, each, 0)
+            return
+        if strategy_type(deployment) != RECREATE:
+            sizes = proportional_sizes(deployment, active)
+            for each in active:
+                self._resize(deployment, each, sizes[each.name], note=True)
+
+    # What it tells
+
+    def _note_pause(self, deployment: Stored) -> Stored:
+        if statuses.deadline_of(deployment) is None:
+            return deployment
+        known = condition(status_of(deployment), statuses.PROGRESSING) or {}
+        if known.get("reason") == statuses.TIMED_OUT:
+            return deployment
+        noted = known.get("reason") == statuses.PAUSED
+        if spec_of(deployment).get("paused"):
+            return (
+                deployment
+                if noted
+                else self._note(deployment, "Unknown", statuses.PAUSED, "Deployment is paused")
+            )
+        if not noted:
+            return deployment
+        return self._note(deployment, "Unknown", statuses.RESUMED, "Deployment is resumed")
+
+    def _note(self, deployment: Stored, value: str, reason: str, message: str) -> Stored:
+        status = dict(status_of(deployment))
+        statuses.set_condition(status, statuses.PROGRESSING, value, reason, message, self._clock())
+        return self._write_status(deployment, status)
+
+    def _note_revision(self, deployment: Stored, revision: str) -> Stored:
+        if annotations_of(deployment).get(REVISION) == revision:
+            return deployment
+
+        def annotate(document: Document) -> None:
+            document["metadata"].setdefault("annotations", {})[REVISION] = revision
+
+        return self._change(DEPLOYMENTS, deployment, annotate)
+
+    def _tell(self, deployment: Stored, status: Document) -> Stored:
+        return deployment if status == status_of(deployment) else self._write_status(deployment, status)
+
+    def _write_status(self, deployment: Stored, status: Document) -> Stored:
+        return self._change(
+            DEPLOYMENTS, deployment, lambda document: document.update(status=status), subresource="status"
+        )
+
+    def _change(
+        self, resource: str, stored: Stored, change: Callable[[Document], None], subresource: str = ""
+    ) -> Stored:
+        changed = self._writer.change(resource, stored, change, subresource=subresource)
+        if changed is None:
+            raise _Outdated
+        return changed
+
+
+def selects(deployment: Stored, replica_set: Stored) -> bool:
+    selector = selector_of(spec_of(deployment).get("selector"))
+    return not selector.empty and selector.matches(labels_of(replica_set))
+
+
+def _is_scaled(deployment: Stored, sets: list[Stored]) -> bool:
+    """Whether the wanted number is another than the one its replica sets were made for."""
+    total = wanted(deployment)
+    return any(wanted(each) and annotation_number(each, DESIRED) not in (None, total) for each in sets)
+
+
+def _is_saturated(deployment: Stored, new: Stored) -> bool:
+    total = wanted(deployment)
+    return (
+        wanted(new) == total
+        and annotation_number(new, DESIRED) == total
+        and counted(new, "availableReplicas") == total
+    )

@@ -1,0 +1,72 @@
+"""What every namespace has from the start: an account for its pods and the cluster's certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Change, Document
+from moorage.cluster.life.controllers.facts import is_deleted
+from moorage.cluster.life.controllers.queue import Key, Queue
+from moorage.cluster.life.controllers.writer import Writer
+
+DEFAULT = "default"
+ROOT_CA = "kube-root-ca.crt"
+_DESCRIPTION = "kubernetes.io/description"
+_ABOUT = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such "
+    "as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions "
+    "of Kubernetes clusters."
+)
+
+
+class ServiceAccounts:
+    def __init__(self, writer: Writer, ca: str) -> None:
+        self._writer = writer
+        self._store = writer.store
+        self._ca = ca
+        self._queue = Queue("service account", self._reconcile)
+        self._silencers: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        self._silencers = [
+            self._store.listen("namespaces", lambda change: self._queue.add(("", change.new.name))),
+            self._store.listen("serviceaccounts", self._content_changed),
+            self._store.listen("configmaps", self._content_changed),
+        ]
+        for namespace in self._store.iterate("namespaces"):
+            self._queue.add(("", namespace.name))
+        self._queue.start()
+
+    async def stop(self) -> None:
+        for silence in self._silencers:
+            silence()
+        await self._queue.stop()
+
+    def _content_changed(self, change: Change) -> None:
+        if change.new.name in (DEFAULT, ROOT_CA) and change.type != "ADDED":
+            self._queue.add(("", change.new.namespace))
+
+    async def _reconcile(self, key: Key) -> None:
+        name = key[1]
+        namespace = self._store.get("namespaces", "", name)
+        if namespace is None or is_deleted(namespace):
+            return
+        if self._store.get("serviceaccounts", name, DEFAULT) is None:
+            self._create("serviceaccounts", "ServiceAccount", name, DEFAULT, {})
+        data = {"ca.crt": self._ca}
+        certificates = self._store.get("configmaps", name, ROOT_CA)
+        if certificates is None:
+            self._create("configmaps", "ConfigMap", name, ROOT_CA, {"data": data})
+        elif certificates.document.get("data") != data:
+            self._writer.change("configmaps", certificates, lambda document: document.update(data=data))
+
+    def _create(self, resource: str, kind: str, namespace: str, name: str, content: Document) -> None:
+        metadata: Document = {"name": name, "namespace": namespace}
+        if name == ROOT_CA:
+            metadata["annotations"] = {_DESCRIPTION: _ABOUT}
+        try:
+            self._writer.create(resource, {"apiVersion": "v1", "kind": kind, "metadata": metadata, **content})
+        except Refusal as refusal:
+            if refusal.code != 409:
+                raise

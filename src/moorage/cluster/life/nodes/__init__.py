@@ -1,0 +1,78 @@
+"""The kubelets of all nodes: nodes that are alive, and pods that run, for real or as if."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from moorage.cluster.base.times import Clock
+from moorage.cluster.life.controllers.events import Recorder
+from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.nodes.addresses import PodAddresses
+from moorage.cluster.life.nodes.bound_pods import BoundPods
+from moorage.cluster.life.nodes.guard import Guard
+from moorage.cluster.life.nodes.heartbeats import Heartbeats
+from moorage.cluster.life.nodes.logs import Logs
+from moorage.cluster.life.nodes.node_documents import default_nodes as default_nodes
+from moorage.cluster.life.nodes.pods import Pods
+from moorage.cluster.life.nodes.programs import Programs
+from moorage.cluster.life.nodes.real_pods import Machine
+from moorage.cluster.life.nodes.runner import Runner
+from moorage.cluster.life.nodes.volumes import TokenFor
+
+
+class Nodes:
+    """All nodes, which live from `start` to `stop`, and the pods bound to them.
+
+    A container of Moorage's own image, or of one in `run_images`, is run as a process below `folder`, with
+    the address of the API server; every other one only looks as if it ran.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        *,
+        folder: Path,
+        server: tuple[str, int],
+        token_for: TokenFor,
+        run_images: Sequence[str] = (),
+        clock: Clock = time.time,
+    ) -> None:
+        self.logs = Logs(clock)
+        recorder = Recorder(writer, "kubelet", clock)
+        programs = Programs(run_images)
+        addresses = PodAddresses()
+        self._bound = BoundPods(writer.store)
+        self._heartbeats = Heartbeats(writer, self._bound, clock)
+        self._pods = Pods(writer, self._bound, addresses, recorder, clock, programs.runs_pod)
+        self._guard = Guard()
+        machine = Machine(
+            writer,
+            folder,
+            server,
+            token_for,
+            programs,
+            addresses,
+            self.logs,
+            recorder,
+            clock,
+            self._guard,
+        )
+        self._runner = Runner(machine, self._bound)
+        self._silence: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Needs a running event loop."""
+        self._silence = self._bound.listen()
+        self._heartbeats.start()
+        self._pods.start()
+        self._runner.start()
+
+    async def stop(self) -> None:
+        """Ends all processes, too."""
+        self._silence()
+        await self._runner.stop()
+        self._guard.close()
+        await self._pods.stop()
+        await self._heartbeats.stop()

@@ -1,0 +1,42 @@
+"""Which pods are on which node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from moorage.cluster.base.store import Change, Store, Stored
+from moorage.cluster.life.controllers.facts import key_of, spec_of
+from moorage.cluster.life.controllers.queue import Key
+
+
+class BoundPods:
+    """The pods of each node, by a listener of its own."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._by_node: dict[str, set[Key]] = {}
+
+    def listen(self) -> Callable[[], None]:
+        for pod in self._store.iterate("pods"):
+            self._note(pod)
+        return self._store.listen("pods", self._changed)
+
+    def on(self, node: str) -> list[Stored]:
+        get = self._store.get
+        return [pod for key in sorted(self._by_node.get(node, ())) if (pod := get("pods", *key)) is not None]
+
+    def _note(self, pod: Stored) -> None:
+        node = spec_of(pod).get("nodeName")
+        if node:
+            self._by_node.setdefault(node, set()).add(key_of(pod))
+
+    def _changed(self, change: Change) -> None:
+        if change.type == "DELETED":
+            node = spec_of(change.new).get("nodeName", "")
+            pods = self._by_node.get(node)
+            if pods is not None:
+                pods.discard(key_of(change.new))
+                if not pods:
+                    del self._by_node[node]
+        elif change.old is None or spec_of(change.old).get("nodeName") != spec_of(change.new).get("nodeName"):
+            self._note(change.new)

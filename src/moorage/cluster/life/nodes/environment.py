@@ -1,0 +1,125 @@
+"""The environment variables of a container that is really run."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import site
+from collections.abc import Mapping
+
+from moorage.cluster.base.store import Document, Store, Stored
+from moorage.cluster.life.nodes.addresses import local_address
+from moorage.cluster.life.nodes.fields import Unavailable, field_value, resource_value
+
+_INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "SSL_CERT_FILE")
+ADDRESS_VARIABLE = "MOORAGE_POD_ADDRESS"
+"""Tells `moorage run` where to listen, instead of on all of this machine's addresses."""
+_REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """Replaces `$(NAME)`; what is not known stays, and `$$` stands for `$`."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[0] == "$$":
+            return "$"
+        return variables.get(found[1], found[0])
+
+    return _REFERENCE.sub(value, text)
+
+
+def base_environment(server: tuple[str, int], home: str, pod: Document) -> dict[str, str]:
+    """What a program finds in an image and in every pod, and no more of the user's own than it needs."""
+    variables = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    variables.setdefault("PATH", os.defpath)
+    return variables | {
+        "HOME": home,
+        "HOSTNAME": pod["metadata"]["name"],
+        # With another home, packages the user has installed for himself would not be found.
+        "PYTHONUSERBASE": site.getuserbase(),
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        ADDRESS_VARIABLE: local_address(pod),
+        "KUBERNETES_SERVICE_HOST": server[0],
+        "KUBERNETES_SERVICE_PORT": str(server[1]),
+        "KUBERNETES_SERVICE_PORT_HTTPS": str(server[1]),
+    }
+
+
+def container_environment(
+    pod: Document, container: Document, node: Document, store: Store, given: Mapping[str, str]
+) -> dict[str, str]:
+    """What `envFrom` and `env` add to the variables that are given. Raises Unavailable."""
+    variables = dict(given)
+    namespace = pod["metadata"].get("namespace", "")
+    for source in container.get("envFrom") or ():
+        prefix = source.get("prefix", "")
+        for kind, resource in (("configMapRef", "configmaps"), ("secretRef", "secrets")):
+            reference = source.get(kind)
+            if reference is not None:
+                found = _get(store, resource, namespace, reference)
+                content = data_of(found) if found is not None else {}
+                variables.update({prefix + name: _text(value) for name, value in content.items()})
+    for variable in container.get("env") or ():
+        name = variable.get("name", "")
+        if variable.get("valueFrom"):
+            value = _from(variable["valueFrom"], pod, container, node, store)
+            if value is not None:
+                variables[name] = value
+        else:
+            variables[name] = expand(variable.get("value", ""), variables)
+    return {name: value for name, value in variables.items() if "\0" not in name + value and "=" not in name}
+
+
+def data_of(stored: Stored) -> dict[str, bytes]:
+    """The content of a ConfigMap or a Secret."""
+    document = stored.document
+    content = {}
+    if document.get("kind") == "Secret":
+        encoded = document.get("data") or {}
+    else:
+        content = {name: text.encode() for name, text in (document.get("data") or {}).items()}
+        encoded = document.get("binaryData") or {}
+    for name, text in encoded.items():
+        try:
+            content[name] = base64.b64decode(text)
+        except ValueError:
+            content[name] = b""
+    return content
+
+
+def _from(source: Document, pod: Document, container: Document, node: Document, store: Store) -> str | None:
+    namespace = pod["metadata"].get("namespace", "")
+    if source.get("fieldRef"):
+        return field_value(pod, source["fieldRef"].get("fieldPath", ""))
+    if source.get("resourceFieldRef"):
+        reference = source["resourceFieldRef"]
+        return resource_value(container, node, reference.get("resource", ""), reference.get("divisor", ""))
+    for kind, resource, title in (
+        ("configMapKeyRef", "configmaps", "ConfigMap"),
+        ("secretKeyRef", "secrets", "Secret"),
+    ):
+        reference = source.get(kind)
+        if not reference:
+            continue
+        found = _get(store, resource, namespace, reference)
+        key = reference.get("key", "")
+        content = data_of(found) if found is not None else {}
+        if key in content:
+            return _text(content[key])
+        if not reference.get("optional"):
+            raise Unavailable(f"couldn't find key {key} in {title} {namespace}/{reference.get('name', '')}")
+    return None
+
+
+def _get(store: Store, resource: str, namespace: str, reference: Document) -> Stored | None:
+    name = reference.get("name", "")
+    found = store.get(resource, namespace, name)
+    if found is None and not reference.get("optional"):
+        raise Unavailable(f'{resource.removesuffix("s")} "{name}" not found')
+    return found
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="surrogateescape")

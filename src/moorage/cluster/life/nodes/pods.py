@@ -1,0 +1,199 @@
+"""The life of simulated pods: bound, running after a moment, and gone soon after they are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from moorage.cluster.base.store import Change, Document, Stored
+from moorage.cluster.base.times import Clock
+from moorage.cluster.life.controllers.events import Recorder
+from moorage.cluster.life.controllers.facts import is_deleted, key_of, spec_of, status_of, uid_of
+from moorage.cluster.life.controllers.queue import Key
+from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.nodes.addresses import PodAddresses
+from moorage.cluster.life.nodes.bound_pods import BoundPods
+from moorage.cluster.life.nodes.pacing import Paced
+from moorage.cluster.life.nodes.pod_status import (
+    PENDING,
+    RUNNING,
+    container_status,
+    ended_status,
+    pod_status,
+    running_state,
+    simulated_init,
+)
+
+START_AFTER = 0.5  # seconds
+END_AFTER = 0.3
+
+_Item = tuple[Key, str]  # key and uid of a pod
+
+
+class Pods:
+    """The part of all kubelets that concerns pods whose containers are not run for real.
+
+    Whatever a container's command is, `true` and `sleep 5` included, it counts as running until the pod is
+    deleted; so a pod that a Job would wait for does not end by itself.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        bound: BoundPods,
+        addresses: PodAddresses,
+        recorder: Recorder,
+        clock: Clock,
+        is_real: Callable[[Document], bool],
+    ) -> None:
+        self._writer = writer
+        self._store = writer.store
+        self._bound = bound
+        self._addresses = addresses
+        self._recorder = recorder
+        self._clock = clock
+        self._is_real = is_real
+        self._starting: set[str] = set()
+        self._ending: set[str] = set()
+        self._starts: Paced[_Item] = Paced("starting pods", START_AFTER, self._start)
+        self._ends: Paced[_Item] = Paced("ending pods", END_AFTER, self._end)
+        self._silencers: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        self._silencers = [
+            self._store.listen("pods", self._changed),
+            self._store.listen("nodes", self._node_changed),
+        ]
+        for pod in self._store.iterate("pods"):
+            address = status_of(pod).get("podIP")
+            if address:
+                self._addresses.note(uid_of(pod), address)
+            self._look(pod)
+        self._starts.start()
+        self._ends.start()
+
+    async def stop(self) -> None:
+        for silence in self._silencers:
+            silence()
+        await self._starts.stop()
+        await self._ends.stop()
+
+    def _changed(self, change: Change) -> None:
+        if change.type != "DELETED":
+            self._look(change.new)
+            return
+        uid = uid_of(change.new)
+        self._addresses.release(uid)
+        self._starting.discard(uid)
+        self._ending.discard(uid)
+
+    def _node_changed(self, change: Change) -> None:
+        if change.type == "ADDED":
+            for pod in self._bound.on(change.new.name):
+                self._look(pod)
+
+    def _look(self, pod: Stored) -> None:
+        """Sees what there is to be done for a pod."""
+        spec = spec_of(pod)
+        if not spec.get("nodeName"):
+            return
+        uid = uid_of(pod)
+        if is_deleted(pod):
+            if uid not in self._ending and not self._is_real(pod.document):
+                self._ending.add(uid)
+                self._ends.add((key_of(pod), uid))
+            return
+        waits = (status_of(pod).get("phase") or PENDING) == PENDING or _gates_differ(pod)
+        if waits and uid not in self._starting and not self._is_real(pod.document):
+            self._starting.add(uid)
+            self._starts.add((key_of(pod), uid))
+
+    def _find(self, item: _Item) -> Stored | None:
+        key, uid = item
+        pod = self._store.get("pods", *key)
+        return pod if pod is not None and uid_of(pod) == uid else None
+
+    def _start(self, item: _Item, crowded: bool) -> None:
+        uid = item[1]
+        self._starting.discard(uid)
+        pod = self._find(item)
+        if pod is None or is_deleted(pod):
+            return
+        spec = spec_of(pod)
+        node = self._store.get("nodes", "", spec.get("nodeName", ""))
+        if node is None:
+            return
+        now = self._clock()
+        known = status_of(pod)
+        first = (known.get("phase") or PENDING) == PENDING
+        document = pod.document
+        if first:
+            containers = [
+                container_status(uid, each, running_state(now), ready=True)
+                for each in spec.get("containers") or ()
+            ]
+            inits = [simulated_init(uid, each, now) for each in spec.get("initContainers") or ()]
+        else:
+            containers = known.get("containerStatuses") or []
+            inits = known.get("initContainerStatuses") or []
+        status = pod_status(
+            document,
+            node.document,
+            phase=RUNNING,
+            address=self._addresses.take(uid, node.document),
+            containers=containers,
+            init_containers=inits,
+            now=now,
+        )
+        changed = self._writer.change(
+            "pods", pod, lambda document: document.update(status=status), subresource="status"
+        )
+        if changed is not None and first and not crowded:
+            self._tell_start(changed)
+
+    def _tell_start(self, pod: Stored) -> None:
+        spec = spec_of(pod)
+        for field, containers in (
+            ("initContainers", spec.get("initContainers")),
+            ("containers", spec.get("containers")),
+        ):
+            for each in containers or ():
+                path = f"spec.{field}{{{each.get('name', '')}}}"
+                for reason, message in (
+                    ("Pulled", f'Container image "{each.get("image", "")}" already present on machine'),
+                    ("Created", "Container created"),
+                    ("Started", "Container started"),
+                ):
+                    self._recorder.tell(pod, reason, message, field_path=path, host=spec.get("nodeName", ""))
+
+    def _end(self, item: _Item, crowded: bool) -> None:
+        pod = self._find(item)
+        if pod is None:
+            return
+        spec = spec_of(pod)
+        if not crowded and status_of(pod).get("phase") == RUNNING:
+            for each in spec.get("containers") or ():
+                name = each.get("name", "")
+                self._recorder.tell(
+                    pod,
+                    "Killing",
+                    f"Stopping container {name}",
+                    field_path=f"spec.containers{{{name}}}",
+                    host=spec.get("nodeName", ""),
+                )
+        status = ended_status(pod.document, self._clock())
+        ended = self._writer.change(
+            "pods", pod, lambda document: document.update(status=status), subresource="status"
+        )
+        current = ended or self._find(item)
+        if current is not None and self._find(item) is current:
+            self._writer.delete("pods", current, grace_seconds=0)
+
+
+def _gates_differ(pod: Stored) -> bool:
+    """Whether a running pod's readiness gates say another thing than its Ready condition."""
+    gates = spec_of(pod).get("readinessGates")
+    if not gates or status_of(pod).get("phase") != RUNNING:
+        return False
+    values = {each.get("type"): each.get("status") for each in status_of(pod).get("conditions") or ()}
+    open_gates = all(values.get(gate.get("conditionType")) == "True" for gate in gates)
+    return open_gates != (values.get("Ready") == "True")

@@ -1,0 +1,93 @@
+"""Which containers are really run, and as what program."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from moorage.cluster.base.store import Document, Store
+from moorage.cluster.life.nodes.environment import base_environment, container_environment, expand
+from moorage.cluster.life.nodes.volumes import SERVICE_ACCOUNT_PATH, Mount, Volumes, relocate
+
+IMAGE = "moorage"
+ENTRY_POINT = ("moorage", "run")
+"""What the image runs where a container does not say."""
+FOLDER_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_FOLDER"
+"""Tells where the volume with the service account's token really is."""
+
+
+class Programs:
+    """Knows the images that are run for real: Moorage's own, and those that are named."""
+
+    def __init__(self, images: Iterable[str] = ()) -> None:
+        self._images = frozenset(images)
+
+    def is_run(self, container: Document) -> bool:
+        image: str = container.get("image", "")
+        if image in self._images:
+            return True
+        name = image.rpartition("/")[2].partition("@")[0]
+        return name.partition(":")[0] == IMAGE
+
+    def runs_pod(self, pod: Document) -> bool:
+        """Whether any container of a pod is run for real."""
+        spec = pod.get("spec") or {}
+        return any(
+            self.is_run(each) for field in ("containers", "initContainers") for each in spec.get(field) or ()
+        )
+
+
+class Launch(NamedTuple):
+    """All that is needed to start a program."""
+
+    words: list[str]
+    variables: dict[str, str]
+    folder: Path
+
+
+def prepare(
+    pod: Document,
+    container: Document,
+    node: Document,
+    store: Store,
+    volumes: Volumes,
+    server: tuple[str, int],
+    home: Path,
+) -> Launch:
+    """How a container's program is started here; `home` is its folder. Raises Unavailable."""
+    given = base_environment(server, str(home), pod)
+    variables = container_environment(pod, container, node, store, given)
+    mounts = volumes.mounts(pod, container, variables)
+    words = command_line(container, variables, mounts)
+    for name, value in variables.items():
+        if given.get(name) != value:
+            variables[name] = relocate(value, mounts, after_equals=False)
+    for mount in mounts:
+        if mount.path == SERVICE_ACCOUNT_PATH:
+            variables[FOLDER_VARIABLE] = str(mount.place)
+    folder = Path(relocate(container.get("workingDir") or str(home), mounts, after_equals=False))
+    return Launch(words, variables, folder if folder.is_dir() else home)
+
+
+def command_line(container: Document, variables: Mapping[str, str], mounts: list[Mount]) -> list[str]:
+    """The words by which a container's program is started here."""
+    command = container.get("command") or ENTRY_POINT
+    words = [
+        relocate(expand(word, variables), mounts, after_equals=True)
+        for word in (*command, *(container.get("args") or ()))
+    ]
+    return [*_program(words[0]), *words[1:]]
+
+
+def _program(name: str) -> list[str]:
+    if name in ("python", "python3"):
+        return [sys.executable]
+    if name == IMAGE:
+        # The script beside the interpreter shows up as what it is in a list of processes.
+        script = Path(sys.executable).with_name(IMAGE)
+        if script.exists():
+            return [str(script)]
+        return [sys.executable, "-c", "from moorage.cli.main import main; main()"]
+    return [name]

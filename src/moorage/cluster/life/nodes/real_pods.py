@@ -1,0 +1,298 @@
+"""Pods with containers that are really run, as processes on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Document, Stored
+from moorage.cluster.base.times import Clock
+from moorage.cluster.life.controllers.events import Recorder
+from moorage.cluster.life.controllers.facts import FINISHED, key_of, spec_of, status_of, uid_of
+from moorage.cluster.life.controllers.queue import Key
+from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.nodes.addresses import PodAddresses, local_address
+from moorage.cluster.life.nodes.containers import Container
+from moorage.cluster.life.nodes.fields import Unavailable
+from moorage.cluster.life.nodes.guard import Guard
+from moorage.cluster.life.nodes.logs import Logs
+from moorage.cluster.life.nodes.pod_status import (
+    FAILED,
+    PENDING,
+    RUNNING,
+    SUCCEEDED,
+    container_status,
+    first_state,
+    pod_status,
+    running_state,
+    simulated_init,
+)
+from moorage.cluster.life.nodes.processes import LAST_OUTPUT, Process
+from moorage.cluster.life.nodes.programs import Programs, prepare
+from moorage.cluster.life.nodes.volumes import TokenFor, Volumes, folder_name, referenced
+
+RETRY_VOLUMES = 1.0  # seconds until volumes that lack something are tried again
+RENEW_VOLUMES = 600.0  # seconds after which volumes are written again, for their tokens
+LEAST_GRACE = 2  # seconds a process gets in any case
+SHUTDOWN_GRACE = 5.0  # seconds processes get to end when the cluster stops
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What all pods that really run share."""
+
+    writer: Writer
+    folder: Path
+    server: tuple[str, int]
+    token_for: TokenFor
+    programs: Programs
+    addresses: PodAddresses
+    logs: Logs
+    recorder: Recorder
+    clock: Clock
+    guard: Guard
+
+
+class RealPod:
+    """One such pod, from its binding until its end. Its sidecars are never run, only its other containers."""
+
+    def __init__(self, machine: Machine, pod: Stored) -> None:
+        self._machine = machine
+        self._store = machine.writer.store
+        self.namespace = pod.namespace
+        self._key: Key = key_of(pod)
+        self._uid = uid_of(pod)
+        self._folder = machine.folder / folder_name(self._uid)
+        self._first_state = first_state(pod.document)
+        self._volumes = Volumes(self._folder, self._store, machine.token_for)
+        self._containers = [self._container(pod, each) for each in spec_of(pod).get("containers") or ()]
+        self._inits = [self._container(pod, each) for each in spec_of(pod).get("initContainers") or ()]
+        self._began = machine.clock()
+        self._started = False
+        self._silent = False
+        self.references = referenced(pod.document)
+        """The ConfigMaps and Secrets that its volumes are made of."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"pod {'/'.join(self._key)}")
+        self._ending: asyncio.Task[None] | None = None
+
+    # What others ask of it
+
+    def refresh(self) -> None:
+        """Something its volumes are made of has changed."""
+        pod = self._find()
+        node = self._node(pod) if pod is not None else None
+        if pod is None or node is None or not self._started:
+            return
+        try:
+            self._volumes.write(pod.document, node)
+        except Unavailable as problem:
+            self._tell("FailedMount", str(problem), True)
+
+    def end(self) -> asyncio.Task[None]:
+        """Its deletion has begun, or it is gone already."""
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._end())
+        return self._ending
+
+    async def stop(self) -> None:
+        """Ends the processes without a word: the cluster itself stops, and may go on with the pod later."""
+        self._silent = True
+        if self._ending is not None:
+            self._ending.cancel()
+            await asyncio.gather(self._ending, return_exceptions=True)
+        await self._stop_all(SHUTDOWN_GRACE)
+        self._clean_up()
+
+    # Its life
+
+    async def _run(self) -> None:
+        try:
+            await self._mount()
+            self._started = True
+            self._write()
+            for container in self._real(self._inits):
+                await container.run()
+                if container.exit_code != 0:
+                    return
+            renewing = asyncio.get_running_loop().create_task(self._renew())
+            try:
+                await asyncio.gather(*(each.run() for each in self._real(self._containers)))
+            finally:
+                renewing.cancel()
+        except Exception:
+            log.warning("The pod %s could not be run", "/".join(self._key), exc_info=True)
+
+    async def _mount(self) -> None:
+        while True:
+            pod = self._find()
+            node = self._node(pod) if pod is not None else None
+            if pod is not None and node is not None:
+                try:
+                    self._write()
+                    self._volumes.write(pod.document, node)
+                    return
+                except Unavailable as problem:
+                    self._tell("FailedMount", str(problem), True)
+            await asyncio.sleep(RETRY_VOLUMES)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_VOLUMES)
+            self.refresh()
+
+    async def _end(self) -> None:
+        pod = self._find()
+        if pod is None:
+            await self._stop_all(LEAST_GRACE)
+        else:
+            await self._stop_all(pod.document["metadata"].get("deletionGracePeriodSeconds") or LEAST_GRACE)
+            self._write(ended=True)
+            pod = self._find()
+        if pod is not None:
+            self._machine.writer.delete("pods", pod, grace_seconds=0)
+        self._clean_up()
+
+    async def _stop_all(self, grace: float) -> None:
+        if not self._started:
+            self._task.cancel()
+        await asyncio.gather(*(each.stop(grace) for each in self._real()))
+        _, late = await asyncio.wait((self._task,), timeout=2 * LAST_OUTPUT)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    def _clean_up(self) -> None:
+        self._machine.logs.drop(*self._key, self._uid)
+        self._volumes.remove()
+
+    # Containers
+
+    def _container(self, pod: Stored, spec: Document) -> Container | Document:
+        """A container that is run, or the spec of one that is not."""
+        machine = self._machine
+        is_init = spec in (spec_of(pod).get("initContainers") or ())
+        is_sidecar = is_init and spec.get("restartPolicy") == "Always"
+        if is_sidecar or not machine.programs.is_run(spec):
+            return spec
+        field = "initContainer" if is_init else "container"
+        known = status_of(pod).get(f"{field}Statuses") or ()
+        restarts = sum(
+            each.get("restartCount", 0) + ("running" in each.get("state", {}))
+            for each in known
+            if each.get("name") == spec.get("name")
+        )
+        policy = spec_of(pod).get("restartPolicy", "Always")
+        if is_init and policy == "Always":
+            policy = "OnFailure"
+        path = f"spec.{field}s{{{spec.get('name', '')}}}"
+        return Container(
+            self._uid,
+            spec,
+            restarts=restarts,
+            policy=policy,
+            state=self._first_state,
+            pod_name=f"{pod.name}_{pod.namespace}({self._uid})",
+            address=local_address(pod.document),
+            start=lambda: self._start(spec),
+            changed=self._write,
+            tell=lambda reason, message, warning: self._tell(reason, message, warning, path),
+            clock=machine.clock,
+        )
+
+    async def _start(self, spec: Document) -> Process:
+        """Starts the program of a container."""
+        pod = self._find()
+        node = self._node(pod) if pod is not None else None
+        if pod is None or node is None:
+            raise Unavailable("the pod or its node is gone")
+        machine = self._machine
+        name = spec.get("name", "")
+        home = self._folder / "containers" / folder_name(name)
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        launch = prepare(pod.document, spec, node, self._store, self._volumes, machine.server, home)
+        return await Process.start(
+            launch.words,
+            variables=launch.variables,
+            folder=launch.folder,
+            log=machine.logs.open(*self._key, self._uid, name),
+            guard=machine.guard,
+        )
+
+    def _real(self, containers: Iterable[Container | Document] | None = None) -> list[Container]:
+        every = [*self._inits, *self._containers] if containers is None else containers
+        return [each for each in every if isinstance(each, Container)]
+
+    # What it tells
+
+    def _write(self, *, ended: bool = False) -> None:
+        """Writes the status as it is now."""
+        pod = self._find()
+        node = self._node(pod) if pod is not None else None
+        if pod is None or node is None:
+            return
+        machine = self._machine
+        phase = self._phase(ended)
+        status = pod_status(
+            pod.document,
+            node,
+            phase=phase,
+            address=machine.addresses.take(self._uid, node),
+            containers=[self._status(each, phase, init=False) for each in self._containers],
+            init_containers=[self._status(each, phase, init=True) for each in self._inits],
+            now=machine.clock(),
+        )
+        if status == status_of(pod) or self._silent:
+            return
+        try:
+            machine.writer.change(
+                "pods", pod, lambda document: document.update(status=status), subresource="status"
+            )
+        except Refusal:
+            log.warning("The status of the pod %s was refused", "/".join(self._key), exc_info=True)
+
+    def _status(self, container: Container | Document, phase: str, *, init: bool) -> Document:
+        if isinstance(container, Container):
+            status = container.status()
+            if init:  # ready means done here
+                status["ready"] = (status["state"].get("terminated") or {}).get("exitCode") == 0
+            return status
+        if not self._started:
+            return container_status(self._uid, container, self._first_state, ready=False)
+        if init:
+            return simulated_init(self._uid, container, self._began)
+        return container_status(self._uid, container, running_state(self._began), ready=phase not in FINISHED)
+
+    def _phase(self, ended: bool) -> str:
+        real = self._real(self._containers)
+        failed_init = any(each.over and each.exit_code != 0 for each in self._real(self._inits))
+        if ended or failed_init or (len(real) == len(self._containers) and all(each.over for each in real)):
+            codes = [each.exit_code for each in (*real, *self._real(self._inits))]
+            return FAILED if failed_init or any(codes) else SUCCEEDED
+        inits_done = all(each.over for each in self._real(self._inits))
+        return RUNNING if self._started and inits_done else PENDING
+
+    def _tell(self, reason: str, message: str, warning: bool, path: str = "") -> None:
+        pod = self._find()
+        if pod is not None and not self._silent:
+            self._machine.recorder.tell(
+                pod,
+                reason,
+                message,
+                warning=warning,
+                field_path=path,
+                host=spec_of(pod).get("nodeName", ""),
+            )
+
+    def _find(self) -> Stored | None:
+        pod = self._store.get("pods", *self._key)
+        return pod if pod is not None and uid_of(pod) == self._uid else None
+
+    def _node(self, pod: Stored) -> Document | None:
+        node = self._store.get("nodes", "", spec_of(pod).get("nodeName", ""))
+        return node.document if node is not None else None

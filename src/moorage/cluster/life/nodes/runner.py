@@ -1,0 +1,90 @@
+"""Which pods really run now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from moorage.cluster.base.store import Change, Stored
+from moorage.cluster.life.controllers.facts import FINISHED, is_deleted, spec_of, status_of, uid_of
+from moorage.cluster.life.nodes.bound_pods import BoundPods
+from moorage.cluster.life.nodes.real_pods import Machine, RealPod
+
+REFRESH_AFTER = 0.2  # seconds in which changes of a ConfigMap or a Secret are gathered
+
+
+class Runner:
+    """Starts and ends the pods whose containers are run for real, and keeps their volumes up to date."""
+
+    def __init__(self, machine: Machine, bound: BoundPods) -> None:
+        self._machine = machine
+        self._store = machine.writer.store
+        self._bound = bound
+        self._pods: dict[str, RealPod] = {}
+        self._leaving: set[RealPod] = set()
+        self._silencers: list[Callable[[], None]] = []
+        self._refreshing: dict[str, asyncio.TimerHandle] = {}
+
+    def start(self) -> None:
+        self._silencers = [
+            self._store.listen("pods", self._changed),
+            self._store.listen("nodes", self._node_changed),
+            self._store.listen("configmaps", self._source_changed),
+            self._store.listen("secrets", self._source_changed),
+        ]
+        for pod in self._store.objects("pods"):
+            self._look(pod)
+
+    async def stop(self) -> None:
+        for silence in self._silencers:
+            silence()
+        for timer in self._refreshing.values():
+            timer.cancel()
+        await asyncio.gather(*(pod.stop() for pod in {*self._pods.values(), *self._leaving}))
+        self._pods.clear()
+
+    def _changed(self, change: Change) -> None:
+        if change.type != "DELETED":
+            self._look(change.new)
+            return
+        known = self._pods.pop(uid_of(change.new), None)
+        if known is not None:
+            leaving = known
+            self._leaving.add(leaving)
+            known.end().add_done_callback(lambda _: self._leaving.discard(leaving))
+
+    def _node_changed(self, change: Change) -> None:
+        if change.type == "ADDED":
+            for pod in self._bound.on(change.new.name):
+                self._look(pod)
+
+    def _look(self, pod: Stored) -> None:
+        node = spec_of(pod).get("nodeName")
+        if not node or not self._machine.programs.runs_pod(pod.document):
+            return
+        uid = uid_of(pod)
+        known = self._pods.get(uid)
+        if known is not None:
+            if is_deleted(pod):
+                known.end()
+            return
+        if status_of(pod).get("phase") in FINISHED or self._store.get("nodes", "", node) is None:
+            return
+        # One that is to be deleted, from before a restart of the cluster, has only its end left.
+        self._pods[uid] = RealPod(self._machine, pod)
+        if is_deleted(pod):
+            self._pods[uid].end()
+
+    def _source_changed(self, change: Change) -> None:
+        reference = (change.resource, change.new.name)
+        for uid, pod in self._pods.items():
+            concerned = pod.namespace == change.new.namespace and reference in pod.references
+            if concerned and uid not in self._refreshing:
+                loop = asyncio.get_running_loop()
+                self._refreshing[uid] = loop.call_later(REFRESH_AFTER, self._refresh, uid)
+
+    def _refresh(self, uid: str) -> None:
+        del self._refreshing[uid]
+        pod = self._pods.get(uid)
+        if pod is not None:
+            pod.refresh()

@@ -1,0 +1,193 @@
+"""The volumes of pods that are really run: folders and files below a folder of the pod's own."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from moorage.cluster.base.store import Document, Store
+from moorage.cluster.life.nodes.environment import data_of, expand
+from moorage.cluster.life.nodes.fields import Unavailable, field_value, resource_value
+from moorage.cluster.life.nodes.files import File, replace_files
+
+TokenFor = Callable[[str, str, str, str], str]
+"""Namespace, service account, name and uid of a pod make a token."""
+
+SERVICE_ACCOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+_DEFAULT_MODE = 0o644
+_WRITTEN = ("configMap", "secret", "projected", "downwardAPI")
+
+
+class Mount(NamedTuple):
+    path: str
+    """Where the container sees it."""
+    place: Path
+    """Where it really is."""
+
+
+class Volumes:
+    """Writes the volumes of one pod, and again when what they are made of has changed.
+
+    A path of the host is used as it is, and only where it is mounted read-only. A volume of any other kind
+    that is not written from objects is an empty folder.
+    """
+
+    def __init__(self, folder: Path, store: Store, token_for: TokenFor) -> None:
+        self._folder = folder
+        self._store = store
+        self._token_for = token_for
+
+    def write(self, pod: Document, node: Document) -> None:
+        """Raises Unavailable, with the kubelet's words, if something a volume is made of is missing."""
+        for volume in (pod.get("spec") or {}).get("volumes") or ():
+            place = self._place(volume.get("name", ""))
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            try:
+                files = self._files(volume, pod, node)
+                if files is not None:
+                    replace_files(place, files)
+            except (Unavailable, OSError) as problem:
+                raise Unavailable(
+                    f'MountVolume.SetUp failed for volume "{volume.get("name", "")}" : {problem}'
+                ) from None
+
+    def mounts(self, pod: Document, container: Document, variables: Mapping[str, str]) -> list[Mount]:
+        """Where the volumes of a container really are."""
+        volumes = {each.get("name", ""): each for each in (pod.get("spec") or {}).get("volumes") or ()}
+        found = []
+        for mount in container.get("volumeMounts") or ():
+            volume = volumes.get(mount.get("name", ""))
+            path = mount.get("mountPath", "").rstrip("/")
+            if volume is None or not path:
+                continue
+            if volume.get("hostPath"):
+                if not mount.get("readOnly"):
+                    continue
+                place = Path(volume["hostPath"].get("path", "/"))
+            else:
+                place = self._place(volume.get("name", ""))
+            below = mount.get("subPath") or expand(mount.get("subPathExpr", ""), variables)
+            if below:
+                place = place / _inside(below)
+                if "emptyDir" in volume:
+                    place.mkdir(parents=True, exist_ok=True)
+            found.append(Mount(path, place))
+        return found
+
+    def remove(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _place(self, name: str) -> Path:
+        return self._folder / "volumes" / folder_name(name)
+
+    def _files(self, volume: Document, pod: Document, node: Document) -> dict[str, File] | None:
+        """What is in a volume that is written from objects."""
+        for kind in _WRITTEN:
+            source = volume.get(kind)
+            if source is None:
+                continue
+            mode = source.get("defaultMode", _DEFAULT_MODE)
+            if kind == "projected":
+                files: dict[str, File] = {}
+                for part in source.get("sources") or ():
+                    for name in (*_WRITTEN, "serviceAccountToken"):
+                        if part.get(name) is not None:
+                            files.update(self._source(name, part[name], mode, pod, node))
+                return files
+            return dict(self._source(kind, source, mode, pod, node))
+        return None
+
+    def _source(
+        self, kind: str, source: Document, mode: int, pod: Document, node: Document
+    ) -> Iterator[tuple[str, File]]:
+        metadata = pod["metadata"]
+        if kind == "serviceAccountToken":
+            token = self._token_for(
+                metadata.get("namespace", ""),
+                (pod.get("spec") or {}).get("serviceAccountName") or "default",
+                metadata.get("name", ""),
+                metadata.get("uid", ""),
+            )
+            yield _inside(source.get("path", "token")), File(token.encode(), mode & 0o600)
+        elif kind == "downwardAPI":
+            for item in source.get("items") or ():
+                content = _downward(item, pod, node).encode()
+                yield _inside(item.get("path", "")), File(content, item.get("mode", mode))
+        else:
+            resource = "configmaps" if kind == "configMap" else "secrets"
+            name = source.get("secretName") or source.get("name", "")
+            yield from self._keys(resource, metadata.get("namespace", ""), name, source, mode)
+
+    def _keys(
+        self, resource: str, namespace: str, name: str, source: Document, mode: int
+    ) -> Iterator[tuple[str, File]]:
+        found = self._store.get(resource, namespace, name)
+        optional = source.get("optional", False)
+        if found is None:
+            if optional:
+                return
+            raise Unavailable(f'{resource.removesuffix("s")} "{name}" not found')
+        content = data_of(found)
+        if not source.get("items"):
+            yield from ((_inside(key), File(value, mode)) for key, value in content.items())
+            return
+        for item in source["items"]:
+            key = item.get("key", "")
+            if key in content:
+                yield _inside(item.get("path", "")), File(content[key], item.get("mode", mode))
+            elif not optional:
+                raise Unavailable(f"{resource.removesuffix('s')} references non-existent config key: {key}")
+
+
+def referenced(pod: Document) -> set[tuple[str, str]]:
+    """The ConfigMaps and Secrets, as resource and name, whose changes must reach the pod's volumes."""
+    found = set()
+    for volume in (pod.get("spec") or {}).get("volumes") or ():
+        sources = [volume, *((volume.get("projected") or {}).get("sources") or ())]
+        for source in sources:
+            if source.get("configMap"):
+                found.add(("configmaps", source["configMap"].get("name", "")))
+            if source.get("secret"):
+                secret = source["secret"]
+                found.add(("secrets", secret.get("secretName") or secret.get("name", "")))
+    return found
+
+
+def relocate(word: str, mounts: list[Mount], *, after_equals: bool) -> str:
+    """Replaces a mount's path at the start of a word, or right behind a `=`, by the place where it is."""
+    places = {mount.path: str(mount.place) for mount in mounts}
+    if not places:
+        return word
+    paths = "|".join(re.escape(path) for path in sorted(places, key=len, reverse=True))
+    start = "(^|=)" if after_equals else "(^)"
+    return re.sub(
+        rf"{start}({paths})(?=/|$)",
+        lambda found: found[1] + places[found[2]],
+        word,
+        count=0 if after_equals else 1,
+    )
+
+
+def folder_name(text: str) -> str:
+    """A text as the name of one folder, whatever is in it."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", text) or "_"
+
+
+def _inside(path: str) -> str:
+    """A path that cannot lead out of its volume."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or parts[0].startswith("..") or "\0" in path:
+        raise Unavailable(f"invalid path: {path}")
+    return "/".join(parts)
+
+
+def _downward(item: Document, pod: Document, node: Document) -> str:
+    if item.get("fieldRef"):
+        return field_value(pod, item["fieldRef"].get("fieldPath", ""))
+    reference = item.get("resourceFieldRef") or {}
+    containers = {each.get("name"): each for each in (pod.get("spec") or {}).get("containers") or ()}
+    container = containers.get(reference.get("containerName")) or {}
+    return resource_value(container, node, reference.get("resource", ""), reference.get("divisor", ""))

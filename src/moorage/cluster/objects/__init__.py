@@ -1,0 +1,1 @@
+"""Writing objects: create, change, delete, patch, bind; what they must pass on the way."""

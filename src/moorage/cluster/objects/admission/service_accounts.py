@@ -1,0 +1,133 @@
+"""Every pod runs as a service account of its namespace, whose token it finds in a volume."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+from moorage.cluster.base.store import Document, Store
+from moorage.cluster.objects.admission.attempt import Attempt
+
+DEFAULT_ACCOUNT = "default"
+TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+TOKEN_SECONDS = 3607
+
+_VOLUME_PREFIX = "kube-api-access-"
+_MIRROR = "kubernetes.io/config.mirror"
+_ENFORCE = "kubernetes.io/enforce-mountable-secrets"
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_TOKEN_SOURCE: Document = {
+    "sources": [
+        {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {
+            "downwardAPI": {
+                "items": [
+                    {
+                        "path": "namespace",
+                        "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"},
+                    }
+                ]
+            }
+        },
+    ],
+    "defaultMode": 420,
+}
+"""Shared by all pods, as stored documents are never changed in place."""
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
+
+
+def random_suffix() -> str:
+    return "".join(random.choices(_LETTERS, k=5))
+
+
+def set_service_account(attempt: Attempt, store: Store, suffix: Callable[[], str]) -> None:
+    document = attempt.document
+    spec = document["spec"]
+    if _MIRROR in (document["metadata"].get("annotations") or {}):
+        _admit_mirror(attempt)
+        return
+    name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
+    spec["serviceAccountName"] = spec["serviceAccount"] = name
+    stored = store.get("serviceaccounts", attempt.namespace, name)
+    if stored is None:
+        raise attempt.forbidden(
+            f'error looking up service account {attempt.namespace}/{name}: serviceaccount "{name}" not found'
+        )
+    account = stored.document
+    wanted = spec.get("automountServiceAccountToken")
+    if wanted is None:
+        wanted = account.get("automountServiceAccountToken", True)
+    if wanted:
+        _mount_token(spec, suffix)
+    if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
+        spec["imagePullSecrets"] = [dict(secret) for secret in account["imagePullSecrets"]]
+    if (account["metadata"].get("annotations") or {}).get(_ENFORCE) in _TRUE:
+        _admit_secrets(attempt, account)
+
+
+def _admit_mirror(attempt: Attempt) -> None:
+    """Pods of a kubelet's own are not known to the API, so they cannot use what is in it."""
+    spec = attempt.document["spec"]
+    if spec.get("serviceAccountName"):
+        raise attempt.forbidden("a mirror pod may not reference service accounts")
+    volumes = spec.get("volumes") or ()
+    secrets = spec.get("imagePullSecrets") or any(volume.get("secret") for volume in volumes)
+    if secrets or any(True for _ in _secrets_of_containers(spec)):
+        raise attempt.forbidden("a mirror pod may not reference secrets")
+    for volume in volumes:
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            if source.get("serviceAccountToken") is not None:
+                raise attempt.forbidden("a mirror pod may not use ServiceAccountToken volume projections")
+
+
+def _mount_token(spec: Document, suffix: Callable[[], str]) -> None:
+    volumes = spec.get("volumes") or []
+    names = [volume.get("name", "") for volume in volumes]
+    known = next((name for name in names if name.startswith(_VOLUME_PREFIX)), "") if names else ""
+    name = known or _VOLUME_PREFIX + suffix()
+    needed = False
+    for containers in (spec.get("initContainers"), spec.get("containers")):
+        for container in containers or ():
+            mounts = container.get("volumeMounts") or []
+            if TOKEN_PATH not in [mount.get("mountPath") for mount in mounts]:
+                mount = {"name": name, "readOnly": True, "mountPath": TOKEN_PATH}
+                container["volumeMounts"] = [*mounts, mount]
+                needed = True
+    if needed and not known:
+        spec["volumes"] = [*volumes, {"name": name, "projected": _TOKEN_SOURCE}]
+
+
+def _secrets_of_containers(spec: Document) -> Iterator[tuple[str, str]]:
+    """The secrets that environments use, each with words for where."""
+    for kind, name in (("init container", "initContainers"), ("container", "containers")):
+        for container in spec.get(name) or ():
+            where = f"{kind} {container.get('name', '')}"
+            for variable in container.get("env") or ():
+                reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
+                if reference is not None:
+                    text = f"{where} with envVar {variable.get('name', '')} referencing"
+                    yield text, reference.get("name", "")
+            for source in container.get("envFrom") or ():
+                if source.get("secretRef") is not None:
+                    yield f"{where} with envFrom referencing", source["secretRef"].get("name", "")
+
+
+def _admit_secrets(attempt: Attempt, account: Document) -> None:
+    """An account may be limited to the secrets it lists."""
+    spec, owner = attempt.document["spec"], account["metadata"]["name"]
+    listed = {secret.get("name") for secret in account.get("secrets") or ()}
+    why = f"is not allowed because service account {owner} does not reference that"
+    for volume in spec.get("volumes") or ():
+        if volume.get("secret") is not None:
+            name = volume["secret"].get("secretName", "")
+            if name not in listed:
+                raise attempt.forbidden(f'volume with secret.secretName="{name}" {why} secret')
+    for where, name in _secrets_of_containers(spec):
+        if name not in listed:
+            raise attempt.forbidden(f'{where} secret.secretName="{name}" {why} secret')
+    pullable = {secret.get("name") for secret in account.get("imagePullSecrets") or ()}
+    for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
+        if secret.get("name") not in pullable:
+            name = secret.get("name", "")
+            raise attempt.forbidden(f'imagePullSecrets[{index}].name="{name}" {why} imagePullSecret')

@@ -1,0 +1,197 @@
+"""How objects end: at once, after their finalizers, or when the time given to a pod is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from moorage.cluster.access.requests import Query
+from moorage.cluster.access.users import User
+from moorage.cluster.access.write_options import SYSTEM, dry_run_problems
+from moorage.cluster.base.errors import Cause, bad_request, invalid, invalid_value, unsupported_value
+from moorage.cluster.base.store import Document, Store, Stored
+from moorage.cluster.base.times import seconds_of, timestamp
+from moorage.cluster.custom.serving import CRDS, terminating
+from moorage.cluster.objects.preconditions import check_deletion
+from moorage.cluster.schema.definitions import Definition
+
+BACKGROUND = "Background"
+FOREGROUND = "Foreground"
+ORPHAN = "Orphan"
+_FINALIZERS = {FOREGROUND: "foregroundDeletion", ORPHAN: "orphan"}
+_DEFAULT_GRACE = 30
+_T = TypeVar("_T")
+_TYPES: dict[type, str] = {
+    bool: "true or false",
+    dict: "an object",
+    int: "a number",
+    list: "a list",
+    str: "a text",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    user: User = SYSTEM
+    grace_seconds: int | None = None
+    propagation: str = ""
+    """Background if it is left open and no finalizer of the object says otherwise."""
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+
+def delete_options(query: Query, body: Any, user: User) -> DeleteOptions:
+    """The options of a DELETE: those in the body or, where there is none, those in the parameters."""
+    given = _parameters(query) if body is None else body
+    if not isinstance(given, dict):
+        raise bad_request("the body of a DELETE must be a DeleteOptions object")
+    kind = given.get("kind", "DeleteOptions")
+    if kind != "DeleteOptions":
+        raise bad_request(f'the body of a DELETE must be a DeleteOptions object, not "{kind}"')
+    conditions = _field(given, "preconditions", dict) or {}
+    uid, version = (_field(conditions, name, str) or "" for name in ("uid", "resourceVersion"))
+    grace, propagation = _field(given, "gracePeriodSeconds", int), _field(given, "propagationPolicy", str)
+    orphan, dry_run = _field(given, "orphanDependents", bool), _field(given, "dryRun", list) or []
+    causes: list[Cause] = []
+    if orphan is not None and propagation is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        causes.append(invalid_value("propagationPolicy", propagation, why))
+    if propagation not in (None, BACKGROUND, FOREGROUND, ORPHAN):
+        known = (FOREGROUND, BACKGROUND, ORPHAN, "nil")
+        causes.append(unsupported_value("propagationPolicy", propagation, known))
+    causes += dry_run_problems(dry_run)
+    if grace is not None and grace >= 2**31:
+        causes.append(invalid_value("gracePeriodSeconds", grace, "must be less than 2147483648"))
+    if causes:
+        raise invalid("DeleteOptions", "meta.k8s.io", "", causes)
+    if grace is not None and grace < 0:
+        grace = 1
+    return DeleteOptions(user, grace, propagation or (ORPHAN if orphan else ""), uid, version, bool(dry_run))
+
+
+def _parameters(query: Query) -> Document:
+    given: Document = {"gracePeriodSeconds": query.number("gracePeriodSeconds")}
+    if "orphanDependents" in query.given:
+        given["orphanDependents"] = query.flag("orphanDependents")
+    if "propagationPolicy" in query.given:
+        given["propagationPolicy"] = query.text("propagationPolicy")
+    if "dryRun" in query.given:
+        given["dryRun"] = [query.text("dryRun")]
+    return given
+
+
+def _field(given: Document, name: str, type_: type[_T]) -> _T | None:
+    value = given.get(name)
+    if value is not None and type(value) is not type_:
+        raise bad_request(f"{name}: must be {_TYPES[type_]}")
+    return value
+
+
+class Deletion:
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+
+    def delete(self, definition: Definition, old: Stored, options: DeleteOptions) -> tuple[Stored, bool]:
+        """The object as it was last, and whether it is gone."""
+        check_deletion(definition, old.document["metadata"], options.uid, options.resource_version)
+        document = old.document
+        metadata = document["metadata"]
+        grace = _grace(definition, document, options.grace_seconds)
+        finalizers = _finalizers(metadata.get("finalizers", ()), options.propagation)
+        if definition.storage == "namespaces":
+            return self._end_namespace(definition, old, options)
+        if definition.storage == CRDS:
+            return self._end_definition(old, options)
+        at_once = not grace and not finalizers
+        changes: Document = {}
+        # A pod is seen to be deleted even when it goes at once.
+        if not at_once or definition.storage == "pods":
+            changes = self._changes(metadata, grace)
+        if finalizers != metadata.get("finalizers", []):
+            changes["finalizers"] = finalizers
+        if changes:
+            new = {**metadata, **changes}
+            if not finalizers:
+                new.pop("finalizers", None)
+            changed = {**document, "metadata": new}
+            if options.dry_run:
+                return Stored(old.namespace, old.name, changed, old.revision), at_once
+            old = self._store.update(definition.storage, old, changed)
+        if options.dry_run:
+            return old, at_once
+        return (self._store.delete(definition.storage, old) if at_once else old), at_once
+
+    def _changes(self, metadata: Document, grace: int) -> Document:
+        """What the metadata says from now on of the end of the object, which may come sooner than it did."""
+        if "deletionTimestamp" not in metadata:
+            changes = {
+                "deletionTimestamp": timestamp(self._clock() + grace),
+                "deletionGracePeriodSeconds": grace,
+            }
+            if "generation" in metadata:
+                changes["generation"] = metadata["generation"] + 1
+            return changes
+        known = metadata.get("deletionGracePeriodSeconds")
+        if known is None or grace >= known:
+            return {}
+        asked = seconds_of(metadata["deletionTimestamp"]) - known
+        return {"deletionTimestamp": timestamp(asked + grace), "deletionGracePeriodSeconds": grace}
+
+    def _end_definition(self, old: Stored, options: DeleteOptions) -> tuple[Stored, bool]:
+        """The definition of a custom resource stays until all its objects are gone."""
+        if options.dry_run:
+            return old, False
+        document = terminating(old.document, timestamp(self._clock()))
+        return (old if document == old.document else self._store.update(CRDS, old, document)), False
+
+    def is_due(self, definition: Definition, stored: Stored) -> bool:
+        """Whether an object that is to be deleted has nothing to wait for any more."""
+        metadata = stored.document["metadata"]
+        if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+            return False
+        if definition.storage == "namespaces":
+            return not stored.document.get("spec", {}).get("finalizers")
+        return not metadata.get("deletionGracePeriodSeconds")
+
+    def _end_namespace(
+        self, definition: Definition, old: Stored, options: DeleteOptions
+    ) -> tuple[Stored, bool]:
+        """A namespace stays until its content is gone and nothing in `spec.finalizers` holds it."""
+        document = old.document
+        metadata = document["metadata"]
+        held = document.get("spec", {}).get("finalizers") or metadata.get("finalizers")
+        if not held:
+            return (old if options.dry_run else self._store.delete(definition.storage, old)), True
+        if "deletionTimestamp" in metadata or options.dry_run:
+            return old, False
+        new = {
+            **document,
+            "metadata": {**metadata, "deletionTimestamp": timestamp(self._clock())},
+            "status": {**document.get("status", {}), "phase": "Terminating"},
+        }
+        return self._store.update(definition.storage, old, new), False
+
+
+def _grace(definition: Definition, document: Document, asked: int | None) -> int:
+    """The seconds an object may take to end. Only pods that run take any."""
+    if definition.storage != "pods":
+        return 0
+    spec = document.get("spec", {})
+    if not spec.get("nodeName") or document.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        return 0
+    if asked is not None:
+        return asked
+    seconds = spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE)
+    return max(int(seconds), 1) if seconds else 0
+
+
+def _finalizers(present: Any, propagation: str) -> list[str]:
+    wanted = _FINALIZERS.get(propagation)
+    if propagation:
+        found = [each for each in present if each not in _FINALIZERS.values()]
+    else:
+        found = list(present)
+    return [*found, wanted] if wanted else found

@@ -1,0 +1,192 @@
+"""Which groups, versions and resources there are, in the old form and in the aggregated one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from moorage.cluster.access.requests import Answer
+from moorage.cluster.base.errors import path_not_found
+from moorage.cluster.base.store import Document
+from moorage.cluster.schema.definitions import Definition, Definitions, version_order
+from moorage.cluster.serving.rendering import encode
+
+VERSION = {
+    "major": "1",
+    "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
+    "gitVersion": "v1.36.4",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "",
+    "platform": "linux/amd64",
+}
+"""The release whose API is served."""
+
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+class Discovery:
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._generation = -1
+        self._aggregated: dict[bool, bytes] = {}
+
+    def answer(self, path: str, accept: str) -> Answer:
+        """What is at /api, /apis and below, down to a group's version."""
+        parts = path.strip("/").split("/")
+        if len(parts) > (2 if parts[0] == "api" else 3):
+            raise path_not_found()
+        if len(parts) == 1:
+            return self._root(parts[0] == "api", accept)
+        if parts[0] == "api":
+            return self._resources("", parts[1])
+        if len(parts) == 2:
+            return self._group(parts[1])
+        return self._resources(parts[1], parts[2])
+
+    def _root(self, core: bool, accept: str) -> Answer:
+        if "g=apidiscovery.k8s.io" in accept and "v=v2;" in accept.replace(" ", "") + ";":
+            return Answer(200, self._aggregate(core), _AGGREGATED)
+        if core:
+            return _json({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
+        groups = [_group(name, versions) for name, versions in self._groups().items() if name]
+        return _json({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+
+    def _group(self, name: str) -> Answer:
+        versions = self._groups().get(name)
+        if not versions or not name:
+            raise path_not_found()
+        return _json({"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)})
+
+    def _resources(self, group: str, version: str) -> Answer:
+        definitions = self._groups().get(group, {}).get(version)
+        if not definitions:
+            raise path_not_found()
+        found = [resource for definition in definitions for resource in _resources(definition)]
+        return _json(
+            {
+                "kind": "APIResourceList",
+                "apiVersion": "v1",
+                "groupVersion": f"{group}/{version}" if group else version,
+                "resources": found,
+            }
+        )
+
+    def _groups(self) -> dict[str, dict[str, list[Definition]]]:
+        groups: dict[str, dict[str, list[Definition]]] = {}
+        for definition in self._definitions:
+            versions = groups.setdefault(definition.group, {})
+            versions.setdefault(definition.version, []).append(definition)
+        return {
+            group: dict(sorted(versions.items(), key=lambda pair: version_order(pair[0])))
+            for group, versions in groups.items()
+        }
+
+    def _aggregate(self, core: bool) -> bytes:
+        if self._generation != self._definitions.generation:
+            self._generation = self._definitions.generation
+            self._aggregated = {}
+        if core not in self._aggregated:
+            items = [
+                _aggregated_group(name, versions)
+                for name, versions in self._groups().items()
+                if core == (name == "")
+            ]
+            self._aggregated[core] = encode(
+                {
+                    "kind": "APIGroupDiscoveryList",
+                    "apiVersion": "apidiscovery.k8s.io/v2",
+                    "metadata": {},
+                    "items": items,
+                }
+            )
+        return self._aggregated[core]
+
+
+def _json(document: Document) -> Answer:
+    return Answer(200, encode(document))
+
+
+def _group(name: str, versions: Iterable[str]) -> Document:
+    named = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
+    return {"name": name, "versions": named, "preferredVersion": named[0]}
+
+
+def _resources(definition: Definition) -> list[Document]:
+    """A resource and its parts as APIResources."""
+    main: Document = {
+        "name": definition.plural,
+        "singularName": definition.singular,
+        "namespaced": definition.namespaced,
+        "kind": definition.kind,
+        "verbs": list(definition.verbs),
+    }
+    if definition.short_names:
+        main["shortNames"] = list(definition.short_names)
+    if definition.categories:
+        main["categories"] = list(definition.categories)
+    found = [main]
+    for part in definition.subresources.values():
+        resource: Document = {
+            "name": f"{definition.plural}/{part.name}",
+            "singularName": "",
+            "namespaced": definition.namespaced,
+            "kind": part.kind or definition.kind,
+            "verbs": list(part.verbs),
+        }
+        if part.kind and part.version:
+            resource |= (
+                {"group": part.group, "version": part.version} if part.group else {"version": part.version}
+            )
+        found.append(resource)
+    return found
+
+
+def _aggregated_group(name: str, versions: dict[str, list[Definition]]) -> Document:
+    return {
+        "metadata": {"name": name, "creationTimestamp": None} if name else {"creationTimestamp": None},
+        "versions": [
+            {
+                "version": version,
+                "resources": [_aggregated(definition) for definition in definitions],
+                "freshness": "Current",
+            }
+            for version, definitions in versions.items()
+        ],
+    }
+
+
+def _aggregated(definition: Definition) -> Document:
+    resource: dict[str, Any] = {
+        "resource": definition.plural,
+        "responseKind": _kind(definition.group, definition.version, definition.kind),
+        "scope": "Namespaced" if definition.namespaced else "Cluster",
+        "singularResource": definition.singular,
+        "verbs": list(definition.verbs),
+    }
+    if definition.short_names:
+        resource["shortNames"] = list(definition.short_names)
+    if definition.categories:
+        resource["categories"] = list(definition.categories)
+    if definition.subresources:
+        resource["subresources"] = [
+            {
+                "subresource": part.name,
+                "responseKind": _kind(part.group, part.version, part.kind)
+                if part.version
+                else _kind(definition.group, definition.version, part.kind or definition.kind),
+                "verbs": list(part.verbs),
+            }
+            for part in definition.subresources.values()
+        ]
+    return resource
+
+
+def _kind(group: str, version: str, kind: str) -> Document:
+    return {"group": group, "version": version, "kind": kind}

@@ -1,0 +1,119 @@
+"""The API server on a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from moorage.cluster.access.requests import JSON, Answer, Request, Stream
+from moorage.cluster.base.errors import bad_request, too_large
+from moorage.cluster.serving.server import refused
+
+log = logging.getLogger(__name__)
+
+BODY_LIMIT = 3 * 1024 * 1024
+_STOP_SECONDS = 2.0
+_GATHER_SECONDS = 0.01  # a write over TLS costs more than many events
+_COMMON = {"Cache-Control": "no-cache, private"}
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Bytes that are no request are answered and are nobody else's concern."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError | web.RequestPayloadError)
+
+
+log.addFilter(_is_worth_a_line)
+
+
+class HttpServer:
+    """Listens on one address between `start` and `stop`."""
+
+    def __init__(self, handle: Callable[[Request], Answer | Stream]) -> None:
+        self._handle = handle
+        self._runner: web.ServerRunner | None = None
+        self.port = 0
+
+    async def start(self, host: str, port: int, tls: ssl.SSLContext) -> None:
+        """Raises OSError if the address cannot be used. Port 0 picks a free one, which `port` then says."""
+        server = web.Server(self._answer, access_log=None, logger=log, auto_decompress=False)
+        self._runner = web.ServerRunner(server, shutdown_timeout=_STOP_SECONDS)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port, ssl_context=tls, backlog=1024)
+        try:
+            await site.start()
+        except BaseException:
+            await self._runner.cleanup()
+            raise
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        body = await _body(request)
+        if isinstance(body, Answer):
+            return _response(body)
+        headers: dict[str, list[str]] = {}
+        for name, value in request.headers.items():
+            headers.setdefault(name.lower(), []).append(value)
+        answer = self._handle(Request(request.method, request.raw_path, headers, body))
+        if isinstance(answer, Answer):
+            return _response(answer)
+        return await _stream(request, answer)
+
+
+async def _body(request: web.BaseRequest) -> bytes | Answer:
+    """The whole body, or the refusal of one that is too large or breaks off."""
+    if not request.can_read_body:
+        return b""
+    if (request.content_length or 0) > BODY_LIMIT:
+        return refused(too_large(BODY_LIMIT))
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async for part in request.content.iter_any():
+            size += len(part)
+            if size > BODY_LIMIT:
+                return refused(too_large(BODY_LIMIT))
+            parts.append(part)
+    except (web.PayloadAccessError, web.RequestPayloadError, ConnectionError):
+        return refused(bad_request("the body cannot be read"))
+    return b"".join(parts)
+
+
+def _response(answer: Answer) -> web.Response:
+    body = answer.body + b"\n" if answer.content_type == JSON else answer.body
+    response = web.Response(body=body, status=answer.status)
+    response.headers["Content-Type"] = answer.content_type
+    response.headers.update(_COMMON)
+    for name, value in answer.headers:
+        response.headers.add(name, value)
+    return response
+
+
+async def _stream(request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
+    response = web.StreamResponse(status=stream.status, headers=_COMMON)
+    response.headers["Content-Type"] = stream.content_type
+    for name, value in stream.headers:
+        response.headers.add(name, value)
+    try:
+        await response.prepare(request)
+        async for chunk in stream.chunks:
+            await response.write(chunk)
+            if stream.gathers:
+                await asyncio.sleep(_GATHER_SECONDS)
+        await response.write_eof()
+    except (ConnectionError, asyncio.CancelledError):
+        # The client has gone, which is how most watches end.
+        if (transport := request.transport) is not None:
+            transport.abort()
+    finally:
+        await stream.close()
+    return response

@@ -1,0 +1,230 @@
+"""Lists of objects: selected, in pages, in one text."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from moorage.api.selectors import Selector
+from moorage.cluster.access.requests import Query
+from moorage.cluster.base.errors import (
+    Cause,
+    Refusal,
+    bad_request,
+    expired,
+    forbidden_value,
+    invalid,
+    unsupported_value,
+)
+from moorage.cluster.base.store import Document, Forgotten, Store, Stored
+from moorage.cluster.schema.definitions import Definition
+from moorage.cluster.schema.selecting import FieldSelector, check_fields, field_selector, label_selector
+
+_MATCHES = ("Exact", "NotOlderThan", "")
+_TOKEN_VERSION = "meta.k8s.io/v1"
+_LATEST = -1  # in a token: the rest is shown as it is when it is asked for
+
+_LIST_EXPIRED = "The resourceVersion for the provided list is too old."
+_TOKEN_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result."
+    " You can start a new list without the continue parameter, or use the continue token in this response"
+    " to retrieve the remainder of the results. Continuing with the provided token results in an"
+    " inconsistent list - objects that were created, modified, or deleted between the time the first chunk"
+    " was returned and now may show up in the list."
+)
+
+
+class Selection:
+    """Which objects of a resource are meant: by namespace, labels and fields."""
+
+    def __init__(self, definition: Definition, namespace: str, query: Query) -> None:
+        self.namespace = namespace
+        self._strategy = definition.strategy
+        self._labels: Selector = label_selector(query.text("labelSelector"))
+        self._fields: FieldSelector = field_selector(query.text("fieldSelector"))
+        check_fields(self._fields, definition)
+        self._own_fields = bool(self._fields.names() - {"metadata.name", "metadata.namespace"})
+        self.name = self._fields.requires("metadata.name") or ""
+        self.narrow = not self._labels.empty or bool(self._fields.names())
+
+    def matches(self, stored: Stored) -> bool:
+        if self.namespace and stored.namespace != self.namespace:
+            return False
+        if not self.narrow:
+            return True
+        document = stored.document
+        if not self._labels.empty and not self._labels.matches(document["metadata"].get("labels") or {}):
+            return False
+        if not self._fields.names():
+            return True
+        fields = {"metadata.name": stored.name, "metadata.namespace": stored.namespace}
+        if self._own_fields:
+            fields.update(self._strategy.selectable_fields(document))
+        return self._fields.matches(fields)
+
+    def of(self, store: Store, resource: str, revision: int | None = None) -> list[Stored]:
+        """The objects that match now, or did at a revision, in order. Raises Forgotten for an old one."""
+        if self.name and self.namespace and revision is None:
+            found = store.get(resource, self.namespace, self.name)
+            return [found] if found is not None and self.matches(found) else []
+        found_all = store.objects(resource, self.namespace, revision)
+        return [found for found in found_all if self.matches(found)] if self.narrow else found_all
+
+
+@dataclass(frozen=True)
+class Page:
+    items: Sequence[Stored]
+    revision: int
+    continue_token: str = ""
+    remaining: int | None = None
+
+    def metadata(self) -> Document:
+        metadata: Document = {"resourceVersion": str(self.revision)}
+        if self.continue_token:
+            metadata["continue"] = self.continue_token
+        if self.remaining is not None:
+            metadata["remainingItemCount"] = self.remaining
+        return metadata
+
+
+class _Token(msgspec.Struct):
+    """Where a list goes on: at which revision, and from which key."""
+
+    v: str
+    rv: int
+    start: str
+
+    def text(self) -> str:
+        return base64.urlsafe_b64encode(msgspec.json.encode(self)).rstrip(b"=").decode()
+
+
+class Lists:
+    """Gives lists page by page. All pages of a list show the state at its first page."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def page(self, definition: Definition, selection: Selection, query: Query) -> Page:
+        limit = max(query.number("limit") or 0, 0)
+        _check_options(query)
+        asked = read_version(query.text("resourceVersion"))
+        if token := query.text("continue"):
+            return self._later_page(definition, selection, _read_token(token, asked), limit)
+        self._check_known(asked)
+        match = query.text("resourceVersionMatch")
+        revision = asked if match == "Exact" or (asked and limit and not match) else None
+        try:
+            items = selection.of(self._store, definition.storage, revision)
+        except Forgotten:
+            raise expired(_LIST_EXPIRED) from None
+        # Who takes any version gets all of it, as from a cache.
+        if query.text("resourceVersion") == "0":
+            limit = 0
+        return self._cut(selection, items, revision or self._store.revision, limit)
+
+    def _later_page(self, definition: Definition, selection: Selection, token: _Token, limit: int) -> Page:
+        revision = self._store.revision if token.rv == _LATEST else token.rv
+        self._check_known(revision)
+        try:
+            items = selection.of(self._store, definition.storage, revision)
+        except Forgotten:
+            going_on = _Token(_TOKEN_VERSION, _LATEST, token.start)
+            raise expired(_TOKEN_EXPIRED, continue_token=going_on.text()) from None
+        first = bisect_left(items, token.start.removeprefix("/"), key=lambda each: _key(selection, each))
+        return self._cut(selection, items[first:], revision, limit)
+
+    @staticmethod
+    def _cut(selection: Selection, items: list[Stored], revision: int, limit: int) -> Page:
+        if not limit or len(items) <= limit:
+            return Page(items, revision)
+        token = _Token(_TOKEN_VERSION, revision, f"{_key(selection, items[limit - 1])}\0")
+        remaining = None if selection.narrow else len(items) - limit
+        return Page(items[:limit], revision, token.text(), remaining)
+
+    def _check_known(self, revision: int) -> None:
+        if revision > self._store.revision:
+            raise too_new(revision, self._store.revision)
+
+
+def _key(selection: Selection, stored: Stored) -> str:
+    """What a list is ordered by."""
+    whole = stored.namespace and not selection.namespace
+    return f"{stored.namespace}/{stored.name}" if whole else stored.name
+
+
+def _read_token(text: str, asked: int) -> _Token:
+    if asked:
+        raise bad_request("specifying resource version is not allowed when using continue")
+    try:
+        token = msgspec.json.decode(base64.urlsafe_b64decode(text + "=="), type=_Token)
+    except (msgspec.MsgspecError, binascii.Error, ValueError):
+        token = None
+    if (
+        token is None
+        or token.v != _TOKEN_VERSION
+        or not token.start
+        or not (token.rv > 0 or token.rv == _LATEST)
+    ):
+        raise bad_request("invalid continue token: continue key is not valid: it was not made by this server")
+    return token
+
+
+def read_version(text: str) -> int:
+    """A resourceVersion in the parameters; 0 for any."""
+    if not text:
+        return 0
+    if not text.isascii() or not text.isdigit() or len(text) > 19:
+        problem = f'strconv.ParseUint: parsing "{text[:100]}": invalid syntax'
+        raise bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{text[:100]}": {problem}'
+        )
+    return int(text)
+
+
+def too_new(asked: int, current: int) -> Refusal:
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    return Refusal(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {asked}, current: {current}",
+        details={"causes": [cause], "retryAfterSeconds": 1},
+    )
+
+
+def _check_options(query: Query) -> None:
+    """Refuses parameters that cannot be read or do not go together in a list."""
+    query.number("timeoutSeconds")
+    match, version = query.text("resourceVersionMatch"), query.text("resourceVersion")
+    causes: list[Cause] = []
+    if match:
+        field = "resourceVersionMatch"
+        if not version:
+            causes.append(forbidden_value(field, f"{field} is forbidden unless resourceVersion is provided"))
+        if query.text("continue"):
+            causes.append(forbidden_value(field, f"{field} is forbidden when continue is provided"))
+        if match not in _MATCHES:
+            causes.append(unsupported_value(field, match, _MATCHES))
+        if match == "Exact" and version == "0":
+            causes.append(forbidden_value(field, f'{field} "exact" is forbidden for resourceVersion "0"'))
+    if "sendInitialEvents" in query.given:
+        causes.append(forbidden_value("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    if causes:
+        raise invalid("ListOptions", "meta.k8s.io", "", causes)
+
+
+def list_body(
+    definition: Definition,
+    page: Page,
+    body_of: Callable[[Stored], bytes],
+    encode: Callable[[Document], bytes],
+) -> bytes:
+    """A list as text, put together from the texts of its objects."""
+    head = encode(
+        {"kind": definition.list_kind, "apiVersion": definition.api_version, "metadata": page.metadata()}
+    )
+    return b"".join((head[:-1], b',"items":[', b",".join(map(body_of, page.items)), b"]}"))

@@ -1,0 +1,194 @@
+"""The forms in which a client may have objects: whole, only their metadata, or rows of a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import yaml
+
+from moorage.cluster.access.requests import JSON
+from moorage.cluster.base.errors import Refusal, not_acceptable
+from moorage.cluster.base.store import Document, Stored
+from moorage.cluster.objects.versions import from_stored, is_stored_form
+from moorage.cluster.schema.definitions import Definition
+from moorage.cluster.serving.lists import Page, list_body
+from moorage.cluster.serving.tables.columns import Columns
+from moorage.cluster.serving.tables.rendering import include_object as how_much
+from moorage.cluster.serving.tables.rendering import table
+
+YAML = "application/yaml"
+WATCH_TYPE = "application/json"
+_KNOWN = frozenset((JSON, YAML, "*/*", "application/*", "application/json;stream=watch"))
+_META_GROUP = "meta.k8s.io"
+_QUALITY = re.compile(r"[01](\.[0-9]{0,9})?")
+
+encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What a client wants: a media type, and the kind objects are turned into ("" for themselves)."""
+
+    media_type: str = JSON
+    kind: str = ""
+    version: str = "v1"
+
+
+def accepted(header: str) -> Accepted:
+    """The first form in an Accept header that this server has."""
+    if not header or header == JSON:
+        return Accepted()
+    wanted = [_media_range(part) for part in header.split(",")]
+    for media_type, given in sorted(wanted, key=lambda each: -_quality(each[1])):
+        if media_type not in _KNOWN:
+            continue
+        kind = given.get("as", "")
+        if kind and not (
+            given.get("g") == _META_GROUP
+            and given.get("v") in ("v1", "v1beta1")
+            and kind in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+        ):
+            continue
+        return Accepted(YAML if media_type == YAML else JSON, kind, given.get("v", "v1"))
+    raise not_acceptable("application/json, application/yaml")
+
+
+def _media_range(text: str) -> tuple[str, dict[str, str]]:
+    """A part of an Accept header: the media type, and what stands behind it."""
+    media_type, *parameters = (piece.strip() for piece in text.split(";"))
+    return media_type.lower(), dict(piece.partition("=")[::2] for piece in parameters)
+
+
+def _quality(parameters: dict[str, str]) -> float:
+    """How much a form is wanted; by default, entirely."""
+    text = parameters.get("q", "")
+    return float(text) if _QUALITY.fullmatch(text) else 1.0
+
+
+class Renderer:
+    """Renders the objects of one definition in the form one client wants."""
+
+    def __init__(
+        self,
+        definition: Definition,
+        accept: Accepted,
+        columns: Columns,
+        *,
+        include_object: str,
+        clock: Callable[[], float],
+    ) -> None:
+        self._definition = definition
+        self._accept = accept
+        self._columns = columns
+        self._include = how_much(include_object)
+        self._clock = clock
+        self._has_columns = False  # whether the client of a watch knows the columns
+
+    @property
+    def content_type(self) -> str:
+        return self._accept.media_type
+
+    def object(self, stored: Stored) -> bytes:
+        """One object."""
+        kind = self._accept.kind
+        if kind == "Table":
+            body = encode(self._table([stored], {"resourceVersion": _version(stored)}))
+        elif kind:
+            body = encode(self._partial(stored))
+        else:
+            body = self._whole(stored)
+        return self._in_media_type(body)
+
+    def page(self, page: Page) -> bytes:
+        """A list."""
+        kind = self._accept.kind
+        if kind == "Table":
+            body = encode(self._table(page.items, page.metadata()))
+        elif kind:
+            body = encode(
+                {
+                    "kind": "PartialObjectMetadataList",
+                    "apiVersion": f"{_META_GROUP}/{self._accept.version}",
+                    "metadata": page.metadata(),
+                    "items": [self._partial(stored) for stored in page.items],
+                }
+            )
+        else:
+            body = list_body(self._definition, page, self._whole, encode)
+        return self._in_media_type(body)
+
+    def event(self, type: str, stored: Stored) -> bytes:
+        """One event of a watch, with its line end."""
+        kind = self._accept.kind
+        if not kind:
+            body = self._whole(stored)
+        elif kind == "Table":
+            first, self._has_columns = not self._has_columns, True
+            metadata = {"resourceVersion": _version(stored)}
+            body = encode(self._table([stored], metadata, with_columns=first))
+        else:
+            body = encode(self._partial(stored))
+        return b"".join((b'{"type":"', type.encode(), b'","object":', body, b"}\n"))
+
+    def bookmark(self, metadata: Document) -> bytes:
+        kind, version = self._definition.kind, self._definition.api_version
+        if self._accept.kind:
+            kind, version = self._accept.kind, f"{_META_GROUP}/{self._accept.version}"
+        marked: Document = {"kind": kind, "apiVersion": version, "metadata": metadata}
+        if kind == "Table":
+            marked |= {"columnDefinitions": [], "rows": []}
+        return encode({"type": "BOOKMARK", "object": marked}) + b"\n"
+
+    def error(self, refusal: Refusal) -> bytes:
+        return encode({"type": "ERROR", "object": refusal.document()}) + b"\n"
+
+    def _whole(self, stored: Stored) -> bytes:
+        if is_stored_form(self._definition, stored.document):
+            return stored.body
+        return encode(from_stored(self._definition, stored.document))
+
+    def _partial(self, stored: Stored) -> Document:
+        return {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": f"{_META_GROUP}/{self._accept.version}",
+            "metadata": stored.document["metadata"],
+        }
+
+    def _table(self, items: Sequence[Stored], metadata: Document, with_columns: bool = True) -> Document:
+        found = table(
+            self._columns,
+            items,
+            now=self._clock(),
+            include_object=self._include,
+            list_metadata=metadata,
+            with_columns=with_columns,
+        )
+        return found | {"apiVersion": f"{_META_GROUP}/{self._accept.version}"}
+
+    def _in_media_type(self, body: bytes) -> bytes:
+        return body if self._accept.media_type == JSON else as_yaml(msgspec.json.decode(body))
+
+
+def warning_headers(warnings: Sequence[str]) -> list[tuple[str, str]]:
+    return [("Warning", f'299 - "{_header_text(text)}"') for text in dict.fromkeys(warnings)]
+
+
+def _header_text(text: str) -> str:
+    """A text that can stand in quotes in a header."""
+    clean = "".join(letter if letter.isprintable() else " " for letter in text[:1000])
+    clean = clean.replace("\\", "\\\\").replace('"', '\\"')
+    return clean.encode("ascii", "replace").decode()
+
+
+def as_yaml(value: Any) -> bytes:
+    text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+    return text.encode(errors="replace")
+
+
+def _version(stored: Stored) -> str:
+    version: str = stored.document["metadata"].get("resourceVersion", "")
+    return version

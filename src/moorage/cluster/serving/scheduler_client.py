@@ -1,0 +1,60 @@
+"""How a scheduler in the same process reads and writes: what it writes for every pod takes a short way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from moorage.api.coordination import Event
+from moorage.api.pods import Pod
+from moorage.client.connection import ConnectionConfig
+from moorage.client.errors import ApiError, error_of
+from moorage.client.http import HttpClient
+from moorage.client.resources import Resource
+from moorage.cluster.access.write_options import Options
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.objects.binding import Binder
+from moorage.cluster.objects.decoding import read_json, shape
+from moorage.cluster.objects.objects import Objects
+from moorage.cluster.objects.versions import to_stored
+from moorage.cluster.serving.rendering import encode
+
+_EVENTS = Resource.of(Event)
+
+
+class SchedulerClient(HttpClient):
+    """Binds pods and creates events as the API server does, without making requests of them."""
+
+    def __init__(self, connection: ConnectionConfig, objects: Objects, *, user_agent: str) -> None:
+        super().__init__(connection, user_agent=user_agent)
+        self._objects = objects
+        self._binder = Binder(objects.store, objects.clock)
+        definition = objects.definitions.find(_EVENTS.group, _EVENTS.version, _EVENTS.plural)
+        assert definition is not None
+        self._events = definition
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        binding = {"metadata": {"uid": pod.uid}, "target": {"kind": "Node", "name": node_name}}
+        try:
+            self._binder.bind(pod.namespace, pod.name, binding)
+        except Refusal as refusal:
+            raise _as_error(refusal) from None
+
+    async def create(
+        self, resource: Resource[Any], document: Mapping[str, Any], **where: str
+    ) -> dict[str, Any]:
+        if resource != _EVENTS:
+            return await super().create(resource, document, **where)
+        options = Options()
+        try:
+            # Written and read again: what is stored is nobody else's, and can be sent.
+            event = to_stored(self._events, shape(self._events, read_json(encode(document)), options))
+            place = where.get("namespace") or event["metadata"].get("namespace", "")
+            created = self._objects.create(self._events, place, event, options)
+        except Refusal as refusal:
+            raise _as_error(refusal) from None
+        return {**document, "metadata": dict(created.document["metadata"])}
+
+
+def _as_error(refusal: Refusal) -> ApiError:
+    return error_of(encode(refusal.document()), code=refusal.code)

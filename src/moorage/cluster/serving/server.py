@@ -1,0 +1,210 @@
+"""The API server without its transport: from a request to its answer."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from moorage.cluster.access.attributes import Attributes
+from moorage.cluster.access.authentication import Authenticator
+from moorage.cluster.access.rbac import Authorizer
+from moorage.cluster.access.requests import JSON, Answer, Place, Query, Request, Stream, place_of
+from moorage.cluster.access.users import User
+from moorage.cluster.base.errors import NoSuchPath, Refusal, method_not_allowed, path_not_found
+from moorage.cluster.schema.definitions import Definition, Definitions
+from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index
+from moorage.cluster.schema.selecting import field_selector
+from moorage.cluster.serving.discovery import VERSION, Discovery
+from moorage.cluster.serving.handlers import Handlers
+from moorage.cluster.serving.rendering import encode, warning_headers
+from moorage.cluster.serving.subresources import Subresources
+
+log = logging.getLogger(__name__)
+
+_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_HEALTH = frozenset(("/healthz", "/livez", "/readyz"))
+_PRETTY = re.compile("[?&]pretty=([^&]+)")
+_SHOWN_TO_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
+_TEXT = "text/plain; charset=utf-8"
+_OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
+
+class ApiServer:
+    """Answers requests. All of it happens in the call; only streams go on afterwards."""
+
+    def __init__(
+        self,
+        definitions: Definitions,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        handlers: Handlers,
+        subresources: Subresources,
+        *,
+        ready: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._definitions = definitions
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._handlers = handlers
+        self._subresources = subresources
+        self._discovery = Discovery(definitions)
+        self._ready = ready
+
+    def handle(self, request: Request) -> Answer | Stream:
+        answer = self._answer(request)
+        if isinstance(answer, Answer) and answer.content_type == JSON and _is_for_people(request):
+            answer.body = msgspec.json.format(answer.body, indent=2)
+        return answer
+
+    def _answer(self, request: Request) -> Answer | Stream:
+        try:
+            return self._handle(request)
+        except NoSuchPath as refusal:
+            if self._is_in_builtin_group(request.target):
+                return refused(refusal)
+            return Answer(refusal.code, b"404 page not found\n", _TEXT)
+        except Refusal as refusal:
+            return refused(refusal)
+        except RecursionError:
+            return refused(Refusal(400, "BadRequest", "the request is nested too deeply"))
+        except Exception:
+            log.exception("%s %s: unexpected error", request.method, request.target)
+            return refused(Refusal(500, "InternalError", "an error on the server has prevented the request"))
+
+    def _handle(self, request: Request) -> Answer | Stream:
+        path, _, query_text = request.target.partition("?")
+        place = place_of(path)
+        if place is None or not place.plural:
+            return self._outside_resources(request, path)
+        query = Query(query_text)
+        verb = _verb(request.method, place, query)
+        user = self._admit(request, _attributes(verb, place, query))
+        definition = self._definitions.find(place.group, place.version, place.plural)
+        if definition is None or place.beyond or (place.namespace and not definition.namespaced):
+            raise path_not_found()
+        warnings = [definition.strategy.deprecation] if definition.strategy.deprecation else []
+        try:
+            answer = self._serve(definition, place, verb, request, query, user)
+        except Refusal as refusal:
+            refusal.warnings = warnings + refusal.warnings
+            raise
+        answer.headers = warning_headers(warnings) + answer.headers
+        return answer
+
+    def _serve(
+        self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
+    ) -> Answer | Stream:
+        if place.subresource:
+            if request.method not in _VERBS:
+                raise method_not_allowed()
+            return self._subresources.handle(definition, place, verb, request, query, user)
+        _check_verb(definition, place, verb, request.method)
+        if definition.storage == "bindings":
+            return self._subresources.bind(place, request, query, user)
+        return self._handlers.handle(definition, place, verb, request, query, user)
+
+    def _admit(self, request: Request, attributes: Attributes) -> User:
+        """Who makes the request; refused if that one may not."""
+        user = request.user or self._authenticator.authenticate(request.headers, attributes)
+        self._authorizer.require(user, attributes)
+        return user
+
+    def _is_in_builtin_group(self, target: str) -> bool:
+        root, _, rest = target.partition("?")[0].lstrip("/").partition("/")
+        group = "" if root == "api" else rest.partition("/")[0]
+        return root in ("api", "apis") and any(
+            each.group == group and not each.custom for each in self._definitions
+        )
+
+    def _outside_resources(self, request: Request, path: str) -> Answer:
+        """Health, version and what tells about the API itself."""
+        self._admit(request, Attributes(request.method.lower(), path=path))
+        bare = path.rstrip("/") or "/"
+        root, _, check = bare[1:].partition("/")
+        if request.method not in ("GET", "HEAD"):
+            raise method_not_allowed() if f"/{root}" in _KNOWN_ROOTS else path_not_found()
+        if f"/{root}" in _HEALTH and check in ("", "ping"):
+            if root == "readyz" and not self._ready():
+                return Answer(500, b"not ready", _TEXT)
+            if not check and "verbose" in Query(request.target.partition("?")[2]).given:
+                return Answer(200, f"[+]ping ok\n{root} check passed\n".encode(), _TEXT)
+            return Answer(200, b"ok", _TEXT)
+        if root in ("api", "apis"):
+            return self._discovery.answer(bare, request.header("accept"))
+        if bare == "/version":
+            return Answer(200, encode(VERSION))
+        if bare == "/openapi/v2":
+            return _openapi_v2(request.header("accept"))
+        if bare == "/openapi/v3":
+            return Answer(200, encode(openapi_v3_index(self._definitions)))
+        if bare.startswith("/openapi/v3/"):
+            return self._openapi(bare.removeprefix("/openapi/v3/"))
+        if bare == "/":
+            return Answer(200, encode({"paths": sorted(_KNOWN_ROOTS)}))
+        raise path_not_found()
+
+    def _openapi(self, path: str) -> Answer:
+        place = place_of(f"/{path}")
+        if place is None or place.plural:
+            raise path_not_found()
+        if not any((each.group, each.version) == (place.group, place.version) for each in self._definitions):
+            raise path_not_found()
+        return Answer(200, encode(openapi_v3_document(self._definitions, place.group, place.version)))
+
+
+_KNOWN_ROOTS = frozenset((*_HEALTH, "/api", "/apis", "/version", "/openapi"))
+
+
+def _openapi_v2(accept: str) -> Answer:
+    """A document without types: all of them are in version 3, and kubectl asks here only for others."""
+    if _OPENAPI_V2 in accept:
+        return Answer(200, b"", _OPENAPI_V2.replace("@", "."))
+    info = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
+    return Answer(200, encode({"swagger": "2.0", "info": info, "paths": {}}))
+
+
+def _is_for_people(request: Request) -> bool:
+    """Whether the answer is to be indented: when that is asked for, and for programs people look at."""
+    if asked := _PRETTY.search(request.target):
+        return asked[1] in ("1", "t", "T", "true", "TRUE", "True")
+    return request.header("user-agent").startswith(_SHOWN_TO_PEOPLE)
+
+
+def refused(refusal: Refusal) -> Answer:
+    headers = warning_headers(refusal.warnings)
+    seconds = (refusal.details or {}).get("retryAfterSeconds")
+    if seconds:
+        headers.append(("Retry-After", str(seconds)))
+    return Answer(refusal.code, encode(refusal.document()), headers=headers)
+
+
+def _attributes(verb: str, place: Place, query: Query) -> Attributes:
+    """What the request wants to do. A list of one name asks for that name only."""
+    namespace = place.name if place.plural == "namespaces" and not place.group else place.namespace
+    name = place.name
+    if not name and verb != "create" and (fields := query.text("fieldSelector")):
+        name = field_selector(fields).requires("metadata.name") or ""
+    return Attributes(verb, place.group, place.version, place.plural, place.subresource, namespace, name)
+
+
+def _verb(method: str, place: Place, query: Query) -> str:
+    """What it is called when somebody asks who may; empty for a method that nothing is called."""
+    verb = _VERBS.get("GET" if method == "HEAD" else method, "")
+    if verb == "get" and not place.name:
+        return "watch" if query.flag("watch") else "list"
+    if verb == "delete" and not place.name:
+        return "deletecollection"
+    return verb
+
+
+def _check_verb(definition: Definition, place: Place, verb: str, method: str) -> None:
+    if definition.namespaced and not place.namespace and (place.name or verb not in ("list", "watch")):
+        listed = "list" in definition.verbs and not definition.custom
+        raise method_not_allowed() if listed and not place.name else path_not_found()
+    with_name = verb in ("get", "update", "patch", "delete")
+    wrong_place = (with_name and not place.name) or (verb == "create" and place.name)
+    if method not in _VERBS or verb not in definition.verbs or wrong_place:
+        raise method_not_allowed()

@@ -1,0 +1,111 @@
+"""The columns that a CustomResourceDefinition asks for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from moorage.cluster.base.store import Document
+from moorage.cluster.serving.tables.columns import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    NAME,
+    STRING,
+    Column,
+    Columns,
+    name_of,
+)
+from moorage.cluster.serving.tables.durations import INVALID, age, is_no_time, seconds_since_epoch
+from moorage.cluster.serving.tables.json_path import JSONPath, PathError
+from moorage.cluster.serving.tables.parts import number, text
+
+_AGE: Document = {"name": "Age", "type": DATE, "jsonPath": ".metadata.creationTimestamp"}
+_MIN_INT64 = -(2**63)
+_MAX_INT64 = 2**63 - 1
+
+
+def custom_columns(printer_columns: Sequence[Document] = ()) -> Columns:
+    """The name, and what `additionalPrinterColumns` say; without any, the age.
+
+    The columns end before the first whose path cannot be read.
+    """
+    columns, paths = [NAME], []
+    for printed in printer_columns or (_AGE,):
+        json_path = text(printed, "jsonPath")
+        try:
+            path = JSONPath(json_path)
+        except PathError:
+            break
+        description = f"Custom resource definition column (in JSONPath format): {json_path}"
+        column = Column(
+            text(printed, "name"),
+            text(printed, "type"),
+            text(printed, "format"),
+            text(printed, "description") or description,
+            number(printed, "priority"),
+        )
+        columns.append(column)
+        paths.append((path, column.type))
+
+    def cells(document: Document, now: float) -> list[Any]:
+        return [name_of(document), *(_cell(path, type_, document, now) for path, type_ in paths)]
+
+    return Columns(tuple(columns), cells)
+
+
+def _cell(path: JSONPath, type_: str, document: Document, now: float) -> Any:
+    found = path.find(document)
+    if not found:
+        return None
+    value = found[0]
+    if type_ == STRING:
+        return _as_text(value)
+    if type_ == DATE:
+        return _as_age(value, now) if isinstance(value, str) else None
+    if type_ == BOOLEAN:
+        return value if isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return _as_integer(value) if type_ == INTEGER else value
+
+
+def _as_age(timestamp: str, now: float) -> str:
+    if is_no_time(timestamp) or timestamp == "null":
+        return age(None, now)
+    return INVALID if seconds_since_epoch(timestamp) is None else age(timestamp, now)
+
+
+def _as_integer(value: float) -> int:
+    whole = int(value) if math.isfinite(value) else _MIN_INT64
+    return whole if _MIN_INT64 <= whole <= _MAX_INT64 else _MIN_INT64
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "<no value>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _float_text(value)
+    if isinstance(value, int):
+        return str(value)
+    written = msgspec.json.encode(value, order="sorted").decode()
+    for character in "<>&\u2028\u2029":
+        written = written.replace(character, f"\\u{ord(character):04x}")
+    return written
+
+
+def _float_text(value: float) -> str:
+    """The shortest text that means this number, with an exponent from a million on."""
+    exact = Decimal(repr(value)).normalize()
+    if not exact.is_finite():
+        return str(value)
+    digits = len(exact.as_tuple().digits)
+    return f"{exact:f}" if -4 <= exact.adjusted() < 6 else f"{value:.{digits - 1}e}"

@@ -1,0 +1,67 @@
+"""Getting at the parts of a document whatever it looks like: what is missing or odd is empty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moorage.cluster.base.store import Document
+
+_NOTHING: Document = {}
+
+
+def value(document: Document, *path: str) -> Any:
+    """What stands below these names, or None."""
+    found: Any = document
+    for name in path:
+        if not isinstance(found, dict):
+            return None
+        found = found.get(name)
+    return found
+
+
+def part(document: Document, *path: str) -> Document:
+    """The object below these names; not to be changed."""
+    found = value(document, *path)
+    return found if isinstance(found, dict) else _NOTHING
+
+
+def records(document: Document, *path: str) -> list[Document]:
+    """The objects of the list below these names."""
+    found = value(document, *path)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def texts(document: Document, *path: str) -> list[str]:
+    """The texts of the list below these names."""
+    found = value(document, *path)
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
+def text(document: Document, *path: str, absent: str = "") -> str:
+    """The text below these names; `absent` stands for none."""
+    found = value(document, *path)
+    return found if isinstance(found, str) else absent
+
+
+def number(document: Document, *path: str) -> int:
+    found = value(document, *path)
+    return found if type(found) is int else 0
+
+
+def flag(document: Document, *path: str, absent: bool = False) -> bool:
+    found = value(document, *path)
+    return found if isinstance(found, bool) else absent
+
+
+def size(document: Document, *path: str) -> int:
+    """How many items the list or map below these names has."""
+    found = value(document, *path)
+    return len(found) if isinstance(found, dict | list) else 0
+
+
+def has_condition(document: Document, type_: str) -> bool:
+    """Whether the first condition of this type in the status is true."""
+    for condition in records(document, "status", "conditions"):
+        if condition.get("type") == type_:
+            return bool(condition.get("status") == "True")
+    return False

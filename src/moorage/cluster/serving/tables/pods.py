@@ -1,0 +1,210 @@
+"""Pods: above all, what the STATUS column says about them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moorage.cluster.base.store import Document
+from moorage.cluster.serving.tables.columns import (
+    AGE,
+    NAME,
+    Columns,
+    age_of,
+    is_being_deleted,
+    name_of,
+    texts_of,
+    wide,
+)
+from moorage.cluster.serving.tables.durations import human_duration, seconds_since_epoch
+from moorage.cluster.serving.tables.formatting import NONE, container_names_and_images, labels
+from moorage.cluster.serving.tables.parts import (
+    flag,
+    has_condition,
+    number,
+    records,
+    size,
+    text,
+    value,
+)
+
+_ENDED = {
+    "Succeeded": "The pod has completed successfully.",
+    "Failed": "The pod failed.",
+}
+
+
+class _Containers:
+    """What the containers of a pod add up to."""
+
+    def __init__(self) -> None:
+        self.ready = 0
+        self.restarts = 0
+        self.last_restart: float | None = None
+
+    def count_restarts(self, status: Document) -> None:
+        self.restarts += number(status, "restartCount")
+        finished = text(status, "lastState", "terminated", "finishedAt")
+        when = seconds_since_epoch(finished) if finished else None
+        if when is not None and (self.last_restart is None or when > self.last_restart):
+            self.last_restart = when
+
+    def shown_restarts(self, now: float) -> str:
+        if self.restarts and self.last_restart is not None:
+            return f"{self.restarts} ({human_duration(now - self.last_restart)} ago)"
+        return str(self.restarts)
+
+
+def _pod(pod: Document, now: float) -> list[Any]:
+    sidecars = _sidecars(pod)
+    status, containers = _status(pod, sidecars)
+    total = size(pod, "spec", "containers") + len(sidecars)
+    return [
+        name_of(pod),
+        f"{containers.ready}/{total}",
+        status,
+        containers.shown_restarts(now),
+        age_of(pod, now),
+        _ip(pod) or NONE,
+        text(pod, "spec", "nodeName") or NONE,
+        text(pod, "status", "nominatedNodeName") or NONE,
+        _readiness_gates(pod),
+    ]
+
+
+def _sidecars(pod: Document) -> set[str]:
+    """The init containers that go on running beside the others."""
+    return {
+        text(container, "name")
+        for container in records(pod, "spec", "initContainers")
+        if container.get("restartPolicy") == "Always"
+    }
+
+
+def _status(pod: Document, sidecars: set[str]) -> tuple[str, _Containers]:
+    phase = text(pod, "status", "phase")
+    pod_reason = text(pod, "status", "reason")
+    status = pod_reason or phase
+    for each in records(pod, "status", "conditions"):
+        if each.get("type") == "PodScheduled" and each.get("reason") == "SchedulingGated":
+            status = "SchedulingGated"
+    running, starting = _Containers(), _Containers()
+    initializing = _initializing(pod, sidecars, starting, running)
+    if initializing is not None:
+        status = initializing
+    if initializing is None or has_condition(pod, "Initialized"):
+        status = _running(pod, status, running)
+        containers = running
+    else:
+        containers = starting
+        containers.ready = running.ready
+    if is_being_deleted(pod):
+        if pod_reason == "NodeLost":
+            status = "Unknown"
+        elif phase not in _ENDED:
+            status = "Terminating"
+    return status, containers
+
+
+def _initializing(
+    pod: Document, sidecars: set[str], starting: _Containers, running: _Containers
+) -> str | None:
+    """The status of a pod whose init containers are not through.
+
+    Counts what has happened up to the first that is not; of these, the sidecars matter later, too.
+    """
+    for index, container in enumerate(records(pod, "status", "initContainerStatuses")):
+        sidecar = text(container, "name") in sidecars
+        starting.count_restarts(container)
+        if sidecar:
+            running.count_restarts(container)
+        ended = value(container, "state", "terminated")
+        if isinstance(ended, dict) and number(ended, "exitCode") == 0:
+            continue
+        if sidecar and flag(container, "started"):
+            running.ready += flag(container, "ready")
+            continue
+        if isinstance(ended, dict):
+            return f"Init:{_end(ended)}"
+        waiting = text(container, "state", "waiting", "reason")
+        if waiting and waiting != "PodInitializing":
+            return f"Init:{waiting}"
+        return f"Init:{index}/{size(pod, 'spec', 'initContainers')}"
+    return None
+
+
+def _running(pod: Document, status: str, containers: _Containers) -> str:
+    """The status of a pod whose containers have been started; the first one has the last word."""
+    some_run = False
+    failure = ""
+    for container in reversed(records(pod, "status", "containerStatuses")):
+        containers.count_restarts(container)
+        waiting = text(container, "state", "waiting", "reason")
+        ended = value(container, "state", "terminated")
+        if waiting:
+            status = waiting
+        elif isinstance(ended, dict):
+            status = _end(ended)
+            if number(ended, "exitCode") != 0:
+                failure = status
+        elif flag(container, "ready") and value(container, "state", "running") is not None:
+            some_run = True
+            containers.ready += 1
+    if status != "Completed":
+        return status
+    if some_run and any(
+        each.get("type") == "Ready" and each.get("status") == "True"
+        for each in records(pod, "status", "conditions")
+    ):
+        return "Running"
+    return failure or ("NotReady" if some_run else status)
+
+
+def _end(terminated: Document) -> str:
+    if reason := text(terminated, "reason"):
+        return reason
+    if signal := number(terminated, "signal"):
+        return f"Signal:{signal}"
+    return f"ExitCode:{number(terminated, 'exitCode')}"
+
+
+def _ip(pod: Document) -> str:
+    addresses = records(pod, "status", "podIPs")
+    return text(pod, "status", "podIP") or (text(addresses[0], "ip") if addresses else "")
+
+
+def _readiness_gates(pod: Document) -> str:
+    gates = records(pod, "spec", "readinessGates")
+    if not gates:
+        return NONE
+    met = sum(has_condition(pod, text(gate, "conditionType")) for gate in gates)
+    return f"{met}/{len(gates)}"
+
+
+def _ended(pod: Document) -> list[Document]:
+    phase = text(pod, "status", "phase")
+    message = _ENDED.get(phase)
+    if message is None:
+        return []
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": message}]
+
+
+def _pod_template(template: Document, now: float) -> list[Any]:
+    return [
+        name_of(template),
+        *container_names_and_images(template, "template", "spec"),
+        labels(template, "template", "metadata", "labels"),
+    ]
+
+
+PODS = Columns(
+    (
+        NAME,
+        *texts_of("Ready", "Status", "Restarts"),
+        AGE,
+        *wide("IP", "Node", "Nominated Node", "Readiness Gates"),
+    ),
+    _pod,
+    _ended,
+)
+
+POD_TEMPLATES = Columns((NAME, *texts_of("Containers", "Images", "Pod Labels")), _pod_template)

@@ -1,0 +1,67 @@
+"""Tables of objects, as `kubectl get` asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, cast
+
+from moorage.cluster.base.errors import bad_request, shown
+from moorage.cluster.base.store import Document, Stored
+from moorage.cluster.serving.tables.columns import Columns
+from moorage.cluster.serving.tables.parts import text
+
+IncludeObject = Literal["None", "Metadata", "Object"]
+"""How much of an object comes with its row."""
+
+API_VERSION = "meta.k8s.io/v1"
+
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+def include_object(asked: str) -> IncludeObject:
+    """The `includeObject` of a request. Raises a Refusal if it is none that there is."""
+    if asked not in ("", "None", "Metadata", "Object"):
+        rule = "must be 'Metadata', 'Object', 'None', or empty"
+        raise bad_request(
+            f"Unable to convert to Table as requested: includeObject: Invalid value: {shown(asked)}: {rule}"
+        )
+    return cast(IncludeObject, asked or "Metadata")
+
+
+def table(
+    columns: Columns,
+    items: Iterable[Stored],
+    *,
+    now: float,
+    include_object: IncludeObject = "Metadata",
+    list_metadata: Document,
+    with_columns: bool = True,
+) -> Document:
+    """A table with a row for each object; `now` is in seconds since the epoch.
+
+    The events of a watch are tables of one row each, of which only the first names the columns.
+    """
+    return {
+        "kind": "Table",
+        "apiVersion": API_VERSION,
+        "metadata": list_metadata,
+        "columnDefinitions": columns.definitions if with_columns else None,
+        "rows": [_row(columns, item.document, now, include_object) for item in items],
+    }
+
+
+def _row(columns: Columns, document: Document, now: float, include_object: IncludeObject) -> Document:
+    row: dict[str, Any] = {"cells": columns.cells(document, now)}
+    if columns.conditions is not None and (conditions := columns.conditions(document)):
+        row["conditions"] = conditions
+    if include_object == "Metadata" or (include_object == "None" and _ends_initial_events(document)):
+        metadata = document.get("metadata", {})
+        row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": API_VERSION, "metadata": metadata}
+    else:
+        row["object"] = document if include_object == "Object" else None
+    return row
+
+
+def _ends_initial_events(document: Document) -> bool:
+    """A bookmark that means nothing without its metadata."""
+    return text(document, "metadata", "annotations", _INITIAL_EVENTS_END) == "true"

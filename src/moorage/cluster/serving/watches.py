@@ -1,0 +1,174 @@
+"""Watches: what happens to objects, told as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Callable
+from typing import Protocol
+
+from moorage.cluster.access.requests import Query
+from moorage.cluster.base.errors import Cause, Refusal, expired, forbidden_value, invalid, unsupported_value
+from moorage.cluster.base.store import Change, Document, Forgotten, Store, Stored
+from moorage.cluster.schema.definitions import Definition
+from moorage.cluster.serving.lists import Selection, read_version, too_new
+
+SHORTEST, LONGEST = 1800.0, 3600.0  # seconds a watch lasts whose client does not say
+BOOKMARK_SECONDS = 60.0
+_LAST_BOOKMARK = 2.0  # seconds before the end: where the client can go on
+BEHIND = 50_000  # changes a client may be behind before its watch is ended
+
+_MATCH = "NotOlderThan"
+INITIAL_END = "k8s.io/initial-events-end"
+
+
+class Rendering(Protocol):
+    """How a watch shows objects: whole, in part, or as rows of a table."""
+
+    def event(self, type: str, stored: Stored) -> bytes:
+        """One event with its line end."""
+
+    def bookmark(self, metadata: Document) -> bytes: ...
+
+    def error(self, refusal: Refusal) -> bytes: ...
+
+
+class Watch:
+    """A watch of one client; `chunks()` is its answer. It hears of changes from the moment it is made."""
+
+    def __init__(
+        self,
+        store: Store,
+        definition: Definition,
+        selection: Selection,
+        query: Query,
+        rendering: Rendering,
+        on_end: Callable[[Watch], None],
+    ) -> None:
+        self.resource = definition.storage
+        self._store = store
+        self._selection = selection
+        self._rendering = rendering
+        self._on_end = on_end
+        self._bookmarks = query.flag("allowWatchBookmarks")
+        asked = query.number("timeoutSeconds")
+        self._seconds = float(asked) if asked and asked > 0 else random.uniform(SHORTEST, LONGEST)
+        initial = _wants_initial(query)
+        version = read_version(query.text("resourceVersion"))
+        if version > store.revision:
+            raise too_new(version, store.revision)
+        self._waiting: list[bytes] = []
+        self._news = asyncio.Event()
+        self._closed = False
+        self._unlisten: Callable[[], None] = lambda: None
+        try:
+            self._begin(definition.storage, version, initial)
+        except Forgotten as forgotten:
+            refusal = expired(f"too old resource version: {version} ({forgotten.oldest})")
+            self._waiting.append(rendering.error(refusal))
+            self.close()
+
+    def _begin(self, resource: str, version: int, initial: bool) -> None:
+        """What the client does not know yet: everything, or the changes since a version."""
+        event = self._rendering.event
+        if initial:
+            self._waiting += [event("ADDED", each) for each in self._selection.of(self._store, resource)]
+            if self._bookmarks:
+                self._waiting.append(self._bookmark({INITIAL_END: "true"}))
+        elif version:
+            for change in self._store.since(resource, version):
+                self._hear(change)
+        self._unlisten = self._store.listen(resource, self._hear)
+
+    def _hear(self, change: Change) -> None:
+        matches, event = self._selection.matches, self._rendering.event
+        old = change.old
+        was = old is not None and matches(old)
+        if change.type == "DELETED":
+            if was:
+                self._say(event("DELETED", change.new))
+            return
+        now = matches(change.new)
+        if now:
+            self._say(event("MODIFIED" if was else "ADDED", change.new))
+        elif was and old is not None:
+            # The client knows the object as it was; the version tells where to go on.
+            metadata = {**old.document["metadata"], "resourceVersion": str(change.new.revision)}
+            document = {**old.document, "metadata": metadata}
+            self._say(event("DELETED", Stored(old.namespace, old.name, document, change.new.revision)))
+
+    def _say(self, line: bytes) -> None:
+        self._waiting.append(line)
+        self._news.set()
+        if len(self._waiting) > BEHIND:
+            self.close()
+
+    def _bookmark(self, annotations: dict[str, str] | None = None) -> bytes:
+        metadata: Document = {"resourceVersion": str(self._store.revision)}
+        if annotations:
+            metadata["annotations"] = annotations
+        return self._rendering.bookmark(metadata)
+
+    def close(self) -> None:
+        """Ends the watch after what is already said."""
+        if not self._closed:
+            self._closed = True
+            self._unlisten()
+            self._news.set()
+        self._on_end(self)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """The lines, as many at a time as there are."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._seconds
+        next_bookmark = _next_bookmark(loop.time(), end)
+        try:
+            while (now := loop.time()) < end:
+                if self._bookmarks and now >= next_bookmark:
+                    next_bookmark = _next_bookmark(now, end)
+                    self._waiting.append(self._bookmark())
+                if self._waiting:
+                    lines, self._waiting = self._waiting, []
+                    self._news.clear()
+                    yield b"".join(lines)
+                    continue
+                if self._closed:
+                    return
+                self._news.clear()
+                until = min(end, next_bookmark) if self._bookmarks else end
+                alarm = loop.call_at(until, self._news.set)
+                try:
+                    await self._news.wait()
+                finally:
+                    alarm.cancel()
+        finally:
+            self.close()
+
+
+def _next_bookmark(now: float, end: float) -> float:
+    last = end - _LAST_BOOKMARK
+    return min(now + BOOKMARK_SECONDS, last) if now < last else now + BOOKMARK_SECONDS
+
+
+def _wants_initial(query: Query) -> bool:
+    """Whether the watch begins with all objects, which depends on the version if the client does not say."""
+    query.number("limit")
+    match = query.text("resourceVersionMatch")
+    wanted = query.flag("sendInitialEvents") if "sendInitialEvents" in query.given else None
+    if wanted is None and not match and query.text("resourceVersion") in ("", "0"):
+        wanted, match = True, _MATCH
+    field = "resourceVersionMatch"
+    causes: list[Cause] = []
+    if wanted is not None and match != _MATCH:
+        causes.append(forbidden_value(field, f"sendInitialEvents requires setting {field} to {_MATCH}"))
+    if match:
+        if wanted is None:
+            why = f"{field} is forbidden for watch unless sendInitialEvents is provided"
+            causes.append(forbidden_value(field, why))
+        if match != _MATCH:
+            causes.append(unsupported_value(field, match, (_MATCH,)))
+        if query.text("continue"):
+            causes.append(forbidden_value(field, f"{field} is forbidden when continue is provided"))
+    if causes:
+        raise invalid("ListOptions", "meta.k8s.io", "", causes)
+    return bool(wanted)

@@ -1,0 +1,1 @@
+"""DefaultPreemption: pods that make room for others."""

@@ -1,0 +1,137 @@
+"""DefaultPreemption: finds the node where the least important pods would have to go for a pod to fit."""
+
+from __future__ import annotations
+
+import random
+from typing import NamedTuple
+
+from moorage.api.pods import Pod
+from moorage.api.workloads import PodDisruptionBudget
+from moorage.config.args import DefaultPreemptionArgs
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.events import POD, Action, ClusterEvent, Hint
+from moorage.framework.extension_points import PostFilterPlugin, PreEnqueuePlugin
+from moorage.framework.handle import Handle
+from moorage.framework.messages import nodes_available
+from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.permissions import Permission
+from moorage.framework.status import Code, Nomination, Status
+from moorage.plugins.preemption.candidates import Candidate, best_candidates
+from moorage.plugins.preemption.dry_run import DryRun
+from moorage.plugins.preemption.eviction import Eviction
+
+_PREFIX = "preemption: "
+_NOT_HELPFUL = Status.unresolvable("Preemption is not helpful for scheduling")
+
+
+class Outcome(NamedTuple):
+    """What looking for victims gave: candidates, and for every other node the reason."""
+
+    candidates: list[Candidate]
+    statuses: NodeStatuses
+    error: Status | None = None
+
+
+class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
+    """Makes room for a pod by finding less important pods that could go."""
+
+    args_type = DefaultPreemptionArgs
+    permissions = (Permission("delete", "", "pods"),)
+
+    def __init__(self, args: DefaultPreemptionArgs | None, handle: Handle) -> None:
+        super().__init__(args or DefaultPreemptionArgs(), handle)
+        budgets = PodDisruptionBudget
+        handle.lister(budgets.group, budgets.version, budgets.resource, budgets)
+        self._eviction = Eviction(handle)
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        if self._eviction.is_under_way(pod):
+            return Status.unresolvable("waiting for the preemption for this pod to be finished")
+        return None
+
+    def post_filter(self, cycle: CycleState, pod: Pod, statuses: NodeStatuses) -> Nomination | Status:
+        observer = self.handle.services.observer
+        observer.preemption_attempt()
+        newest = self.handle.services.find_pod(pod)
+        if newest is None:
+            return Status.error(f'{_PREFIX}pod "{pod.name}" not found')
+        reason = self.not_eligible(newest, statuses)
+        if reason:
+            return Status.unschedulable(_PREFIX + reason)
+        outcome = self.find_candidates(cycle, newest, statuses)
+        if outcome.error is not None and outcome.error.plugin:
+            observer.plugin_failed(outcome.error.plugin, self.handle.profile_name)
+        if outcome.error is not None and not outcome.candidates:
+            return Status.error(_PREFIX + outcome.error.message)
+        if not outcome.candidates:
+            text = nodes_available(len(self.handle.nodes), outcome.statuses.reasons())
+            return Nomination("", Status.unschedulable(_PREFIX + text))
+        chosen = random.choice(best_candidates(outcome.candidates))
+        observer.preemption(len(chosen.victims))
+        self._eviction.start(newest, chosen)
+        return Nomination(chosen.node_name)
+
+    def not_eligible(self, pod: Pod, statuses: NodeStatuses) -> str:
+        """Why the pod may not preempt others; empty if it may."""
+        if pod.spec.preemption_policy == "Never":
+            return "not eligible due to preemptionPolicy=Never."
+        nominated = pod.status.nominated_node_name
+        if not nominated or statuses.get(nominated).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return ""
+        node = self.handle.node(nominated)
+        if node and any(other.priority < pod.priority and _is_being_preempted(other) for other in node.pods):
+            return "not eligible due to a terminating pod on the nominated node."
+        return ""
+
+    def find_candidates(
+        self, cycle: CycleState, pod: Pod, statuses: NodeStatuses, *, everywhere: bool = False
+    ) -> Outcome:
+        """Tries the nodes on which preemption could help, from a random one on, until enough are found.
+
+        `everywhere` tries all of them.
+        """
+        possible = statuses.nodes_with(Code.UNSCHEDULABLE)
+        outcome = NodeStatuses(self.handle.state.table, _NOT_HELPFUL)
+        budgets = list(self.handle.state.objects.of(PodDisruptionBudget).list())
+        dry_run = DryRun(self.handle, cycle, pod, budgets)
+        hopeful = dry_run.rule_out(possible, outcome)
+        wanted = len(possible) if everywhere else self.how_many(len(possible))
+        offset = 0 if everywhere or not possible else random.randrange(len(possible))
+        kind: list[Candidate] = []
+        violating: list[Candidate] = []
+        failed = outcome.first_error()
+        for name in (*possible[offset:], *possible[:offset]):
+            if name not in hopeful:
+                continue
+            result = dry_run.on(name)
+            if isinstance(result, Candidate):
+                found = violating if result.pdb_violations else kind
+                if len(found) < wanted:
+                    found.append(result)
+                if kind and len(kind) + len(violating) >= wanted and not everywhere:
+                    break
+            else:
+                if not result.rejected:
+                    failed = failed or result
+                outcome.set_row(self.handle.state.table.by_name[name].row, result)
+        return Outcome(kind + violating, outcome, failed)
+
+    def how_many(self, possible: int) -> int:
+        """How many candidates are enough."""
+        args: DefaultPreemptionArgs = self.args
+        share = possible * args.min_candidate_nodes_percentage // 100
+        return min(possible, max(share, args.min_candidate_nodes_absolute))
+
+    def events(self) -> list[ClusterEvent]:
+        # The plugins that rejected the pod know better what a deleted pod means.
+        return [ClusterEvent(POD, Action.DELETE, lambda pod, old, new: Hint.SKIP)]
+
+
+def _is_being_preempted(pod: Pod) -> bool:
+    condition = pod.condition("DisruptionTarget")
+    return (
+        pod.deleting
+        and condition is not None
+        and condition.status == "True"
+        and condition.reason == "PreemptionByScheduler"
+    )

@@ -1,0 +1,141 @@
+"""What would have to go for a pod to fit a node, tried out on the node's row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from moorage.api.pods import Pod
+from moorage.api.selectors import SelectorError, parse_selector
+from moorage.api.workloads import PodDisruptionBudget
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.filtering import filter_nodes
+from moorage.framework.handle import Handle
+from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.status import Status
+from moorage.plugins.preemption.candidates import Candidate, by_importance
+from moorage.state.cluster import Trial
+from moorage.state.node_info import NodeInfo, PodInfo
+from moorage.state.nodes import Nodes
+
+_NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming pod")
+
+
+class DryRun:
+    """Tries nodes for one pod, within one cycle."""
+
+    def __init__(
+        self, handle: Handle, cycle: CycleState, pod: Pod, budgets: Sequence[PodDisruptionBudget]
+    ) -> None:
+        self._handle = handle
+        self._cycle = cycle
+        self._pod = pod
+        self._budgets = budgets
+        self._now = handle.clock()
+
+    def rule_out(self, names: Sequence[str], statuses: NodeStatuses) -> set[str]:
+        """Which nodes are worth a try, judged on columns; the others get their status at once."""
+        state = self._handle.state
+        infos = [state.table.by_name[name] for name in names]
+        if not infos:
+            return set()
+        below = state.priorities.pods_below(self._pod.priority)
+        without_victims = statuses.add_status(_NO_VICTIMS)
+        rows = np.array([info.row for info in infos], dtype=np.intp)
+        statuses.set_rows(rows[below[rows] == 0], without_victims)
+        rows = rows[below[rows] > 0]
+        if len(rows) and self._usage_decides():
+            nodes = Nodes(state.table, rows)
+            profile = self._handle.profile
+            assert profile is not None
+            with state.priorities.gone_below(self._pod.priority):
+                left = filter_nodes(profile, self._cycle, self._pod, nodes, statuses)
+            rows = rows if left is None else rows[left]
+        return {state.table.infos[row].name for row in rows.tolist()}
+
+    def _usage_decides(self) -> bool:
+        """Whether the filters that take part look at usage only and nobody is nominated anywhere."""
+        profile = self._handle.profile
+        assert profile is not None
+        return not len(self._handle.nominator) and all(
+            plugin.reads_usage_only or plugin.name in self._cycle.skip_filter for plugin, _ in profile.filter
+        )
+
+    def on(self, node_name: str) -> Candidate | Status:
+        """The victims on one node, or why no victims would help."""
+        node = self._handle.state.table.by_name[node_name]
+        below = [info for info in node.pod_infos if info.pod.priority < self._pod.priority]
+        if not below:
+            return _NO_VICTIMS
+        cycle = self._cycle.clone()
+        with self._handle.state.what_if(node) as trial:
+            for info in below:
+                failed = self._remove(trial, cycle, info, node)
+                if failed is not None:
+                    return failed
+            status = self._fits(cycle, node)
+            if status is not None:
+                return status
+            return self._reprieve(trial, cycle, node, below)
+
+    def _reprieve(
+        self, trial: Trial, cycle: CycleState, node: NodeInfo, below: list[PodInfo]
+    ) -> Candidate | Status:
+        """Puts back whoever may stay, the most important first, those that budgets protect before all."""
+        key = by_importance(self._now)
+        ordered = sorted(below, key=lambda info: key(info.pod))
+        protected = self._protected([info.pod for info in ordered])
+        violating = [info for info in ordered if info.pod.uid in protected]
+        others = [info for info in ordered if info.pod.uid not in protected]
+        victims: list[Pod] = []
+        violations = 0
+        for info in (*violating, *others):
+            trial.add(info)
+            failed = self._handle.run_add_pod(cycle, self._pod, info.pod, node)
+            if failed is not None:
+                return failed
+            status = self._fits(cycle, node)
+            if status is None:
+                continue
+            failed = self._remove(trial, cycle, info, node)
+            if failed is not None:
+                return failed
+            victims.append(info.pod)
+            violations += info.pod.uid in protected
+        if not victims:
+            return Status.error(f'expected at least one victim pod on node "{node.name}"')
+        if violating and others:
+            victims.sort(key=key)
+        return Candidate(node.name, tuple(victims), violations)
+
+    def _remove(self, trial: Trial, cycle: CycleState, info: PodInfo, node: NodeInfo) -> Status | None:
+        trial.remove(info)
+        return self._handle.run_remove_pod(cycle, self._pod, info.pod, node)
+
+    def _fits(self, cycle: CycleState, node: NodeInfo) -> Status | None:
+        return self._handle.run_filters_with_nominated_pods(cycle, self._pod, node)
+
+    def _protected(self, pods: Sequence[Pod]) -> set[str]:
+        """The uids of the pods whose going, in this order, would exceed some disruption budget."""
+        allowed = [budget.status.disruptions_allowed for budget in self._budgets]
+        protected: set[str] = set()
+        for pod in pods:
+            if not pod.labels:
+                continue
+            for place, budget in enumerate(self._budgets):
+                if _covers(budget, pod):
+                    allowed[place] -= 1
+                    if allowed[place] < 0:
+                        protected.add(pod.uid)
+        return protected
+
+
+def _covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    if budget.namespace != pod.namespace or pod.name in budget.status.disrupted_pods:
+        return False
+    try:
+        selector = parse_selector(budget.spec.selector)
+    except SelectorError:
+        return False
+    return not selector.empty and selector.matches(pod.labels)

@@ -1,0 +1,1 @@
+"""What makes the scheduler a process: informers, election, events, metrics, logs."""

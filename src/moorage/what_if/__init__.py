@@ -1,0 +1,1 @@
+"""Scheduling in memory: scenarios, simulations, workloads."""

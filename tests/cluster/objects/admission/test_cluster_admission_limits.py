@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from moorage.cluster.access.users import User
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Document, Store
+from moorage.cluster.kinds.catalog import STRATEGIES
+from moorage.cluster.objects.admission.chain import Admission
+from moorage.cluster.schema.discovery_data import builtin_definitions
+
+DEFINITIONS = {definition.name: definition for definition in builtin_definitions(STRATEGIES)}
+
+
+@pytest.fixture
+def store() -> Store:
+    store = Store()
+    put(store, "namespaces", "team", {}, namespace="")
+    put(store, "serviceaccounts", "default", {})
+    return store
+
+
+def put(store: Store, resource: str, name: str, spec: Document, namespace: str = "team") -> None:
+    document = {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
+    STRATEGIES[resource].default(document)
+    store.create(resource, namespace, name, document)
+
+
+def create(store: Store, resource: str, spec: Document, name: str = "p") -> Document:
+    document: Document = {
+        "metadata": {"name": name, "namespace": "team"},
+        "spec": deepcopy(spec),
+        "status": {"phase": "Pending"},
+    }
+    Admission(store).admit(
+        DEFINITIONS[resource], document, None, operation="CREATE", subresource="", user=User("someone")
+    )
+    store.create(resource, "team", name, document)
+    return document
+
+
+def refused(store: Store, resource: str, spec: Document) -> str:
+    with pytest.raises(Refusal) as refusal:
+        create(store, resource, spec, "late")
+    assert refusal.value.code == 403
+    return refusal.value.message
+
+
+def containers(**resources: Any) -> Document:
+    return {"containers": [{"name": "main", "resources": resources}]}
+
+
+def test_containers_get_the_defaults_of_their_namespace(store: Store) -> None:
+    limit = {"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "1", "memory": "1Mi"}}
+    put(store, "limitranges", "limits", {"limits": [limit]})
+    spec = {**containers(requests={"memory": "5Mi"}), "initContainers": [{"name": "first", "resources": {}}]}
+
+    document = create(store, "pods", spec)
+
+    assert document["spec"]["containers"][0]["resources"] == {
+        "requests": {"cpu": "1", "memory": "5Mi"},
+        "limits": {"cpu": "2"},
+    }
+    assert document["spec"]["initContainers"][0]["resources"] == {
+        "requests": {"cpu": "1", "memory": "1Mi"},
+        "limits": {"cpu": "2"},
+    }
+    assert document["metadata"]["annotations"] == {
+        "kubernetes.io/limit-ranger": "LimitRanger plugin set: cpu request for container main; cpu limit for "
+        "container main; cpu, memory request for init container first; cpu limit for init container first"
+    }
+    assert document["status"]["qosClass"] == "Burstable"
+
+
+@pytest.mark.parametrize(
+    ("resources", "why"),
+    [
+        (
+            {"requests": {"cpu": "50m"}, "limits": {"cpu": "1"}},
+            "minimum cpu usage per Container is 100m, but request is 50m",
+        ),
+        (
+            {"requests": {"cpu": "200m"}, "limits": {"cpu": "3"}},
+            "maximum cpu usage per Container is 2, but limit is 3",
+        ),
+        (
+            {"requests": {"cpu": "50m"}, "limits": {"cpu": "3"}},
+            "[minimum cpu usage per Container is 100m, but request is 50m, "
+            "maximum cpu usage per Container is 2, but limit is 3]",
+        ),
+    ],
+)
+def test_containers_stay_within_the_limits(store: Store, resources: Document, why: str) -> None:
+    limit = {"type": "Container", "min": {"cpu": "100m"}, "max": {"cpu": "2"}}
+    put(store, "limitranges", "limits", {"limits": [limit]})
+
+    create(store, "pods", containers(requests={"cpu": "100m"}, limits={"cpu": "2"}), "fits")
+
+    assert refused(store, "pods", containers(**resources)) == f'pods "late" is forbidden: {why}'
+
+
+def test_limits_and_requests_stay_together(store: Store) -> None:
+    limit = {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}}
+    put(store, "limitranges", "limits", {"limits": [limit]})
+
+    assert refused(store, "pods", containers(requests={"cpu": "1"}, limits={"cpu": "3"})) == (
+        'pods "late" is forbidden: cpu max limit to request ratio per Container is 2, '
+        "but provided ratio is 3.000000"
+    )
+
+
+def test_claims_stay_within_the_limits(store: Store) -> None:
+    limit = {"type": "PersistentVolumeClaim", "max": {"storage": "5Gi"}, "min": {"storage": "1Gi"}}
+    put(store, "limitranges", "limits", {"limits": [limit]})
+
+    create(store, "persistentvolumeclaims", {"resources": {"requests": {"storage": "5Gi"}}}, "fits")
+
+    assert refused(store, "persistentvolumeclaims", {"resources": {"requests": {"storage": "6Gi"}}}) == (
+        'persistentvolumeclaims "late" is forbidden: maximum storage usage per PersistentVolumeClaim is 5Gi, '
+        "but request is 6Gi"
+    )
+
+
+def test_a_namespace_has_only_so_many_pods(store: Store) -> None:
+    put(store, "resourcequotas", "quota", {"hard": {"pods": "2"}})
+    create(store, "pods", containers(), "one")
+    create(store, "pods", containers(), "two")
+
+    assert refused(store, "pods", containers()) == (
+        'pods "late" is forbidden: exceeded quota: quota, requested: pods=1, used: pods=2, limited: pods=2'
+    )
+
+
+def test_pods_that_are_done_take_no_room(store: Store) -> None:
+    put(store, "resourcequotas", "quota", {"hard": {"pods": "1"}})
+    document = {"metadata": {"name": "done"}, "spec": containers(), "status": {"phase": "Succeeded"}}
+    store.create("pods", "team", "done", document)
+
+    create(store, "pods", containers(), "next")
+
+
+def test_pods_together_ask_for_only_so_much(store: Store) -> None:
+    put(store, "resourcequotas", "quota", {"hard": {"requests.cpu": "1", "limits.memory": "1Gi"}})
+    size = {"requests": {"cpu": "600m"}, "limits": {"memory": "256Mi"}}
+    create(store, "pods", containers(**size), "one")
+
+    assert refused(store, "pods", containers(**size)) == (
+        'pods "late" is forbidden: exceeded quota: quota, requested: requests.cpu=600m, '
+        "used: requests.cpu=600m, limited: requests.cpu=1"
+    )
+    more = {"requests": {"cpu": "100m"}, "limits": {"memory": "900Mi"}}
+    assert refused(store, "pods", containers(**more)) == (
+        'pods "late" is forbidden: exceeded quota: quota, requested: limits.memory=900Mi, '
+        "used: limits.memory=256Mi, limited: limits.memory=1Gi"
+    )
+
+
+def test_containers_say_what_they_need_where_that_is_limited(store: Store) -> None:
+    put(store, "resourcequotas", "quota", {"hard": {"limits.memory": "1Gi", "cpu": "1"}})
+
+    assert refused(store, "pods", containers()) == (
+        'pods "late" is forbidden: failed quota: quota: must specify cpu for: main; limits.memory for: main'
+    )
+
+
+@pytest.mark.parametrize("name", ["configmaps", "count/configmaps"])
+def test_other_objects_are_counted_too(store: Store, name: str) -> None:
+    put(store, "resourcequotas", "quota", {"hard": {name: "1"}})
+    create(store, "configmaps", {}, "one")
+
+    assert refused(store, "configmaps", {}) == (
+        f'configmaps "late" is forbidden: exceeded quota: quota, requested: {name}=1, used: {name}=1, '
+        f"limited: {name}=1"
+    )

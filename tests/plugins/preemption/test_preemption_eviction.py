@@ -1,0 +1,267 @@
+"""Acting on a preemption: who is told to go, in which order, and who waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from moorage.api.pods import Condition, Pod
+from moorage.framework.waiting_pods import WaitingPod
+from moorage.plugins.preemption.candidates import Candidate
+from moorage.plugins.preemption.default_preemption import DefaultPreemption
+from moorage.plugins.preemption.eviction import Eviction
+from moorage.testing import FakeHandle, make_node, make_pod
+
+PREEMPTOR = make_pod("important", priority=100)
+
+
+class ApiError(Exception):
+    def __init__(self, code: int) -> None:
+        super().__init__(f"code {code}")
+        self.code = code
+
+
+class Cluster:
+    """A client that writes down what is asked of it and, where told to, fails or takes a while."""
+
+    def __init__(self, handle: FakeHandle) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self.fails: dict[str, Exception] = {}
+        self.gate: asyncio.Event | None = None
+        self._handle = handle
+        handle.services.client = self
+
+    def bind(self, pod: Pod, node_name: str) -> None:
+        raise AssertionError("nothing is bound here")
+
+    async def write_pod_status(
+        self, pod: Pod, *, condition: Condition | None = None, nominated_node: str | None = None
+    ) -> None:
+        if condition is not None:
+            self.asked.append(
+                (pod.name, condition.type, condition.status, condition.reason, condition.message)
+            )
+        if nominated_node is not None:
+            self.asked.append((pod.name, f"nominated {nominated_node!r}"))
+
+    async def delete_pod(self, pod: Pod) -> None:
+        if self.gate is not None:
+            await self.gate.wait()
+        if pod.name in self.fails:
+            raise self.fails[pod.name]
+        self.asked.append((pod.name, "deleted"))
+        self._handle.remove(pod)
+
+    @property
+    def deleted(self) -> list[str]:
+        return [name for name, what, *_ in self.asked if what == "deleted"]
+
+
+class World:
+    def __init__(self, *victims: Pod) -> None:
+        self.victims = victims
+        self.handle = FakeHandle([make_node("n"), *victims])
+        self.cluster = Cluster(self.handle)
+        self.eviction = Eviction(self.handle)
+
+    def start(self) -> None:
+        self.eviction.start(PREEMPTOR, Candidate("n", self.victims, 0))
+
+
+def victim(name: str, **more: Any) -> Pod:
+    return make_pod(name, node="n", priority=1, **more)
+
+
+def played(script: Callable[[], Awaitable[None]]) -> None:
+    async def run() -> None:
+        await asyncio.wait_for(script(), 5)
+
+    asyncio.run(run())
+
+
+async def settled(turns: int = 20) -> None:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+
+def test_a_victim_is_marked_deleted_and_told_about() -> None:
+    world = World(victim("a"))
+
+    async def script() -> None:
+        world.start()
+        await settled()
+
+    played(script)
+    message = "default-scheduler: preempting to accommodate a higher priority pod"
+    assert world.cluster.asked == [
+        ("a", "DisruptionTarget", "True", "PreemptionByScheduler", message),
+        ("a", "deleted"),
+    ]
+    (event,) = world.handle.events
+    assert (event.regarding.name, event.type, event.reason, event.action) == (
+        "a",
+        "Normal",
+        "Preempted",
+        "Preempting",
+    )
+    assert event.note == f"Preempted by pod {PREEMPTOR.uid} on node n"
+    assert event.related is None
+
+
+def test_the_last_victim_goes_when_the_others_are_gone_and_the_preemptor_waits_until_then() -> None:
+    world = World(victim("a"), victim("b"), victim("c"))
+
+    async def script() -> None:
+        world.cluster.gate = asyncio.Event()
+        assert not world.eviction.is_under_way(PREEMPTOR)
+        world.start()
+        await settled()
+        assert world.cluster.deleted == []
+        assert world.eviction.is_under_way(PREEMPTOR)
+        world.cluster.gate.set()
+        await settled()
+        assert sorted(world.cluster.deleted[:2]) == ["a", "b"]
+        assert world.cluster.deleted[2] == "c"
+        assert not world.eviction.is_under_way(PREEMPTOR)
+
+    played(script)
+
+
+def test_a_last_victim_on_its_way_out_does_not_hold_the_preemptor_up() -> None:
+    world = World(victim("a"))
+
+    async def script() -> None:
+        world.cluster.gate = asyncio.Event()
+        world.start()
+        await settled()
+        assert world.eviction.is_under_way(PREEMPTOR)
+        terminating = victim("a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+        world.handle.services.state.add_pod(terminating)
+        assert not world.eviction.is_under_way(PREEMPTOR)
+        world.cluster.gate.set()
+        await settled()
+
+    played(script)
+
+
+def test_terminating_victims_are_left_alone() -> None:
+    gone = victim("gone", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    world = World(gone, victim("a"))
+
+    async def script() -> None:
+        world.start()
+        await settled()
+
+    played(script)
+    assert world.cluster.deleted == ["a"]
+
+    only = World(gone)
+    only.start()
+    assert not only.eviction.is_under_way(PREEMPTOR)
+    assert only.cluster.asked == []
+
+
+def test_a_victim_that_is_gone_counts_as_done_without_an_event() -> None:
+    world = World(victim("a"))
+    world.cluster.fails["a"] = ApiError(404)
+
+    async def script() -> None:
+        world.start()
+        await settled()
+
+    played(script)
+    assert world.handle.events == []
+    assert world.handle.activated == []
+
+
+def test_after_a_failure_the_last_victim_stays_and_the_preemptor_is_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World(victim("a"), victim("b"))
+    world.cluster.fails["a"] = ApiError(500)
+
+    async def script() -> None:
+        world.start()
+        await settled()
+
+    played(script)
+    assert world.cluster.deleted == []
+    assert world.handle.activated == [PREEMPTOR]
+    assert not world.eviction.is_under_way(PREEMPTOR)
+    assert "preemption for pod default/important on node n failed: code 500" in caplog.text
+
+
+def test_lesser_pods_nominated_to_the_node_look_for_another() -> None:
+    world = World(victim("a"))
+    world.handle.nominator.add(make_pod("lesser", priority=50), "n")
+    world.handle.nominator.add(make_pod("equal", priority=100), "n")
+
+    async def script() -> None:
+        world.start()
+        await settled()
+
+    played(script)
+    assert world.cluster.asked[0] == ("lesser", "nominated ''")
+    assert [pod.name for pod in world.handle.nominator.on("n")] == ["equal"]
+
+
+def test_a_victim_that_waits_on_permit_is_stopped_without_deleting_it() -> None:
+    world = World(victim("a"))
+
+    async def script() -> None:
+        waiting = WaitingPod(world.victims[0], {"Gang": 60.0})
+        world.handle.waiting_pods.add(waiting)
+        world.start()
+        await settled()
+        status = await waiting.ended()
+        assert status is not None and status.message == "preempted"
+
+    played(script)
+    assert world.cluster.asked == []
+    assert world.handle.events[0].note.endswith("on node n (in kube-scheduler memory).")
+
+
+def test_a_victim_in_pre_bind_is_stopped_without_deleting_it() -> None:
+    world = World(victim("a"))
+
+    async def script() -> None:
+        work: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        world.handle.services.pods_in_pre_bind.start(world.victims[0].uid, work)
+        world.start()
+        await settled()
+        assert work.cancelled()
+        assert (
+            world.handle.services.pods_in_pre_bind.end(world.victims[0].uid)
+            == "preempted by DefaultPreemption"
+        )
+
+    played(script)
+    assert world.cluster.asked == []
+
+
+def test_pre_enqueue_holds_the_preemptor_back_meanwhile() -> None:
+    world = World(victim("a"))
+    plugin = DefaultPreemption(None, world.handle)
+
+    async def script() -> None:
+        world.cluster.gate = asyncio.Event()
+        assert plugin.pre_enqueue(PREEMPTOR) is None
+        plugin._eviction.start(PREEMPTOR, Candidate("n", world.victims, 0))
+        status = plugin.pre_enqueue(PREEMPTOR)
+        assert status is not None
+        assert status.message == "waiting for the preemption for this pod to be finished"
+        world.cluster.gate.set()
+        await settled()
+        assert plugin.pre_enqueue(PREEMPTOR) is None
+
+    played(script)
+
+
+def test_without_a_cluster_nobody_is_evicted() -> None:
+    world = World(victim("a"))
+    world.handle.services.client = None
+    world.start()
+    assert not world.eviction.is_under_way(PREEMPTOR)

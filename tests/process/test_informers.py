@@ -1,0 +1,98 @@
+"""Waiting for the resources that plugins cannot do without."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from moorage.client.errors import NotFound
+from moorage.client.http import Listing
+from moorage.client.resources import Resource
+from moorage.framework.handle import Handle
+from moorage.framework.registry import PluginLoadError
+from moorage.plugins.catalog import in_tree_registry
+from moorage.process.informers import Informers
+from moorage.scheduler.profiles import default_configuration
+from moorage.scheduler.scheduler import Scheduler
+from tests import fake_time
+from tests.api.licenses import License
+
+
+class Server:
+    """Serves every resource, but licenses only from a certain time on."""
+
+    def __init__(self, licenses_after: float = float("inf")) -> None:
+        self._licenses_after = licenses_after
+
+    async def list(self, resource: Resource[Any], *, field_selector: str = "") -> Listing[Any]:
+        if resource.plural == "licenses" and fake_time.now() < self._licenses_after:
+            raise NotFound(404, "NotFound", "the server could not find the requested resource")
+        return Listing([], "1")
+
+    async def watch(self, resource: Resource[Any], **options: Any) -> AsyncGenerator[Any, None]:
+        await asyncio.Event().wait()
+        yield
+
+
+def informers_of(server: Any, **demands: float | None) -> Informers:
+    """Plugins by name, each of which asks for licenses with its own time-out."""
+    registry = in_tree_registry()
+    scheduler = Scheduler(default_configuration(registry), registry)
+    for name, seconds in demands.items():
+        Handle(scheduler.services, plugin_name=name).lister_of(License, sync_timeout=seconds)
+    return Informers(server, scheduler.handlers, scheduler.services.listers, scheduler.profiles)
+
+
+async def waited(informers: Informers) -> float:
+    informers.start()
+    try:
+        await informers.wait_synced()
+        return fake_time.now()
+    finally:
+        await informers.stop()
+
+
+def test_what_is_not_served_is_not_waited_for() -> None:
+    async def main() -> None:
+        informers = informers_of(Server(), Easy=None)
+        assert not informers.has_requirements
+        assert await waited(informers) < 1
+        assert informers.not_synced() == []
+
+    fake_time.run(main())
+
+
+def test_what_a_plugin_cannot_do_without_is() -> None:
+    async def main() -> None:
+        informers = informers_of(Server(licenses_after=10), Easy=None, Hard=30)
+        assert informers.has_requirements
+        assert 10 <= await waited(informers) < 30
+        assert informers.not_synced() == []
+
+    fake_time.run(main())
+
+
+def test_until_then_the_scheduler_is_not_ready() -> None:
+    async def main() -> None:
+        informers = informers_of(Server(), Hard=30)
+        informers.start()
+        await asyncio.sleep(5)
+        assert informers.not_synced() == ["licenses (the server could not find the requested resource)"]
+        await informers.stop()
+
+    fake_time.run(main())
+
+
+def test_a_plugin_that_has_waited_long_enough_ends_the_start(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> float:
+        informers = informers_of(Server(), Patient=30, Hasty=5)
+        with pytest.raises(PluginLoadError) as caught:
+            await waited(informers)
+        assert str(caught.value) == 'initializing plugin "Hasty": WaitForCacheSync failed'
+        return fake_time.now()
+
+    assert fake_time.run(main()) == pytest.approx(5, abs=0.2)
+    assert "Cannot sync caches" in caplog.messages
