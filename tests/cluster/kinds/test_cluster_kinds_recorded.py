@@ -23,6 +23,7 @@ from moorage.cluster.kinds.events import core_to_new, new_to_core
 from moorage.cluster.schema.conform import conform
 from moorage.cluster.schema.definitions import Definition, Strategy
 from moorage.cluster.schema.discovery_data import builtin_definitions
+from tests.cluster.kinds.go_dumps import without_go_dumps
 
 HERE = Path(__file__).parent
 DEFINITIONS = {
@@ -31,7 +32,7 @@ DEFINITIONS = {
 MASKED = {"lastPhaseTransitionTime", "timeAdded"}
 
 
-def recorded(name: str) -> list[Any]:
+def recorded_in(name: str) -> list[Any]:
     entries: list[Any] = json.loads((HERE / name).read_text())
     return entries
 
@@ -46,27 +47,29 @@ def same_range(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_allocation, "CLUSTER_IPS", IPv4Network("10.0.0.0/24"))
 
 
-@pytest.mark.parametrize("entry", recorded("created.json"), ids=label)
+@pytest.mark.parametrize("entry", recorded_in("created.json"), ids=label)
 def test_a_new_object_is_stored_as_the_original_stores_it(entry: dict[str, Any]) -> None:
     assert masked(created(entry["document"])) == masked(entry["stored"])
 
 
-@pytest.mark.parametrize("entry", recorded("refused.json"), ids=label)
+@pytest.mark.parametrize("entry", recorded_in("refused.json"), ids=label)
 def test_a_wrong_object_is_refused_in_the_words_of_the_original(entry: dict[str, Any]) -> None:
     with pytest.raises(Refusal) as refusal:
         created(entry["document"])
 
     if entry["document"]["kind"] == "Role":
         entry["causes"].remove("FieldValueInvalid metadata.name: Invalid value: \"d/1\": may not contain '/'")
-    assert sorted(causes(refusal.value)) == sorted(entry["causes"])
+    found, recorded = both(causes(refusal.value), entry["causes"])
+    assert found == recorded
 
 
-@pytest.mark.parametrize("entry", recorded("changed.json"), ids=label)
+@pytest.mark.parametrize("entry", recorded_in("changed.json"), ids=label)
 def test_a_change_does_what_it_does_in_the_original(entry: dict[str, Any]) -> None:
     try:
         after = changed(entry["before"], entry["patch"], entry["subresource"])
     except Refusal as refusal:
-        assert sorted(set(causes(refusal))) == sorted(entry.get("causes", ["accepted"]))
+        found, recorded = both(list(set(causes(refusal))), entry.get("causes", ["accepted  "]))
+        assert found == recorded
     else:
         assert masked(after) == masked(entry.get("after", {"refused": entry.get("causes")}))
 
@@ -135,6 +138,10 @@ def refuse(definition: Definition, document: Document, found: list[Any]) -> None
 def causes(refusal: Refusal) -> list[str]:
     assert refusal.details is not None
     return [f"{cause['reason']} {cause['field']}: {cause['message']}" for cause in refusal.details["causes"]]
+
+
+def both(found: list[str], recorded: list[str]) -> tuple[list[list[str]], list[list[str]]]:
+    return without_go_dumps([each.split(" ", 2) for each in found], [each.split(" ", 2) for each in recorded])
 
 
 def merged(target: Any, patch: Any) -> Any:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from moorage.cluster.base.errors import Cause, forbidden_value, required
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.wording import invalid, unsupported
-from moorage.cluster.kinds.name_forms import dns_1035_label_problems
+from moorage.cluster.schema.forms import dns_1035_label_problems
 
 _REVIEW_VERSIONS = ("v1", "v1beta1")
 _STRATEGIES = ("None", "Webhook")

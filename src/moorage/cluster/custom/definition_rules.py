@@ -13,8 +13,8 @@ from moorage.cluster.custom.internal_form import internal_version
 from moorage.cluster.custom.structure_rules import parts
 from moorage.cluster.custom.version_rules import deprecation_problems, version_problems
 from moorage.cluster.custom.wording import Ordered, invalid, unsupported
-from moorage.cluster.kinds.name_forms import dns_1035_label_problems
 from moorage.cluster.kinds.rules import IMMUTABLE
+from moorage.cluster.schema.forms import dns_1035_label_problems
 
 _SHARED = (
     ("schema", "validation"),

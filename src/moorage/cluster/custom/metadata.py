@@ -10,8 +10,8 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.custom.structural import META_FIELDS, object_meta_schema
 from moorage.cluster.custom.wording import invalid
 from moorage.cluster.kinds.metadata import validate_metadata
-from moorage.cluster.kinds.name_forms import dns_1035_label_problems, path_segment_problems
 from moorage.cluster.schema.conform import Conformed, conform
+from moorage.cluster.schema.forms import dns_1035_label_problems, path_segment_problems
 from moorage.cluster.schema.model import Schema
 
 

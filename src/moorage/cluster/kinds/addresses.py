@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from moorage.cluster.base.errors import Cause, invalid_value
-from moorage.cluster.kinds.name_forms import ip_problems
+from moorage.cluster.schema.forms import ip_problems
 
 _LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 

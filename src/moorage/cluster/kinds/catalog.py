@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from moorage.cluster.custom.definitions import CrdStrategy
 from moorage.cluster.kinds.accounts import ServiceAccountStrategy
 from moorage.cluster.kinds.claims import PersistentVolumeClaimStrategy
+from moorage.cluster.kinds.common import KindStrategy
 from moorage.cluster.kinds.config import ConfigMapStrategy, SecretStrategy
 from moorage.cluster.kinds.coordination import LeaseStrategy
 from moorage.cluster.kinds.devices import (
@@ -31,14 +32,7 @@ from moorage.cluster.kinds.rbac import (
 )
 from moorage.cluster.kinds.scheduling import PriorityClassStrategy
 from moorage.cluster.kinds.services import ServiceStrategy
-from moorage.cluster.kinds.storage import (
-    CSIDriverStrategy,
-    CSINodeStrategy,
-    CSIStorageCapacityStrategy,
-    StorageClassStrategy,
-    VolumeAttachmentStrategy,
-    VolumeAttributesClassStrategy,
-)
+from moorage.cluster.kinds.storage import CSIDriverStrategy, CSINodeStrategy, VolumeAttachmentStrategy
 from moorage.cluster.kinds.workloads import (
     ControllerRevisionStrategy,
     DaemonSetStrategy,
@@ -89,8 +83,8 @@ STRATEGIES: Mapping[str, Strategy] = {
     "priorityclasses.scheduling.k8s.io": PriorityClassStrategy(),
     "csidrivers.storage.k8s.io": CSIDriverStrategy(),
     "csinodes.storage.k8s.io": CSINodeStrategy(),
-    "csistoragecapacities.storage.k8s.io": CSIStorageCapacityStrategy(),
-    "storageclasses.storage.k8s.io": StorageClassStrategy(),
+    "csistoragecapacities.storage.k8s.io": KindStrategy("storage.v1.CSIStorageCapacity"),
+    "storageclasses.storage.k8s.io": KindStrategy("storage.v1.StorageClass"),
     "volumeattachments.storage.k8s.io": VolumeAttachmentStrategy(),
-    "volumeattributesclasses.storage.k8s.io": VolumeAttributesClassStrategy(),
+    "volumeattributesclasses.storage.k8s.io": KindStrategy("storage.v1.VolumeAttributesClass"),
 }

@@ -32,6 +32,8 @@ _FIXED = (
 
 
 class PersistentVolumeClaimStrategy(WithStatus):
+    type_name = "core.v1.PersistentVolumeClaim"
+
     first_status = {"phase": "Pending"}
 
     def default(self, document: Document) -> None:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
+from moorage.cluster.kinds import selectors as selectors  # its relations hold for every kind
+from moorage.cluster.schema.checking import check, check_change
+from moorage.cluster.schema.defaulting import fill_defaults
 from moorage.cluster.schema.definitions import Strategy, keep_status
+from moorage.cluster.schema.rules import rules_of
 
 
 def keep_spec(new: Document, old: Document) -> None:
@@ -28,7 +36,45 @@ def own_part(document: Document, name: str) -> Document:
     return found
 
 
-class WithStatus(Strategy):
+class KindStrategy(Strategy):
+    """A kind as the rules of its type describe it; what relates fields is for `relates` and for subclasses.
+
+    Facts in the head of its rules: `generations` counts generations, `select=` names fields for selectors.
+    """
+
+    type_name = ""
+    """Such as storage.v1.StorageClass."""
+
+    def __init__(self, type_name: str = "") -> None:
+        self.type_name = type_name or self.type_name
+        facts = rules_of(self.type_name).facts
+        self.counts_generations = self.counts_generations or "generations" in facts
+        self._selectable = [name for name in facts.get("select", "").split(",") if name]
+
+    def default(self, document: Document) -> None:
+        fill_defaults(self.type_name, document)
+
+    def validate(self, document: Document) -> Iterable[Cause]:
+        return check(self.type_name, document)
+
+    def validate_update(self, new: Document, old: Document) -> Iterable[Cause]:
+        return check_change(self.type_name, new, old)
+
+    def selectable_fields(self, document: Document) -> dict[str, str]:
+        return {name: text_at(document, name) for name in self._selectable}
+
+
+def text_at(document: Document, path: str) -> str:
+    """What stands at a path such as spec.nodeName, as field selectors compare it; "" if nothing does."""
+    value: Any = document
+    for name in path.split("."):
+        value = (value or {}).get(name)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+class WithStatus(KindStrategy):
     """A kind whose status has an address of its own, through which metadata can be changed as well."""
 
     first_status: Document = {}

@@ -12,8 +12,8 @@ from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, r
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import config_key, immutable
-from moorage.cluster.kinds.name_forms import size
 from moorage.cluster.schema.definitions import Strategy
+from moorage.cluster.schema.forms import size
 
 MAX_SIZE = 1024 * 1024
 SERVICE_ACCOUNT_TOKEN = "kubernetes.io/service-account-token"

@@ -17,11 +17,11 @@ from moorage.cluster.base.errors import (
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.environment import check_environment, check_environment_sources
 from moorage.cluster.kinds.mounts import check_devices, check_mounts
-from moorage.cluster.kinds.name_forms import port_name_problems, port_number_problems
 from moorage.cluster.kinds.pods_resources import check_requirements
 from moorage.cluster.kinds.pods_security import check_container_security
 from moorage.cluster.kinds.probes import check_lifecycle, check_probes
 from moorage.cluster.kinds.rules import Found, check_choice, check_dns_label
+from moorage.cluster.schema.forms import port_name_problems, port_number_problems
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")

@@ -36,9 +36,9 @@ from moorage.cluster.kinds.fields import (
     node_selector,
     qualified_name,
 )
-from moorage.cluster.kinds.name_forms import size
 from moorage.cluster.kinds.persistent_volumes import driver_name
 from moorage.cluster.schema.definitions import Strategy, keep_but, keep_status
+from moorage.cluster.schema.forms import size
 
 _MAX_RESERVED = 256
 _MAX_DEVICES = 128

@@ -7,11 +7,6 @@ from collections.abc import Sequence
 
 from moorage.cluster.base.errors import invalid_value, required, unsupported_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.name_forms import (
-    config_key_problems,
-    dns_subdomain_problems,
-    environment_name_problems,
-)
 from moorage.cluster.kinds.rules import (
     Found,
     check_dns_label,
@@ -19,6 +14,11 @@ from moorage.cluster.kinds.rules import (
     check_form,
     check_no_backsteps,
     check_qualified_name,
+)
+from moorage.cluster.schema.forms import (
+    config_key_problems,
+    dns_subdomain_problems,
+    environment_name_problems,
 )
 
 ENVIRONMENT_FIELDS = (

@@ -12,8 +12,8 @@ from moorage.cluster.base.errors import Cause, invalid_value, required
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import dns_subdomain, immutable, qualified_name
-from moorage.cluster.kinds.name_forms import size
 from moorage.cluster.schema.definitions import Strategy
+from moorage.cluster.schema.forms import size
 
 _NEW_NAMES = {
     "involvedObject": "regarding",

@@ -10,14 +10,6 @@ from moorage.api.names import is_qualified_name, label_value_problems, qualified
 from moorage.api.resources import is_extended
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.name_forms import (
-    config_key_problems,
-    dns_label_problems,
-    dns_subdomain_problems,
-    percent_problems,
-    port_name_problems,
-    port_number_problems,
-)
 from moorage.cluster.kinds.rules import (
     IMMUTABLE,
     NEGATIVE,
@@ -25,6 +17,14 @@ from moorage.cluster.kinds.rules import (
     Found,
     check_label_selector,
     check_labels,
+)
+from moorage.cluster.schema.forms import (
+    config_key_problems,
+    dns_label_problems,
+    dns_subdomain_problems,
+    percent_problems,
+    port_name_problems,
+    port_number_problems,
 )
 
 NOT_INTEGER = "must be an integer"

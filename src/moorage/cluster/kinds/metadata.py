@@ -15,12 +15,6 @@ from moorage.cluster.base.errors import (
     too_long,
 )
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.name_forms import (
-    dns_label_problems,
-    dns_subdomain_problems,
-    path_segment_problems,
-    size,
-)
 from moorage.cluster.kinds.rules import (
     IMMUTABLE,
     Found,
@@ -29,6 +23,12 @@ from moorage.cluster.kinds.rules import (
     check_labels,
     check_nonnegative,
     check_qualified_name,
+)
+from moorage.cluster.schema.forms import (
+    dns_label_problems,
+    dns_subdomain_problems,
+    path_segment_problems,
+    size,
 )
 
 NameRule = Callable[[str], list[str]]

@@ -16,6 +16,8 @@ STANDARD_FINALIZERS = (FINALIZER, "orphan", "foregroundDeletion")
 
 
 class NamespaceStrategy(WithStatus):
+    type_name = "core.v1.Namespace"
+
     first_status = {"phase": "Active"}
 
     def default(self, document: Document) -> None:

@@ -19,9 +19,9 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import keep_spec, own_part, part
 from moorage.cluster.kinds.fields import qualified_name, resource_quantity
-from moorage.cluster.kinds.name_forms import size
 from moorage.cluster.kinds.rules import NOT_POSITIVE
 from moorage.cluster.schema.definitions import Strategy, keep_status
+from moorage.cluster.schema.forms import size
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 

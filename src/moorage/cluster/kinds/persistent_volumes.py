@@ -28,8 +28,8 @@ from moorage.cluster.kinds.fields import (
     positive_quantity,
     valid_quantity,
 )
-from moorage.cluster.kinds.name_forms import dns_subdomain_problems, size
 from moorage.cluster.schema.definitions import keep_status
+from moorage.cluster.schema.forms import dns_subdomain_problems, size
 
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 
@@ -82,6 +82,8 @@ def _now() -> str:
 
 
 class PersistentVolumeStrategy(WithStatus):
+    type_name = "core.v1.PersistentVolume"
+
     def __init__(self, now: Callable[[], str] = _now) -> None:
         self._now = now
 

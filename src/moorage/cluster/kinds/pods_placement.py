@@ -13,7 +13,6 @@ from moorage.cluster.base.errors import (
     unsupported_value,
 )
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.name_forms import dns_label_problems, dns_subdomain_problems
 from moorage.cluster.kinds.rules import (
     Found,
     check_label_selector,
@@ -21,6 +20,7 @@ from moorage.cluster.kinds.rules import (
     check_positive,
     check_qualified_name,
 )
+from moorage.cluster.schema.forms import dns_label_problems, dns_subdomain_problems
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -13,9 +13,9 @@ from moorage.cluster.base.errors import (
     unsupported_value,
 )
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.name_forms import dns_subdomain_problems, range_problems, size
 from moorage.cluster.kinds.pods_shape import shown_part
 from moorage.cluster.kinds.rules import Found, check_descending_path
+from moorage.cluster.schema.forms import dns_subdomain_problems, range_problems, size
 
 _ID_LIMIT = 2**31 - 1
 _SYSCTL = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"

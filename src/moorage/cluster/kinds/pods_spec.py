@@ -18,7 +18,6 @@ from moorage.cluster.kinds.containers import (
     check_ephemeral_containers,
     check_init_containers,
 )
-from moorage.cluster.kinds.name_forms import dns_subdomain_with_underscores_problems, range_problems, size
 from moorage.cluster.kinds.pods_placement import (
     check_affinity,
     check_gates,
@@ -42,6 +41,7 @@ from moorage.cluster.kinds.rules import (
     check_qualified_name,
 )
 from moorage.cluster.kinds.volumes import check_volumes
+from moorage.cluster.schema.forms import dns_subdomain_with_underscores_problems, range_problems, size
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from moorage.cluster.base.errors import duplicate_value, forbidden_value, invalid_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.name_forms import ip_problems
 from moorage.cluster.kinds.pods_amounts import quality_class
 from moorage.cluster.kinds.rules import (
     Found,
@@ -16,6 +15,7 @@ from moorage.cluster.kinds.rules import (
     check_qualified_name,
     check_unchanged,
 )
+from moorage.cluster.schema.forms import ip_problems
 
 _OWN_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 

@@ -9,8 +9,8 @@ from moorage.api.quantities import NANOS, parse
 from moorage.cluster.base.errors import shown
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.containers import all_containers
-from moorage.cluster.kinds.name_forms import dns_label_problems
 from moorage.cluster.kinds.pods_annotations import SECCOMP_CONTAINER, SECCOMP_POD
+from moorage.cluster.schema.forms import dns_label_problems
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

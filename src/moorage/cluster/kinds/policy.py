@@ -16,6 +16,8 @@ _COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPo
 
 
 class PodDisruptionBudgetStrategy(WithStatus):
+    type_name = "policy.v1.PodDisruptionBudget"
+
     counts_generations = True
     first_status = dict.fromkeys(_COUNTS, 0)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from moorage.cluster.base.errors import forbidden_value, invalid_value, required, unsupported_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.name_forms import header_name_problems, port_name_problems, port_number_problems
 from moorage.cluster.kinds.rules import Found, check_nonnegative
+from moorage.cluster.schema.forms import header_name_problems, port_name_problems, port_number_problems
 
 _PROBE_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 _LIFECYCLE_HANDLERS = ("exec", "httpGet", "tcpSocket", "sleep")

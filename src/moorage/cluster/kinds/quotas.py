@@ -53,6 +53,8 @@ _ONLY_EXISTS = (
 
 
 class ResourceQuotaStrategy(WithStatus):
+    type_name = "core.v1.ResourceQuota"
+
     def validate(self, document: Document) -> Iterator[Cause]:
         spec = part(document, "spec")
         hard = part(spec, "hard")

@@ -8,8 +8,8 @@ from moorage.cluster.base.errors import Cause, invalid_value, required, unsuppor
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.kinds.fields import broken, dns_subdomain, label_selector
-from moorage.cluster.kinds.name_forms import path_segment_problems
 from moorage.cluster.schema.definitions import Strategy
+from moorage.cluster.schema.forms import path_segment_problems
 
 GROUP = "rbac.authorization.k8s.io"
 

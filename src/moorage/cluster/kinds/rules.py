@@ -19,7 +19,7 @@ from moorage.cluster.base.errors import (
     unsupported_value,
 )
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.name_forms import (
+from moorage.cluster.schema.forms import (
     dns_label_problems,
     dns_subdomain_problems,
     ip_problems,

@@ -17,6 +17,8 @@ _SESSION_SECONDS = 10800
 
 
 class ServiceStrategy(WithStatus):
+    type_name = "core.v1.Service"
+
     def prepare_create(self, document: Document) -> None:
         document["status"] = {"loadBalancer": {}}
 

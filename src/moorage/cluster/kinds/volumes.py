@@ -18,7 +18,6 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.claims import claim_rules
 from moorage.cluster.kinds.containers import PULL_POLICIES
 from moorage.cluster.kinds.metadata import check_annotations
-from moorage.cluster.kinds.name_forms import dns_subdomain_problems, size
 from moorage.cluster.kinds.rules import (
     Found,
     check_choice,
@@ -34,6 +33,7 @@ from moorage.cluster.kinds.volumes_files import (
     check_projected,
 )
 from moorage.cluster.kinds.volumes_remote import REMOTE_SOURCES
+from moorage.cluster.schema.forms import dns_subdomain_problems, size
 
 _HOST_PATH_TYPES = (
     "",

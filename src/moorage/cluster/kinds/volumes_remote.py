@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from moorage.cluster.base.errors import invalid_value, required, unsupported_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.name_forms import range_problems, size
 from moorage.cluster.kinds.rules import Found, check_descending_path, check_dns_label
+from moorage.cluster.schema.forms import range_problems, size
 
 _INITIATORS = {
     "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9\-.]+)(:[^,;*&$|\s]+)$", re.ASCII),

@@ -51,6 +51,8 @@ _NAMES_PODS = "this is used in Pod names and hostnames, which can result in surp
 
 
 class DeploymentStrategy(Workload):
+    type_name = "apps.v1.Deployment"
+
     def is_new_generation(self, new: Document, old: Document) -> bool:
         """Annotations count too: they are copied to the replica sets."""
         annotations = (part["metadata"].get("annotations") for part in (new, old))
@@ -167,6 +169,7 @@ class _Replicating(Workload):
 
 
 class ReplicaSetStrategy(_Replicating):
+    type_name = "apps.v1.ReplicaSet"
     first_status = {"replicas": 0}
 
     def default_spec(self, spec: Document) -> None:
@@ -190,6 +193,7 @@ class ReplicaSetStrategy(_Replicating):
 
 
 class ReplicationControllerStrategy(_Replicating):
+    type_name = "core.v1.ReplicationController"
     first_status = {"replicas": 0}
 
     def default(self, document: Document) -> None:

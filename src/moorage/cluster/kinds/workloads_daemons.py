@@ -24,6 +24,7 @@ TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
 class DaemonSetStrategy(Workload):
+    type_name = "apps.v1.DaemonSet"
     """Also counts in an annotation how often its template has changed, as it once did in a field."""
 
     first_status = {

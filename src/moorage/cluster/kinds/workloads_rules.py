@@ -7,8 +7,8 @@ from typing import Any
 
 from moorage.cluster.base.errors import invalid_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.name_forms import percent_problems
 from moorage.cluster.kinds.rules import Found, check_nonnegative
+from moorage.cluster.schema.forms import percent_problems
 
 ROLLING: dict[str, tuple[str, Any]] = {
     "MaxUnavailable": ("maxUnavailable", 0),

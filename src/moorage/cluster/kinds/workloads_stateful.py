@@ -26,6 +26,7 @@ _MAY_CHANGE = (
 
 
 class StatefulSetStrategy(Workload):
+    type_name = "apps.v1.StatefulSet"
     first_status = {"replicas": 0, "availableReplicas": 0}
 
     def default_spec(self, spec: Document) -> None:

@@ -51,6 +51,7 @@ EITHER = ("JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrS
 
 _embedded: dict[Field, str] = {}
 _type_names: dict[Schema, str] = {}
+_short_names: dict[Schema, str] = {}
 _types: dict[tuple[str, str], Schema] = {}
 
 
@@ -74,6 +75,17 @@ def type_name(schema: Schema) -> str:
     return _type_names.get(schema, "")
 
 
+def type_named(name: str) -> Schema:
+    """A built-in type by its package and name, such as core.v1.PodSpec."""
+    package, _, short = name.rpartition(".")
+    return _type(package, short)
+
+
+def short_name(schema: Schema) -> str:
+    """The package and name of a built-in type, such as core.v1.PodSpec; empty if it is none."""
+    return _short_names.get(schema, "")
+
+
 @cache
 def _blocks(package: str) -> dict[str, str]:
     """The blocks of a file by the name of their type, and under "" the whole name of the package."""
@@ -93,6 +105,7 @@ def _type(package: str, name: str) -> Schema:
     schema = Schema(OBJECT, name=name, map_type=ATOMIC if " atomic" in head else GRANULAR)
     _types[package, name] = schema  # before its fields, which may refer to it
     _type_names[schema] = f"{blocks['']}.{name}"
+    _short_names[schema] = f"{package}.{name}"
     for line in lines:
         key, *words = line.split(" ")
         schema.fields[key.rstrip("!")] = _field(package, key.endswith("!"), words)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from moorage.api import names
+from moorage.api import names, quantities
 
 DNS_SUBDOMAIN_LIMIT = 253
 
@@ -169,3 +171,85 @@ def _in_characters(problems: list[str]) -> list[str]:
         f"{problem.removesuffix('bytes')}characters" if problem.endswith(" bytes") else problem
         for problem in problems
     ]
+
+
+# Paths
+
+
+def no_backsteps_problems(value: str) -> list[str]:
+    return ["must not contain '..'"] if ".." in value.split("/") else []
+
+
+def relative_path_problems(value: str) -> list[str]:
+    """A path that stays below where it starts."""
+    absolute = ["must be a relative path"] if value.startswith("/") else []
+    return absolute + no_backsteps_problems(value)
+
+
+def local_path_problems(value: str) -> list[str]:
+    """As a relative path, and not one that the kubelet keeps to itself."""
+    problems = relative_path_problems(value)
+    if value.startswith("..") and not value.startswith("../"):
+        problems.append("must not start with '..'")
+    return problems
+
+
+# Quantities, which have passed the schema
+
+_MOST = quantities.MAX_INT64 * quantities.NANOS
+
+
+def nanos(quantity: Any) -> int:
+    """A quantity as a number of nanos, within what 64 bits hold in whole units."""
+    try:
+        amount = quantities.parse(quantity)
+    except quantities.QuantityError:
+        return 0
+    return max(-_MOST, min(amount, _MOST))
+
+
+def quantity_problems(value: str) -> list[str]:
+    return ["must be greater than or equal to 0"] if nanos(value) < 0 else []
+
+
+def positive_quantity_problems(value: str) -> list[str]:
+    return ["must be greater than zero"] if nanos(value) <= 0 else []
+
+
+def qualified_name_problems(value: str) -> list[str]:
+    """For label keys and everything else that may have a domain in front."""
+    return [] if names.is_qualified_name(value) else names.qualified_name_problems(value)
+
+
+def label_value_problems(value: str) -> list[str]:
+    return [] if names.is_label_value(value) else names.label_value_problems(value)
+
+
+def in_lower_case(form: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    return lambda value: form(value.lower())
+
+
+FORMS: Mapping[str, Callable[[Any], list[str]]] = {
+    "dns-label": dns_label_problems,
+    "dns-1035-label": dns_1035_label_problems,
+    "dns-subdomain": dns_subdomain_problems,
+    "dns-subdomain-lower": in_lower_case(dns_subdomain_problems),
+    "dns-subdomain-with-underscores": dns_subdomain_with_underscores_problems,
+    "path-segment": path_segment_problems,
+    "qualified-name": qualified_name_problems,
+    "qualified-name-lower": in_lower_case(qualified_name_problems),
+    "label-value": label_value_problems,
+    "config-key": config_key_problems,
+    "environment-name": environment_name_problems,
+    "header-name": header_name_problems,
+    "port-name": port_name_problems,
+    "port-number": port_number_problems,
+    "ip": ip_problems,
+    "percent": percent_problems,
+    "no-backsteps": no_backsteps_problems,
+    "relative-path": relative_path_problems,
+    "local-path": local_path_problems,
+    "quantity": quantity_problems,
+    "positive-quantity": positive_quantity_problems,
+}
+"""What the rules of types can ask of a value, by name."""

@@ -1,0 +1,390 @@
+"""Holds documents against the rules of their types.
+
+Each type is compiled into one function on its first use: it goes through the lines of the type, asks what
+relates its fields, and goes on below where anything is to be checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause
+from moorage.cluster.base.store import Document
+from moorage.cluster.schema import forms
+from moorage.cluster.schema.builtin import short_name, type_named
+from moorage.cluster.schema.model import ABSENT, ARRAY, INTEGER, NUMBER, STRING, Field, Schema
+from moorage.cluster.schema.rules import DEFAULTS, UNCHECKED, Line, Rule, Step, rules_of
+
+Found = list[Cause]
+Around = Mapping[str, Document]
+"""The objects around a value, by the names of their types."""
+Relation = Callable[[Document, str, Around], Iterable[Cause]]
+"""Tells which rules that relate fields an object breaks: the object, its path, what is around it."""
+Check = Callable[[Any, str, Found], None]
+
+IMMUTABLE = "field is immutable"
+NOT_POSITIVE = "must be greater than zero"
+
+_relations: dict[str, list[Relation]] = {}
+_checkers: dict[Schema, _Checker] = {}
+_fixed: dict[Schema, _Fixed] = {}
+
+
+def relates(*type_names: str) -> Callable[[Relation], Relation]:
+    """Has a function asked about every object of these types."""
+
+    def add(relation: Relation) -> Relation:
+        for name in type_names:
+            _relations.setdefault(name, []).append(relation)
+        return relation
+
+    return add
+
+
+def check(type_name: str, value: Document | None, path: str = "", around: Around | None = None) -> Found:
+    """The rules that an object of a built-in type breaks, and all below it; an absent one breaks none."""
+    found: Found = []
+    if value is not None:
+        _checker(type_named(type_name)).check(value, path, dict(around or {}), found)
+    return found
+
+
+def check_change(type_name: str, new: Document, old: Document, path: str = "") -> Found:
+    """The fields that have another value and may not."""
+    found: Found = []
+    _fixed_of(type_named(type_name)).check(new, old, path, found)
+    return found
+
+
+def check_form(form: str, value: Any, path: str) -> Found:
+    """What is wrong with a single value that is to have a form, such as dns-label."""
+    return [errors.invalid_value(path, value, problem) for problem in forms.FORMS[form](value)]
+
+
+def below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def zero_of(field: Field | None) -> Any:
+    """What stands in messages for a value that is absent."""
+    if field is None or (not field.omits_zero and field.default is ABSENT):
+        return None
+    if field.default is not ABSENT and field.default is not None:
+        return field.default
+    if field.schema.type == STRING:
+        return ""
+    return 0 if field.schema.type in (INTEGER, NUMBER) else None
+
+
+# Single rules
+
+
+def _one_of(rule: Rule) -> Check:
+    choices = rule.words
+
+    def one_of(value: Any, path: str, found: Found) -> None:
+        if value not in choices:
+            found.append(errors.unsupported_value(path, value, choices))
+
+    return one_of
+
+
+def _number(rule: Rule) -> Check:
+    """`min 1`, `max 9`, `range 1 9`, `is 1`; a message of its own may follow."""
+    count = 2 if rule.name == "range" else 1
+    bounds, text = [int(word) for word in rule.words[:count]], " ".join(rule.words[count:])
+    low = bounds[0] if rule.name != "max" else float("-inf")
+    high = bounds[-1] if rule.name != "min" else float("inf")
+    if not text and rule.name == "min":
+        text = NOT_POSITIVE if low == 1 else f"must be greater than or equal to {low}"
+    elif not text:
+        text = (
+            f"must be between {low} and {high}, inclusive"
+            if rule.name == "range"
+            else f"must be less than or equal to {high}"
+        )
+
+    def number(value: Any, path: str, found: Found) -> None:
+        if not low <= value <= high:
+            found.append(errors.invalid_value(path, value, text))
+
+    return number
+
+
+def _limit(rule: Rule) -> Check:
+    """`bytes 63` and `items 20`; with a message of its own, the value is shown with it."""
+    most, text = int(rule.words[0]), " ".join(rule.words[1:])
+
+    def limit(value: Any, path: str, found: Found) -> None:
+        size = forms.size(value) if rule.name == "bytes" else len(value)
+        if size <= most:
+            return
+        if text:
+            found.append(errors.invalid_value(path, value, text))
+        elif rule.name == "bytes":
+            found.append(errors.too_long(path, most))
+        else:
+            found.append(errors.too_many(path, size, most))
+
+    return limit
+
+
+def _unique(rule: Rule) -> Check:
+    """`unique` items of a list, or `unique name`: the field that tells them apart."""
+    key = rule.words[0] if rule.words else ""
+
+    def unique(value: Any, path: str, found: Found) -> None:
+        seen = []
+        for index, item in enumerate(value):
+            told = item.get(key, "") if key else item
+            if told in seen:
+                place = f"{path}[{index}].{key}" if key else f"{path}[{index}]"
+                found.append(errors.duplicate_value(place, told))
+            seen.append(told)
+
+    return unique
+
+
+def _keys(rule: Rule) -> Check:
+    """`keys dns-label`: every key of a map has this form."""
+    form = forms.FORMS[rule.words[0]]
+
+    def keys(value: Any, path: str, found: Found) -> None:
+        for key in value:
+            found.extend(errors.invalid_value(path, key, problem) for problem in form(key))
+
+    return keys
+
+
+def _labels(rule: Rule) -> Check:
+    def labels(value: Any, path: str, found: Found) -> None:
+        for key, text in value.items():
+            found += check_form("qualified-name", key, path)
+            found += check_form("label-value", text, path)
+
+    return labels
+
+
+def _forbidden(rule: Rule) -> Check:
+    def forbidden(value: Any, path: str, found: Found) -> None:
+        found.append(errors.forbidden_value(path, rule.words[0]))
+
+    return forbidden
+
+
+def _form(rule: Rule) -> Check:
+    form = forms.FORMS[rule.name]
+
+    def has_form(value: Any, path: str, found: Found) -> None:
+        for problem in form(value):
+            found.append(errors.invalid_value(path, value, problem))
+
+    return has_form
+
+
+_RULES: Mapping[str, Callable[[Rule], Check]] = {
+    "one-of": _one_of,
+    "min": _number,
+    "max": _number,
+    "range": _number,
+    "is": _number,
+    "bytes": _limit,
+    "items": _limit,
+    "unique": _unique,
+    "keys": _keys,
+    "labels": _labels,
+    "forbidden": _forbidden,
+}
+_OF_CHANGES = ("immutable", "frozen")
+
+
+# Lines
+
+
+def _line_check(line: Line, schema: Schema) -> Check | None:
+    """What a line asks of an object, apart from changes."""
+    *way, last = line.path
+    checks = []
+    wanted: str | None = None
+    for rule in line.rules:
+        if rule.name == "required":
+            wanted = " ".join(rule.words)
+        elif rule.name not in (*DEFAULTS, *_OF_CHANGES, UNCHECKED):
+            checks.append(_RULES.get(rule.name, _form)(rule))
+    if wanted is None and not checks:
+        return None
+    absent = zero_of(_field_at(schema, line.path)) if line.holds_for == "!" else None
+    absent = "" if absent is None else absent
+
+    def check_value(value: Any, path: str, found: Found) -> None:
+        if not value and value is not False:
+            if wanted is not None:
+                found.append(errors.required(path, wanted))
+            if value is None or wanted is not None:
+                if line.holds_for != "!":
+                    return
+                value = absent if value is None else value
+            elif not line.holds_for and value != 0:
+                return
+        for check in checks:
+            check(value, path, found)
+
+    if not way and not last.each:
+        name = last.name
+        return lambda value, path, found: check_value(
+            value.get(name), f"{path}.{name}" if path else name, found
+        )
+
+    def check_line(value: Any, path: str, found: Found) -> None:
+        for leaf, place in _leaves(value, path, line.path):
+            check_value(leaf, place, found)
+
+    return check_line
+
+
+def _leaves(value: Any, path: str, steps: tuple[Step, ...]) -> Iterator[tuple[Any, str]]:
+    """All values a path leads to."""
+    step, *rest = steps
+    here = value.get(step.name)
+    place = below(path, step.name)
+    if not step.each:
+        reached: Iterable[tuple[Any, str]] = ((here, place),)
+    elif step.each == "{}":
+        reached = ((item, f"{place}[{key}]") for key, item in (here or {}).items())
+    elif step.each == "[]":
+        reached = ((item, f"{place}[{index}]") for index, item in enumerate(here or ()))
+    else:
+        reached = ((item, place) for item in here or ())
+    for item, where in reached:
+        if not rest:
+            yield item, where
+        elif item is not None:
+            yield from _leaves(item, where, tuple(rest))
+
+
+def _field_at(schema: Schema, path: tuple[Step, ...]) -> Field | None:
+    field: Field | None = None
+    for step in path:
+        field = schema.fields[step.name]
+        schema = (field.schema.items or field.schema.values or field.schema) if step.each else field.schema
+    return field
+
+
+# Types
+
+
+class _Checker:
+    """The rules of one type and of all below it."""
+
+    def __init__(self, schema: Schema) -> None:
+        _checkers[schema] = self  # before what is below it, which may lead back here
+        self._schema = schema
+        self._name = short_name(schema)
+        self._relations = _relations.get(self._name, ())
+        self._lines: list[Check] = []
+        self._parts: list[tuple[str, str, _Checker]] = []
+        self.is_empty = False
+        unchecked = {"status"}
+        for line in rules_of(self._name).lines:
+            found = _line_check(line, schema)
+            if found is not None:
+                self._lines.append(found)
+            if line.is_unchecked:
+                unchecked.add(line.path[0].name)
+        for name, field in schema.fields.items():
+            part, each = _object_below(field.schema)
+            if part is not None and name not in unchecked and not _checker(part).is_empty:
+                self._parts.append((name, each, _checker(part)))
+        self.is_empty = not (self._lines or self._relations or self._parts)
+
+    def check(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+        for line in self._lines:
+            line(value, path, found)
+        if self._relations or self._parts:
+            outer = around.get(self._name)
+            around[self._name] = value
+            for relation in self._relations:
+                found.extend(relation(value, path, around))
+            for name, each, checker in self._parts:
+                part = value.get(name)
+                if part:
+                    self._check_part(part, below(path, name), each, checker, around, found)
+            if outer is None:
+                del around[self._name]
+            else:
+                around[self._name] = outer
+
+    @staticmethod
+    def _check_part(
+        part: Any, path: str, each: str, checker: _Checker, around: dict[str, Document], found: Found
+    ) -> None:
+        if not each:
+            checker.check(part, path, around, found)
+        elif each == "[]":
+            for index, item in enumerate(part):
+                checker.check(item, f"{path}[{index}]", around, found)
+        else:
+            for key, item in part.items():
+                checker.check(item or {}, f"{path}[{key}]", around, found)
+
+
+def _checker(schema: Schema) -> _Checker:
+    return _checkers.get(schema) or _Checker(schema)
+
+
+def _object_below(schema: Schema) -> tuple[Schema | None, str]:
+    """The type whose objects a field holds: one, or several of them."""
+    if schema.fields:
+        return schema, ""
+    if schema.type == ARRAY and schema.items is not None and schema.items.fields:
+        return schema.items, "[]"
+    if schema.values is not None and schema.values.fields and schema.type:
+        return schema.values, "{}"
+    return None, ""
+
+
+class _Fixed:
+    """The fields of one type, and of the objects in it, that may not change."""
+
+    def __init__(self, schema: Schema) -> None:
+        _fixed[schema] = self
+        self._fields = [
+            (line.path, rule, _field_at(schema, line.path))
+            for line in rules_of(short_name(schema)).lines
+            for rule in line.rules
+            if rule.name in _OF_CHANGES
+        ]
+        parts = {name: field.schema for name, field in schema.fields.items() if field.schema.fields}
+        self._parts = {
+            name: _fixed_of(part)
+            for name, part in parts.items()
+            if name != "status" and not _fixed_of(part).is_empty
+        }
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._fields and not self._parts
+
+    def check(self, new: Document, old: Document, path: str, found: Found) -> None:
+        for steps, rule, field in self._fields:
+            (value, place), *_ = [*_leaves(new, path, steps), (None, below(path, _shown(steps)))]
+            (before, _), *_ = [*_leaves(old, path, steps), (None, "")]
+            if value == before:
+                continue
+            if rule.name == "frozen":
+                found.append(errors.forbidden_value(place, rule.words[0]))
+            else:
+                shown = zero_of(field) if value is None else value
+                found.append(errors.invalid_value(place, shown, " ".join(rule.words) or IMMUTABLE))
+        for name, fixed in self._parts.items():
+            fixed.check(new.get(name) or {}, old.get(name) or {}, below(path, name), found)
+
+
+def _shown(steps: tuple[Step, ...]) -> str:
+    return ".".join(step.name for step in steps)
+
+
+def _fixed_of(schema: Schema) -> _Fixed:
+    return _fixed.get(schema) or _Fixed(schema)
