@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-_DUMP = re.compile(r"(Invalid value: )[{\[].*[}\]](: )", re.DOTALL)
+_DUMP = re.compile(r"((?:Invalid|Duplicate) value: )[{\[].*[}\]](: |$)", re.DOTALL)
 _GO_NAME = re.compile(r'[{,]"[A-Z]\w*":')
 _DIFFERENCE = re.compile(r"(Forbidden: pod updates may not change fields other than [^\n]*)\n.*", re.DOTALL)
 

@@ -28,7 +28,12 @@ def parse(text: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
+def version(text: str) -> str:
+    return "IPv4" if isinstance(parse(text), IPv4Address) else "IPv6"
+
+
 def family(text: str) -> str:
+    """As `version`, but an IPv4 address in an IPv6 one is IPv4."""
     found = parse(text)
     return "IPv6" if isinstance(found, IPv6Address) and found.ipv4_mapped is None else "IPv4"
 

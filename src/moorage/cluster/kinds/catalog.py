@@ -16,7 +16,7 @@ from moorage.cluster.kinds.devices import (
     ResourceClaimTemplateStrategy,
     ResourceSliceStrategy,
 )
-from moorage.cluster.kinds.endpoints import EndpointSliceStrategy, EndpointsStrategy
+from moorage.cluster.kinds.endpoints import EndpointsStrategy
 from moorage.cluster.kinds.events import EventStrategy, NewEventStrategy
 from moorage.cluster.kinds.namespaces import NamespaceStrategy
 from moorage.cluster.kinds.nodes import NodeStrategy
@@ -24,12 +24,7 @@ from moorage.cluster.kinds.persistent_volumes import PersistentVolumeStrategy
 from moorage.cluster.kinds.pods import PodStrategy
 from moorage.cluster.kinds.policy import PodDisruptionBudgetStrategy
 from moorage.cluster.kinds.quotas import LimitRangeStrategy, ResourceQuotaStrategy
-from moorage.cluster.kinds.rbac import (
-    ClusterRoleBindingStrategy,
-    ClusterRoleStrategy,
-    RoleBindingStrategy,
-    RoleStrategy,
-)
+from moorage.cluster.kinds.rbac import BindingStrategy
 from moorage.cluster.kinds.scheduling import PriorityClassStrategy
 from moorage.cluster.kinds.services import ServiceStrategy
 from moorage.cluster.kinds.storage import CSIDriverStrategy, CSINodeStrategy, VolumeAttachmentStrategy
@@ -70,12 +65,12 @@ STRATEGIES: Mapping[str, Strategy] = {
     "statefulsets.apps": StatefulSetStrategy(),
     "customresourcedefinitions.apiextensions.k8s.io": CrdStrategy(),
     "leases.coordination.k8s.io": LeaseStrategy(),
-    "endpointslices.discovery.k8s.io": EndpointSliceStrategy(),
+    "endpointslices.discovery.k8s.io": KindStrategy("discovery.v1.EndpointSlice"),
     "poddisruptionbudgets.policy": PodDisruptionBudgetStrategy(),
-    f"clusterrolebindings.{_RBAC}": ClusterRoleBindingStrategy(),
-    f"clusterroles.{_RBAC}": ClusterRoleStrategy(),
-    f"rolebindings.{_RBAC}": RoleBindingStrategy(),
-    f"roles.{_RBAC}": RoleStrategy(),
+    f"clusterrolebindings.{_RBAC}": BindingStrategy("rbac.v1.ClusterRoleBinding"),
+    f"clusterroles.{_RBAC}": KindStrategy("rbac.v1.ClusterRole"),
+    f"rolebindings.{_RBAC}": BindingStrategy("rbac.v1.RoleBinding"),
+    f"roles.{_RBAC}": KindStrategy("rbac.v1.Role"),
     "deviceclasses.resource.k8s.io": DeviceClassStrategy(),
     "resourceclaims.resource.k8s.io": ResourceClaimStrategy(),
     "resourceclaimtemplates.resource.k8s.io": ResourceClaimTemplateStrategy(),

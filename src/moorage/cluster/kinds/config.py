@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, too_long
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import part
-from moorage.cluster.kinds.fields import config_key, immutable
-from moorage.cluster.schema.definitions import Strategy
+from moorage.cluster.kinds.common import KindStrategy, part
+from moorage.cluster.schema.checking import check_change, check_form
 from moorage.cluster.schema.forms import size
 
 MAX_SIZE = 1024 * 1024
@@ -30,19 +29,20 @@ _JSON_KEYS = {
 }
 
 
-class ConfigMapStrategy(Strategy):
+class ConfigMapStrategy(KindStrategy):
+    type_name = "core.v1.ConfigMap"
     tells_changes_first = True
 
     def validate(self, document: Document) -> Iterator[Cause]:
         data, binary = part(document, "data"), part(document, "binaryData")
         total = 0
         for key, value in sorted(data.items()):
-            yield from config_key(f"data[{key}]", key)
+            yield from check_form("config-key", key, f"data[{key}]")
             if key in binary:
                 yield invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
             total += size(value)
         for key, value in sorted(binary.items()):
-            yield from config_key(f"binaryData[{key}]", key)
+            yield from check_form("config-key", key, f"binaryData[{key}]")
             total += _decoded_size(value)
         if total > MAX_SIZE:
             yield too_long("[]", MAX_SIZE)
@@ -51,7 +51,8 @@ class ConfigMapStrategy(Strategy):
         return _frozen(new, old, "data", "binaryData")
 
 
-class SecretStrategy(Strategy):
+class SecretStrategy(KindStrategy):
+    type_name = "core.v1.Secret"
     tells_changes_first = True
 
     def default(self, document: Document) -> None:
@@ -60,7 +61,7 @@ class SecretStrategy(Strategy):
             data = document["data"] = dict(part(document, "data"))
             for key, text in texts.items():
                 data[key] = base64.b64encode(text.encode(errors="surrogatepass")).decode()
-        document.setdefault("type", "Opaque")
+        super().default(document)
 
     def prepare_update(self, new: Document, old: Document) -> None:
         if not new.get("type") and old.get("type"):
@@ -70,18 +71,15 @@ class SecretStrategy(Strategy):
         data = part(document, "data")
         total = 0
         for key, value in sorted(data.items()):
-            yield from config_key(f"data[{key}]", key)
+            yield from check_form("config-key", key, f"data[{key}]")
             total += _decoded_size(value)
         if total > MAX_SIZE:
             yield too_long("data", MAX_SIZE)
         yield from _type_rules(document, data)
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
-        yield from immutable("type", new.get("type", ""), old.get("type", ""))
+        yield from check_change(self.type_name, new, old)
         yield from _frozen(new, old, "data")
-
-    def selectable_fields(self, document: Document) -> dict[str, str]:
-        return {"type": document.get("type", "")}
 
     def warnings(self, document: Document) -> list[str]:
         """A certificate nobody can use is accepted all the same."""

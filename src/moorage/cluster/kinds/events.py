@@ -6,12 +6,11 @@ They are stored as the core group has them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from moorage.cluster.base.errors import Cause, invalid_value, required
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
-from moorage.cluster.kinds.fields import dns_subdomain, immutable, qualified_name
+from moorage.cluster.schema.checking import IMMUTABLE, check_form
 from moorage.cluster.schema.definitions import Strategy
 from moorage.cluster.schema.forms import size
 
@@ -42,6 +41,15 @@ _NEW_ALWAYS: Document = {
     "deprecatedLastTimestamp": None,
     "eventTime": None,
 }
+_FIXED = (
+    *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type"),
+    *("eventTime", "action", "related", "reportingComponent", "reportingInstance"),
+)
+_ABSENT: Document = {
+    **dict.fromkeys(("reason", "message", "type", "action", "reportingInstance"), ""),
+    "count": 0,
+}
+"""What stands in messages for fields that are gone."""
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 
 
@@ -85,13 +93,13 @@ class EventStrategy(Strategy):
             if not about and namespace not in ("default", "kube-system"):
                 yield mismatch
             yield from self._new_event(document)
-        yield from dns_subdomain("namespace", namespace)
+        yield from check_form("dns-subdomain", namespace, "namespace")
 
     def _new_event(self, document: Document) -> Iterator[Cause]:
         reporter = document.get("reportingComponent", "")
         if not reporter:
             yield required(self.reporter_field)
-        yield from qualified_name(self.reporter_field, reporter)
+        yield from check_form("qualified-name", reporter, self.reporter_field)
         for name in ("reportingInstance", "action", "reason"):
             if not document.get(name):
                 yield required(name)
@@ -123,7 +131,7 @@ class NewEventStrategy(EventStrategy):
         if document["metadata"].get("resourceVersion"):
             return  # An older event may be updated, whatever it looks like.
         if name := document["metadata"].get("name"):
-            yield from dns_subdomain("metadata.name", name)
+            yield from check_form("dns-subdomain", name, "metadata.name")
         yield from _series(document)
         if document.get("eventTime") is None:
             yield required("eventTime")
@@ -137,15 +145,10 @@ class NewEventStrategy(EventStrategy):
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
         if new.get("series") != old.get("series"):
             yield from _series(new)
-        for name in ("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp"):
-            yield from _unchanged(name, new, old)
-        for name in ("count", "type", "eventTime", "action", "related"):
-            yield from _unchanged(name, new, old)
-        for name, shown in (
-            ("reportingComponent", "reportingController"),
-            ("reportingInstance", "reportingInstance"),
-        ):
-            yield from immutable(shown, new.get(name, ""), old.get(name, ""))
+        for name in _FIXED:
+            if new.get(name) != old.get(name):
+                shown = self.reporter_field if name == "reportingComponent" else name
+                yield invalid_value(shown, new.get(name, _ABSENT.get(name)), IMMUTABLE)
 
 
 def _at_most(document: Document, name: str, limit: int) -> Iterator[Cause]:
@@ -161,21 +164,3 @@ def _series(document: Document) -> Iterator[Cause]:
         yield invalid_value("series.count", "", "should be at least 2")
     if series.get("lastObservedTime") is None:
         yield required("series.lastObservedTime")
-
-
-def _unchanged(name: str, new: Document, old: Document) -> Iterator[Cause]:
-    after, before = new.get(name), old.get(name)
-    if after != before:
-        yield from immutable(name, _shown(name, after), _shown(name, before))
-
-
-def _shown(name: str, value: Any) -> Any:
-    """A value with its fields in the order and with the names that messages have."""
-    if name in ("involvedObject", "related") and value is not None:
-        keys = ("Kind", "Namespace", "Name", "UID", "APIVersion", "ResourceVersion", "FieldPath")
-        return {key: value.get(field, "") for key, field in zip(keys, _REFERENCE, strict=True)}
-    if name == "source" and value is not None:
-        return {"Component": value.get("component", ""), "Host": value.get("host", "")}
-    if value is None and name in ("reason", "message", "type", "action"):
-        return ""
-    return 0 if value is None and name == "count" else value

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from moorage.cluster.base.errors import Cause, invalid_value
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import WithStatus, own_part, part
-from moorage.cluster.kinds.fields import qualified_name
+from moorage.cluster.schema.checking import check_form
 from moorage.cluster.schema.definitions import keep_status
 
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -64,9 +64,6 @@ class NamespaceStrategy(WithStatus):
         elif phase != "Active":
             yield invalid_value("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")
 
-    def selectable_fields(self, document: Document) -> dict[str, str]:
-        return {"status.phase": part(document, "status").get("phase", "")}
-
 
 def _label(document: Document) -> None:
     metadata = document["metadata"]
@@ -76,7 +73,7 @@ def _label(document: Document) -> None:
 
 
 def _finalizer(field: str, name: str) -> Iterator[Cause]:
-    yield from qualified_name(field, name)
+    yield from check_form("qualified-name", name, field)
     if "/" not in name and name not in STANDARD_FINALIZERS:
         yield invalid_value(
             field, name, "name is neither a standard finalizer name nor is it fully qualified"

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from moorage.api.names import label_value_problems
-from moorage.cluster.base.errors import (
-    Cause,
-    duplicate_value,
-    forbidden_value,
-    invalid_value,
-    required,
-    shown,
-    unsupported_value,
-)
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import addresses
-from moorage.cluster.kinds.common import keep_spec, own_part, part
-from moorage.cluster.kinds.fields import qualified_name, resource_quantity
-from moorage.cluster.kinds.rules import NOT_POSITIVE
-from moorage.cluster.schema.definitions import Strategy, keep_status
-from moorage.cluster.schema.forms import size
-
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+from moorage.cluster.kinds.common import KindStrategy, keep_spec, own_part, part
+from moorage.cluster.kinds.quantities import resource_quantity
+from moorage.cluster.schema.checking import Around, check, check_change, relates
+from moorage.cluster.schema.definitions import keep_status
+from moorage.cluster.schema.forms import label_value_problems, size
 
 _FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
+_FEATURE_FORM = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' "
+    "(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
+_ONCE_SET = 'node updates may not change {} except from "" to valid'
 
 
-class NodeStrategy(Strategy):
+class NodeStrategy(KindStrategy):
     """A node may be created with its status: that is how kubelets register."""
+
+    type_name = "core.v1.Node"
 
     def default(self, document: Document) -> None:
         spec = part(document, "spec")
@@ -56,40 +53,23 @@ class NodeStrategy(Strategy):
         keep_spec(new, old)
 
     def validate(self, document: Document) -> Iterator[Cause]:
-        spec, status = part(document, "spec"), part(document, "status")
-        yield from taints("metadata.taints", spec.get("taints") or ())
-        yield from _resources(status)
-        swap = part(part(status, "nodeInfo"), "swap").get("capacity")
+        yield from super().validate(document)
+        yield from check("core.v1.NodeStatus", document.get("status"), "status")
+        swap = part(part(part(document, "status"), "nodeInfo"), "swap").get("capacity")
         if swap is not None and swap <= 0:
-            yield invalid_value("metadata.nodeSwapStatus.capacity", swap, NOT_POSITIVE)
-        yield from _declared_features(status.get("declaredFeatures") or ())
-        ranges: list[str] = spec.get("podCIDRs") or []
-        for index, value in enumerate(ranges):
-            yield from addresses.cidr(f"spec.podCIDRs[{index}]", value)
-        if len(ranges) > 2 or (len(ranges) == 2 and not addresses.is_dual_stack(ranges)):
-            yield invalid_value(
-                "spec.podCIDRs", ranges, "may specify no more than one CIDR for each IP family"
-            )
+            yield errors.invalid_value("metadata.nodeSwapStatus.capacity", swap, "must be greater than zero")
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
-        yield from _addresses(part(new, "status"))
+        yield from _repeated_addresses(part(new, "status"))
+        yield from check_change(self.type_name, new, old)
         before, after = part(old, "spec"), part(new, "spec")
-        if before.get("podCIDRs") and before["podCIDRs"] != after.get("podCIDRs"):
-            yield forbidden_value(
-                "spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'
-            )
-        if before.get("providerID") and before["providerID"] != after.get("providerID"):
-            yield forbidden_value(
-                "spec.providerID", 'node updates may not change providerID except from "" to valid'
-            )
-        if before.get("externalID") != after.get("externalID"):
-            yield forbidden_value("spec.externalID", "may not be updated")
+        for name, called in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
+            if before.get(name) and before[name] != after.get(name):
+                yield errors.forbidden_value(f"spec.{name}", _ONCE_SET.format(called))
 
-    def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
-        status = part(new, "status")
-        yield from _resources(status)
-        yield from _declared_features(status.get("declaredFeatures") or ())
-        yield from _addresses(status)
+    def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
+        yield from check("core.v1.NodeStatus", new.get("status"), "status")
+        yield from _repeated_addresses(part(new, "status"))
 
     def selectable_fields(self, document: Document) -> dict[str, str]:
         unschedulable = part(document, "spec").get("unschedulable")
@@ -105,59 +85,48 @@ class NodeStrategy(Strategy):
         return found
 
 
-def taints(field: str, found: Sequence[Document]) -> Iterator[Cause]:
+@relates("core.v1.NodeSpec")
+def _taints_and_ranges(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     seen = set()
-    for index, taint in enumerate(found):
-        place = f"{field}[{index}]"
-        key, value, effect = taint.get("key", ""), taint.get("value", ""), taint.get("effect", "")
-        yield from qualified_name(f"{place}.key", key)
+    for index, taint in enumerate(spec.get("taints") or ()):
+        place = f"metadata.taints[{index}]"  # as the original says
+        yield from check("core.v1.Taint", taint, place)
+        value = taint.get("value", "")
         if problems := label_value_problems(value):
-            yield invalid_value(f"{place}.value", value, ";".join(problems))
-        if not effect:
-            yield required(f"{place}.effect")
-        elif effect not in EFFECTS:
-            yield unsupported_value(f"{place}.effect", effect, EFFECTS)
-        if (key, effect) in seen:
-            whole = {"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")}
-            yield Cause(
-                "FieldValueDuplicate",
-                place,
-                f"Duplicate value: {shown(whole)}: taints must be unique by key and effect pair",
-            )
-        seen.add((key, effect))
+            yield errors.invalid_value(f"{place}.value", value, ";".join(problems))
+        pair = (taint.get("key", ""), taint.get("effect", ""))
+        if pair in seen:
+            cause = errors.duplicate_value(place, taint)
+            yield cause._replace(message=f"{cause.message}: taints must be unique by key and effect pair")
+        seen.add(pair)
+    ranges: list[str] = spec.get("podCIDRs") or []
+    for index, value in enumerate(ranges):
+        yield from addresses.cidr(f"{path}.podCIDRs[{index}]", value)
+    if len(ranges) > 2 or (len(ranges) == 2 and not addresses.is_dual_stack(ranges)):
+        text = "may specify no more than one CIDR for each IP family"
+        yield errors.invalid_value(f"{path}.podCIDRs", ranges, text)
 
 
-def _resources(status: Document) -> Iterator[Cause]:
+@relates("core.v1.NodeStatus")
+def _status(status: Document, path: str, around: Around) -> Iterator[Cause]:
     for name in ("capacity", "allocatable"):
         for resource, quantity in part(status, name).items():
-            yield from resource_quantity(f"status.{name}.{resource}", resource, quantity)
-
-
-def _declared_features(features: Sequence[str]) -> Iterator[Cause]:
+            yield from resource_quantity(f"{path}.{name}.{resource}", resource, quantity)
+    features = status.get("declaredFeatures") or ()
     for index, feature in enumerate(features):
-        field = f"status.declaredFeatures[{index}]"
+        place = f"{path}.declaredFeatures[{index}]"
         if index and features[index - 1] == feature:
-            yield duplicate_value(field, feature)
+            yield errors.duplicate_value(place, feature)
         elif index and features[index - 1] > feature:
-            yield invalid_value(field, feature, "list must be sorted alphabetically")
-        if size(feature) > 253:
-            yield invalid_value(
-                field, feature, f"invalid feature name {shown(feature)}: must be no more than 253 characters"
-            )
-        elif not _FEATURE.fullmatch(feature):
-            yield invalid_value(
-                field,
-                feature,
-                f"invalid feature name {shown(feature)}: must start with an UpperCamelCase segment, with "
-                "subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and "
-                "contain only alphanumeric characters and slashes",
-            )
+            yield errors.invalid_value(place, feature, "list must be sorted alphabetically")
+        problem = "must be no more than 253 characters" if size(feature) > 253 else _FEATURE_FORM
+        if size(feature) > 253 or not _FEATURE.fullmatch(feature):
+            text = f"invalid feature name {errors.shown(feature)}: {problem}"
+            yield errors.invalid_value(place, feature, text)
 
 
-def _addresses(status: Document) -> Iterator[Cause]:
-    seen = set()
-    for index, address in enumerate(status.get("addresses") or ()):
-        pair = (address.get("type", ""), address.get("address", ""))
-        if pair in seen:
-            yield duplicate_value(f"status.addresses[{index}]", {"Type": pair[0], "Address": pair[1]})
-        seen.add(pair)
+def _repeated_addresses(status: Document) -> Iterator[Cause]:
+    found = status.get("addresses") or ()
+    for index, address in enumerate(found):
+        if address in found[:index]:
+            yield errors.duplicate_value(f"status.addresses[{index}]", address)

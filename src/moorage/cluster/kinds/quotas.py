@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from moorage.api.resources import is_extended, is_native
-from moorage.cluster.base.errors import (
-    Cause,
-    duplicate_value,
-    forbidden_value,
-    invalid_value,
-    required,
-)
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause, invalid_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import WithStatus, part
-from moorage.cluster.kinds.fields import nanos, qualified_name, resource_quantity
-from moorage.cluster.kinds.rules import IMMUTABLE
-from moorage.cluster.schema.definitions import Strategy
+from moorage.cluster.kinds.common import KindStrategy, WithStatus, part
+from moorage.cluster.kinds.quantities import resource_quantity
+from moorage.cluster.schema.checking import IMMUTABLE, Around, check_form, relates
+from moorage.cluster.schema.forms import nanos
 
 _COMPUTE = frozenset(
     ("cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory", "pods")
@@ -55,21 +50,6 @@ _ONLY_EXISTS = (
 class ResourceQuotaStrategy(WithStatus):
     type_name = "core.v1.ResourceQuota"
 
-    def validate(self, document: Document) -> Iterator[Cause]:
-        spec = part(document, "spec")
-        hard = part(spec, "hard")
-        yield from _amounts("spec.hard", hard)
-        scopes: list[str] = spec.get("scopes") or []
-        for scope in scopes:
-            if scope not in _SCOPES:
-                yield invalid_value("spec.scopes", scopes, "unsupported scope")
-            for _ in _unscoped(scope, hard):
-                yield invalid_value("spec.scopes", scopes, "unsupported scope applied to resource")
-        for _ in _conflicts(scopes):
-            yield invalid_value("spec.scopes", scopes, "conflicting scopes")
-        if spec.get("scopeSelector") is not None:
-            yield from _scope_selector(spec["scopeSelector"], hard, scopes)
-
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
         after, before = part(new, "spec").get("scopes"), part(old, "spec").get("scopes")
         if set(after or ()) != set(before or ()):
@@ -79,6 +59,22 @@ class ResourceQuotaStrategy(WithStatus):
         status = part(new, "status")
         for name in ("hard", "used"):
             yield from _amounts(f"status.{name}", part(status, name))
+
+
+@relates("core.v1.ResourceQuotaSpec")
+def _quota(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    hard = part(spec, "hard")
+    yield from _amounts(f"{path}.hard", hard)
+    scopes: list[str] = spec.get("scopes") or []
+    for scope in scopes:
+        if scope not in _SCOPES:
+            yield invalid_value(f"{path}.scopes", scopes, "unsupported scope")
+        for _ in _unscoped(scope, hard):
+            yield invalid_value(f"{path}.scopes", scopes, "unsupported scope applied to resource")
+    for _ in _conflicts(scopes):
+        yield invalid_value(f"{path}.scopes", scopes, "conflicting scopes")
+    if spec.get("scopeSelector") is not None:
+        yield from _scope_selector(spec["scopeSelector"], hard, scopes)
 
 
 def _amounts(field: str, amounts: Document) -> Iterator[Cause]:
@@ -100,14 +96,14 @@ def _scope_selector(selector: Document, hard: Document, scopes: list[str]) -> It
         if scope not in _SCOPES:
             yield invalid_value(f"{field}.scopeName", scope, "unsupported scope")
         for _ in _unscoped(scope, hard):
-            yield invalid_value(field, _shown_selector(selector), "unsupported scope applied to resource")
+            yield invalid_value(field, selector, "unsupported scope applied to resource")
         plain = scope in _SCOPES and scope not in ("PriorityClass", "VolumeAttributesClass")
         if plain and operator != "Exists":
             yield invalid_value(f"{field}.operator", operator, _ONLY_EXISTS)
         if operator in ("In", "NotIn"):
             if not values:
                 text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-                yield required(f"{field}.values", text)
+                yield errors.required(f"{field}.values", text)
         elif operator in ("Exists", "DoesNotExist"):
             if values:
                 text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
@@ -116,19 +112,6 @@ def _scope_selector(selector: Document, hard: Document, scopes: list[str]) -> It
             yield invalid_value(f"{field}.operator", operator, "not a valid selector operator")
     for _ in _conflicts(names):
         yield invalid_value(field, scopes or None, "conflicting scopes")
-
-
-def _shown_selector(selector: Document) -> Document:
-    return {
-        "MatchExpressions": [
-            {
-                "ScopeName": requirement.get("scopeName", ""),
-                "Operator": requirement.get("operator", ""),
-                "Values": requirement.get("values"),
-            }
-            for requirement in selector.get("matchExpressions") or ()
-        ]
-    }
 
 
 def _unscoped(scope: str, hard: Document) -> Iterator[str]:
@@ -163,7 +146,7 @@ def _is_quota_resource(resource: str) -> bool:
 
 
 def _resource_name(field: str, resource: str) -> Iterator[Cause]:
-    problems = list(qualified_name(field, resource))
+    problems = check_form("qualified-name", resource, field)
     yield from problems
     if problems or "/" in resource:
         return
@@ -171,7 +154,9 @@ def _resource_name(field: str, resource: str) -> Iterator[Cause]:
         yield invalid_value(field, resource, "must be a standard resource type or fully qualified")
 
 
-class LimitRangeStrategy(Strategy):
+class LimitRangeStrategy(KindStrategy):
+    type_name = "core.v1.LimitRange"
+
     def default(self, document: Document) -> None:
         for limit in part(document, "spec").get("limits") or ():
             if limit.get("type") != "Container":
@@ -183,19 +168,15 @@ class LimitRangeStrategy(Strategy):
             if request:
                 limit["defaultRequest"] = request
 
-    def validate(self, document: Document) -> Iterator[Cause]:
-        types = set()
-        for index, limit in enumerate(part(document, "spec").get("limits") or ()):
-            field, kind = f"spec.limits[{index}]", limit.get("type", "")
-            problems = list(qualified_name(f"{field}.type", kind))
-            yield from problems
-            if not problems and "/" not in kind and kind not in _LIMIT_TYPES:
-                text = "must be a standard limit type or fully qualified"
-                yield invalid_value(f"{field}.type", kind, text)
-            if kind in types:
-                yield duplicate_value(f"{field}.type", kind)
-            types.add(kind)
-            yield from _limit(field, kind, limit)
+
+@relates("core.v1.LimitRangeItem")
+def _limit_item(limit: Document, path: str, around: Around) -> Iterator[Cause]:
+    kind = limit.get("type", "")
+    problems = check_form("qualified-name", kind, f"{path}.type")
+    yield from problems
+    if not problems and "/" not in kind and kind not in _LIMIT_TYPES:
+        yield invalid_value(f"{path}.type", kind, "must be a standard limit type or fully qualified")
+    yield from _limit(path, kind, limit)
 
 
 def _limit(field: str, kind: str, limit: Document) -> Iterator[Cause]:
@@ -206,14 +187,14 @@ def _limit(field: str, kind: str, limit: Document) -> Iterator[Cause]:
     for name, amounts in parts.items():
         if kind == "Pod" and name in ("default", "defaultRequest"):
             if amounts:
-                yield forbidden_value(f"{field}.{name}", "may not be specified when `type` is 'Pod'")
+                yield errors.forbidden_value(f"{field}.{name}", "may not be specified when `type` is 'Pod'")
                 parts[name] = {}
             continue
         for resource in amounts:
             yield from _limited_resource(f"{field}.{name}[{resource}]", kind, resource)
     if kind == "PersistentVolumeClaim" and not {"storage"} & {*parts["min"], *parts["max"]}:
         text = "either minimum or maximum storage value is required, but neither was provided"
-        yield required(f"{field}.limits", text)
+        yield errors.required(f"{field}.limits", text)
     for resource in sorted({resource for amounts in parts.values() for resource in amounts}):
         found = {name: amounts[resource] for name, amounts in parts.items() if resource in amounts}
         yield from _order(field, resource, found)

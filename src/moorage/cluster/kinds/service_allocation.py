@@ -10,9 +10,10 @@ from moorage.cluster.base.errors import Cause, Refusal, invalid, invalid_value
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import own_part, part
-from moorage.cluster.kinds.service_rules import address_rules, is_headless
 from moorage.cluster.kinds.services import (
     WITH_NODE_PORTS,
+    address_rules,
+    is_headless,
     needs_health_check,
     node_ports,
 )

@@ -1,19 +1,29 @@
-"""Services: defaults, and what an update keeps. Their addresses are given out by `service_allocation`."""
+"""Services: defaults, what relates their fields, and what may change.
+
+Their addresses are given out by `service_allocation`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from moorage.cluster.base.errors import Cause
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value
 from moorage.cluster.base.store import Document
+from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import WithStatus, own_part, part
-from moorage.cluster.kinds.service_changes import load_balancer_status, service_changes
-from moorage.cluster.kinds.service_rules import is_headless, service_rules
+from moorage.cluster.schema.checking import Around, check_form, relates
 
 WITH_ADDRESS = ("ClusterIP", "NodePort", "LoadBalancer")
 WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
+FAMILIES = ("IPv4", "IPv6")
+FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 
 _SESSION_SECONDS = 10800
+_ONE_DAY = 86400
+_SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_FOR_LOAD_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
+_ONCE_SET = "may not change once set"
 
 
 class ServiceStrategy(WithStatus):
@@ -24,8 +34,8 @@ class ServiceStrategy(WithStatus):
 
     def default(self, document: Document) -> None:
         spec = own_part(document, "spec")
-        kind = spec.setdefault("type", "ClusterIP")
-        affinity = spec.setdefault("sessionAffinity", "None")
+        super().default(document)
+        kind, affinity = spec["type"], spec["sessionAffinity"]
         if affinity == "None":
             spec.pop("sessionAffinityConfig", None)
         elif affinity == "ClientIP":
@@ -33,7 +43,6 @@ class ServiceStrategy(WithStatus):
             if seconds is None:
                 spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _SESSION_SECONDS}}
         for port in spec.get("ports") or ():
-            port.setdefault("protocol", "TCP")
             if port.get("targetPort") in (None, 0, ""):
                 port["targetPort"] = port.get("port", 0)
         if is_externally_accessible(spec):
@@ -55,18 +64,11 @@ class ServiceStrategy(WithStatus):
         if after.get("type") != "LoadBalancer":
             new["status"] = {**part(new, "status"), "loadBalancer": {}}
 
-    def validate(self, document: Document) -> Iterator[Cause]:
-        return service_rules(document)
-
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
         return service_changes(part(new, "spec"), part(old, "spec"))
 
     def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
         return load_balancer_status(new, old)
-
-    def selectable_fields(self, document: Document) -> dict[str, str]:
-        spec = part(document, "spec")
-        return {"spec.clusterIP": spec.get("clusterIP", ""), "spec.type": spec.get("type", "")}
 
     def warnings(self, document: Document) -> list[str]:
         spec = part(document, "spec")
@@ -132,3 +134,235 @@ def _drop_what_the_type_had(after: Document, before: Document) -> None:
 def _drop_same(after: Document, before: Document, name: str) -> None:
     if after.get(name) == before.get(name):
         after.pop(name, None)
+
+
+# What relates the fields
+
+
+def is_headless(spec: Document) -> bool:
+    return spec.get("clusterIPs") == ["None"]
+
+
+@relates("core.v1.Service")
+def _service(document: Document, path: str, around: Around) -> Iterator[Cause]:
+    spec = part(document, "spec")
+    kind = spec.get("type", "")
+    yield from _type_rules(spec, kind)
+    yield from _repeated_ports(spec.get("ports") or (), kind)
+    yield from _affinity_rules(spec)
+    yield from address_rules(spec)
+    for index, address in enumerate(spec.get("externalIPs") or ()):
+        place = f"spec.externalIPs[{index}]"
+        yield from check_form("ip", address, place) or addresses.endpoint_ip(place, address)
+    yield from _load_balancer_rules(document, spec, kind)
+    yield from _traffic_rules(spec, kind)
+
+
+def _type_rules(spec: Document, kind: str) -> Iterator[Cause]:
+    headless = is_headless(spec)
+    if not spec.get("ports") and not headless and kind != "ExternalName":
+        yield errors.required("spec.ports")
+    if headless and kind in ("LoadBalancer", "NodePort"):
+        yield invalid_value("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
+    if kind == "ExternalName":
+        for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            if spec.get(name):
+                yield forbidden_value(f"spec.{name}", "may not be set for ExternalName services")
+        target = spec.get("externalName", "").removesuffix(".")
+        if target:
+            yield from check_form("dns-subdomain", target, "spec.externalName")
+        else:
+            yield errors.required("spec.externalName")
+
+
+def _repeated_ports(ports: Sequence[Document], kind: str) -> Iterator[Cause]:
+    names: set[str] = set()
+    seen: set[tuple[str, str, int]] = set()
+    for index, port in enumerate(ports):
+        place = f"spec.ports[{index}]"
+        name, protocol, outside = port.get("name", ""), port.get("protocol", ""), port.get("nodePort", 0)
+        if name in names and name:
+            yield errors.duplicate_value(f"{place}.name", name)
+        if not name and len(ports) > 1:
+            yield errors.required(f"{place}.name")
+        if kind == "ClusterIP" and outside:
+            yield forbidden_value(f"{place}.nodePort", "may not be used when `type` is 'ClusterIP'")
+        if outside and ("node", protocol, outside) in seen:
+            yield errors.duplicate_value(f"{place}.nodePort", outside)
+        if ("port", protocol, port.get("port", 0)) in seen:
+            yield errors.duplicate_value(place, {"port": port.get("port", 0), "protocol": protocol})
+        names.add(name)
+        seen |= {("node", protocol, outside), ("port", protocol, port.get("port", 0))}
+
+
+def _affinity_rules(spec: Document) -> Iterator[Cause]:
+    affinity = spec.get("sessionAffinity", "")
+    field = "spec.sessionAffinityConfig"
+    if affinity == "ClientIP":
+        seconds = part(part(spec, "sessionAffinityConfig"), "clientIP").get("timeoutSeconds", 0)
+        if not 0 < seconds <= _ONE_DAY:
+            text = f"must be greater than 0 and less than {_ONE_DAY}"
+            yield invalid_value(f"{field}.clientIP.timeoutSeconds", seconds, text)
+    elif affinity == "None" and "sessionAffinityConfig" in spec:
+        yield forbidden_value(field, "must not be set when session affinity is None")
+
+
+def address_rules(spec: Document) -> Iterator[Cause]:
+    """Those of clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy together."""
+    if spec.get("type") == "ExternalName":
+        return
+    first, every = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
+    families: list[str] = spec.get("ipFamilies") or []
+    field = "spec.clusterIPs"
+    if first and not every:
+        yield errors.required(field)
+    elif first and every[0] != first:
+        yield invalid_value(field, every, "first value must match `clusterIP`")
+    elif every and not first:
+        yield invalid_value(field, every, "must be empty when `clusterIP` is not specified")
+    for index, family in enumerate(families):
+        if family not in FAMILIES:
+            yield errors.unsupported_value(f"spec.ipFamilies[{index}]", family, FAMILIES)
+        if family in families[:index]:
+            yield errors.duplicate_value(f"spec.ipFamilies[{index}]", family)
+    policy = spec.get("ipFamilyPolicy")
+    if policy is not None and policy not in FAMILY_POLICIES:
+        yield errors.unsupported_value("spec.ipFamilyPolicy", policy, FAMILY_POLICIES)
+    problems: list[Cause] = []
+    for index, address in enumerate(every):
+        if index == 0 and address == "None":
+            if len(every) > 1:
+                problems.append(invalid_value(field, every, "'None' must be the first and only value"))
+            continue
+        problems += check_form("ip", address, f"{field}[{index}]")
+    yield from problems
+    if len(every) > 2:
+        yield invalid_value(field, every, "may only hold up to 2 values")
+    if problems:
+        return
+    if len(every) > 1 and not addresses.is_dual_stack(every):
+        yield invalid_value(field, every, "may specify no more than one IP for each IP family")
+    if not is_headless(spec):
+        for index, (address, family) in enumerate(zip(every, families, strict=False)):
+            if family in FAMILIES and addresses.family(address) != family:
+                text = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+                yield invalid_value(f"{field}[{index}]", address, text)
+
+
+def _load_balancer_rules(document: Document, spec: Document, kind: str) -> Iterator[Cause]:
+    balanced = kind == "LoadBalancer"
+    ranges = spec.get("loadBalancerSourceRanges")
+    annotations = document["metadata"].get("annotations") or {}
+    if ranges:
+        field = "spec.LoadBalancerSourceRanges"
+        if not balanced:
+            yield forbidden_value(field, _FOR_LOAD_BALANCERS)
+        for index, value in enumerate(ranges):
+            yield from addresses.cidr(f"{field}[{index}]", value.strip())
+    elif _SOURCE_RANGES in annotations:
+        field = f"metadata.annotations[{_SOURCE_RANGES}]"
+        if not balanced:
+            yield forbidden_value(field, _FOR_LOAD_BALANCERS)
+        if annotations[_SOURCE_RANGES].strip():
+            for value in annotations[_SOURCE_RANGES].split(","):
+                yield from addresses.cidr(field, value.strip())
+    if "allocateLoadBalancerNodePorts" in spec and not balanced:
+        yield forbidden_value("spec.allocateLoadBalancerNodePorts", _FOR_LOAD_BALANCERS)
+    if "loadBalancerClass" in spec:
+        field = "spec.loadBalancerClass"
+        if balanced:
+            yield from check_form("qualified-name", spec["loadBalancerClass"], field)
+        else:
+            yield forbidden_value(field, _FOR_LOAD_BALANCERS)
+
+
+def _traffic_rules(spec: Document, kind: str) -> Iterator[Cause]:
+    outside = spec.get("externalTrafficPolicy", "")
+    accessible = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs"))
+    if not accessible:
+        if outside:
+            text = "may only be set for externally-accessible services"
+            yield invalid_value("spec.externalTrafficPolicy", outside, text)
+    elif outside not in ("Cluster", "Local"):
+        yield errors.unsupported_value("spec.externalTrafficPolicy", outside, ("Cluster", "Local"))
+    health = spec.get("healthCheckNodePort", 0)
+    if kind != "LoadBalancer" or outside != "Local":
+        if health:
+            text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+            yield invalid_value("spec.healthCheckNodePort", health, text)
+    elif not health:
+        yield errors.required("spec.healthCheckNodePort")
+    else:
+        yield from check_form("port-number", health, "spec.healthCheckNodePort")
+
+
+# Changes
+
+
+def service_changes(after: Document, before: Document) -> Iterator[Cause]:
+    if "ExternalName" not in (after.get("type"), before.get("type")):
+        yield from _address_changes(after, before)
+        yield from _family_changes(after, before)
+    if after.get("type") == before.get("type") == "LoadBalancer":
+        chosen = after.get("loadBalancerClass")
+        if chosen != before.get("loadBalancerClass"):
+            yield invalid_value("spec.loadBalancerClass", chosen, _ONCE_SET)
+        local = after.get("externalTrafficPolicy") == before.get("externalTrafficPolicy") == "Local"
+        if local and after.get("healthCheckNodePort") != before.get("healthCheckNodePort"):
+            yield forbidden_value("spec.healthCheckNodePort", "field is immutable")
+
+
+def _address_changes(after: Document, before: Document) -> Iterator[Cause]:
+    if is_headless(after) and is_headless(before):
+        return
+    old, new = before.get("clusterIPs") or [], after.get("clusterIPs") or []
+    if len(old) == len(new):
+        for index, address in enumerate(old):
+            if new[index] != address:
+                yield invalid_value(f"spec.clusterIPs[{index}]", new, _ONCE_SET)
+        return
+    if old and not new:
+        yield invalid_value("spec.clusterIPs[0]", new, "primary clusterIP can not be unset")
+    elif old and new[0] != old[0]:
+        yield invalid_value("spec.clusterIPs[0]", new, _ONCE_SET)
+    if len(old) > len(new) == 1 and after.get("ipFamilyPolicy") != "SingleStack":
+        text = "must be set to 'SingleStack' when releasing the secondary clusterIP"
+        yield invalid_value("spec.ipFamilyPolicy", after.get("ipFamilyPolicy"), text)
+
+
+def _family_changes(after: Document, before: Document) -> Iterator[Cause]:
+    if is_headless(after) or is_headless(before):
+        return
+    old, new = before.get("ipFamilies") or [], after.get("ipFamilies") or []
+    if len(old) == len(new):
+        if old != new:
+            yield invalid_value("spec.ipFamilies[0]", new, _ONCE_SET)
+        return
+    if old and new and new[0] != old[0]:
+        yield invalid_value("spec.ipFamilies[0]", after.get("clusterIPs"), _ONCE_SET)
+    if len(old) > len(new) == 1 and after.get("ipFamilyPolicy") != "SingleStack":
+        text = "must be set to 'SingleStack' when releasing the secondary ipFamily"
+        yield invalid_value("spec.ipFamilyPolicy", after.get("ipFamilyPolicy"), text)
+
+
+def load_balancer_status(new: Document, old: Document) -> Iterator[Cause]:
+    ingress = part(part(new, "status"), "loadBalancer").get("ingress") or ()
+    field = "status.loadBalancer.ingress"
+    if ingress and part(new, "spec").get("type") != "LoadBalancer":
+        yield forbidden_value(field, "may only be used when `spec.type` is 'LoadBalancer'")
+        return
+    for index, point in enumerate(ingress):
+        place = f"{field}[{index}]"
+        if point.get("ip"):
+            yield from check_form("ip", point["ip"], f"{place}.ip")
+            if "ipMode" not in point:
+                yield errors.required(f"{place}.ipMode", "must be specified when `ip` is set")
+        elif "ipMode" in point:
+            yield forbidden_value(f"{place}.ipMode", "may not be specified when `ip` is not set")
+        if point.get("ip") and point.get("ipMode", "VIP") not in ("Proxy", "VIP"):
+            yield errors.unsupported_value(f"{place}.ipMode", point["ipMode"], ("Proxy", "VIP"))
+        if point.get("hostname"):
+            yield from check_form("dns-subdomain", point["hostname"], f"{place}.hostname")
+            if addresses.parse(point["hostname"]) is not None:
+                text = "must be a DNS name, not an IP address"
+                yield invalid_value(f"{place}.hostname", point["hostname"], text)

@@ -132,15 +132,16 @@ def _limit(rule: Rule) -> Check:
 
 
 def _unique(rule: Rule) -> Check:
-    """`unique` items of a list, or `unique name`: the field that tells them apart."""
-    key = rule.words[0] if rule.words else ""
+    """`unique` items of a list; `unique name`: told apart by a field; `unique @name`: which is not blamed."""
+    key = rule.words[0].removeprefix("@") if rule.words else ""
+    shows_key = bool(key) and not rule.words[0].startswith("@")
 
     def unique(value: Any, path: str, found: Found) -> None:
         seen = []
         for index, item in enumerate(value):
             told = item.get(key, "") if key else item
             if told in seen:
-                place = f"{path}[{index}].{key}" if key else f"{path}[{index}]"
+                place = f"{path}[{index}].{key}" if shows_key else f"{path}[{index}]"
                 found.append(errors.duplicate_value(place, told))
             seen.append(told)
 
@@ -309,7 +310,7 @@ class _Checker:
                 found.extend(relation(value, path, around))
             for name, each, checker in self._parts:
                 part = value.get(name)
-                if part:
+                if part is not None:
                     self._check_part(part, below(path, name), each, checker, around, found)
             if outer is None:
                 del around[self._name]

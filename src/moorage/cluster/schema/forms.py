@@ -90,6 +90,10 @@ def range_problems(value: int, low: int, high: int) -> list[str]:
     return [] if low <= value <= high else [f"must be between {low} and {high}, inclusive"]
 
 
+def port_number_or_name_problems(value: int | str) -> list[str]:
+    return port_number_problems(value) if isinstance(value, int) else port_name_problems(value)
+
+
 def environment_name_problems(value: str) -> list[str]:
     if not value:
         return ["environment variable name must be non-empty"]
@@ -122,6 +126,14 @@ def percent_problems(value: str) -> list[str]:
         "a valid percent string must be a numeric string followed by an ending '%' "
         f"(e.g. '1%',  or '93%', regex used for validation is '{_PERCENT}')"
     ]
+
+
+def count_or_percent_problems(value: int | str) -> list[str]:
+    """Not negative, and not more than all."""
+    if isinstance(value, int):
+        return ["must be greater than or equal to 0"] if value < 0 else []
+    too_many = value[:-1].isdecimal() and int(value[:-1][:1000]) > 100
+    return percent_problems(value) or (["must not be greater than 100%"] if too_many else [])
 
 
 def header_name_problems(value: str) -> list[str]:
@@ -246,6 +258,8 @@ FORMS: Mapping[str, Callable[[Any], list[str]]] = {
     "port-number": port_number_problems,
     "ip": ip_problems,
     "percent": percent_problems,
+    "count-or-percent": count_or_percent_problems,
+    "port-number-or-name": port_number_or_name_problems,
     "no-backsteps": no_backsteps_problems,
     "relative-path": relative_path_problems,
     "local-path": local_path_problems,
