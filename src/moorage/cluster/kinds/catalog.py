@@ -11,7 +11,6 @@ from moorage.cluster.kinds.common import KindStrategy
 from moorage.cluster.kinds.config import ConfigMapStrategy, SecretStrategy
 from moorage.cluster.kinds.coordination import LeaseStrategy
 from moorage.cluster.kinds.devices import (
-    DeviceClassStrategy,
     ResourceClaimStrategy,
     ResourceClaimTemplateStrategy,
     ResourceSliceStrategy,
@@ -71,7 +70,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     f"clusterroles.{_RBAC}": KindStrategy("rbac.v1.ClusterRole"),
     f"rolebindings.{_RBAC}": BindingStrategy("rbac.v1.RoleBinding"),
     f"roles.{_RBAC}": KindStrategy("rbac.v1.Role"),
-    "deviceclasses.resource.k8s.io": DeviceClassStrategy(),
+    "deviceclasses.resource.k8s.io": KindStrategy("resource.v1.DeviceClass"),
     "resourceclaims.resource.k8s.io": ResourceClaimStrategy(),
     "resourceclaimtemplates.resource.k8s.io": ResourceClaimTemplateStrategy(),
     "resourceslices.resource.k8s.io": ResourceSliceStrategy(),

@@ -7,45 +7,20 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from moorage.api.names import label_value_problems
 from moorage.api.resources import is_extended
-from moorage.cluster.base.errors import (
-    Cause,
-    forbidden_value,
-    invalid_value,
-    required,
-    too_long,
-    unsupported_value,
-)
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause, invalid_value, required
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import own_part, part
-from moorage.cluster.kinds.device_claims import (
-    EFFECTS,
-    claim_rules,
-    class_rules,
-    default_claim,
-    device_qualified_name,
-    every,
-    shown_claim,
-)
-from moorage.cluster.kinds.fields import (
-    broken,
-    dns_label,
-    dns_subdomain,
-    immutable,
-    node_selector,
-    qualified_name,
-)
-from moorage.cluster.kinds.persistent_volumes import driver_name
-from moorage.cluster.schema.definitions import Strategy, keep_but, keep_status
+from moorage.cluster.kinds.common import KindStrategy, part
+from moorage.cluster.schema.checking import IMMUTABLE, Around, check, check_form, relates
+from moorage.cluster.schema.definitions import keep_but, keep_status
 from moorage.cluster.schema.forms import size
 
-_MAX_RESERVED = 256
 _MAX_DEVICES = 128
 _MAX_ADVANCED_DEVICES = 64
-_MAX_TAINTS = 16
 _MAX_ATTRIBUTES = 32
-_MAX_TEXT = 64
+_MAX_ALTERNATIVES = 8
+_MAX_PARAMETERS = 10 * 1024
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _VALUES = ("int", "bool", "string", "version", "ints", "bools", "strings", "versions")
 _NUMBER = r"(0|[1-9][0-9]*)"
@@ -53,15 +28,28 @@ _BEFORE = r"(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
 _VERSION = re.compile(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_BEFORE}(\.{_BEFORE})*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?"
 )
+_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
+_IDENTIFIER_FORM = re.compile(_IDENTIFIER)
+_IDENTIFIER_RULE = (
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
+    "characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is "
+    f"'{_IDENTIFIER}')"
+)
+_REQUEST_RULE = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
 
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class ResourceClaimStrategy(Strategy):
+class ResourceClaimStrategy(KindStrategy):
+    type_name = "resource.v1.ResourceClaim"
+
     def default(self, document: Document) -> None:
-        default_claim(part(document, "spec"))
+        super().default(document)
+        _default_counts(part(document, "spec"))
 
     def prepare_create(self, document: Document) -> None:
         document["status"] = {}
@@ -75,70 +63,49 @@ class ResourceClaimStrategy(Strategy):
         if "allocation" not in status:
             status.pop("devices", None)
 
-    def validate(self, document: Document) -> Iterator[Cause]:
-        return claim_rules("spec", part(document, "spec"))
-
-    def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
-        return immutable("spec", shown_claim(part(new, "spec")), shown_claim(part(old, "spec")))
-
     def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
         after, before = part(new, "status"), part(old, "status")
+        yield from check("resource.v1.ResourceClaimStatus", after, "status")
         reserved = after.get("reservedFor") or []
-        yield from every(
-            "status.reservedFor", reserved, _MAX_RESERVED, _consumer, lambda found: found.get("uid", "")
-        )
-        if reserved and after.get("allocation") is None:
+        allocation, allocated_before = after.get("allocation"), before.get("allocation")
+        if reserved and allocation is None:
             text = "may not be specified when `allocated` is not set"
-            yield forbidden_value("status.reservedFor", text)
+            yield errors.forbidden_value("status.reservedFor", text)
         elif new["metadata"].get("deletionTimestamp"):
             known = before.get("reservedFor") or []
             if any(consumer not in known for consumer in reserved):
-                text = (
-                    "new entries may not be added while `deallocationRequested` or `deletionTimestamp` "
-                    "are set"
+                ending = "`deallocationRequested` or `deletionTimestamp` are set"
+                yield errors.forbidden_value(
+                    "status.reservedFor", f"new entries may not be added while {ending}"
                 )
-                yield forbidden_value("status.reservedFor", text)
-        allocation = after.get("allocation")
-        if allocation is not None and before.get("allocation") is not None:
-            yield from immutable("status.allocation", allocation, before["allocation"])
-        elif allocation is not None and allocation.get("nodeSelector") is not None:
-            yield from node_selector("status.allocation.nodeSelector", allocation["nodeSelector"])
+        if allocation is not None and allocated_before is not None:
+            if allocation != allocated_before:
+                yield invalid_value("status.allocation", allocation, IMMUTABLE)
+        elif allocation is not None:
+            place = "status.allocation.nodeSelector"
+            yield from check("core.v1.NodeSelector", allocation.get("nodeSelector"), place)
 
 
-def _consumer(field: str, consumer: Document) -> Iterator[Cause]:
-    for name in ("resource", "name", "uid"):
-        if not consumer.get(name):
-            yield required(f"{field}.{name}")
+class ResourceClaimTemplateStrategy(KindStrategy):
+    type_name = "resource.v1.ResourceClaimTemplate"
 
-
-class ResourceClaimTemplateStrategy(Strategy):
     def default(self, document: Document) -> None:
-        spec = own_part(document, "spec")
-        spec.setdefault("metadata", {})
-        default_claim(part(spec, "spec"))
-
-    def validate(self, document: Document) -> Iterator[Cause]:
-        return claim_rules("spec.spec", part(part(document, "spec"), "spec"))
-
-    def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
-        return immutable("spec", new.get("spec"), old.get("spec"))
+        super().default(document)
+        _default_counts(part(part(document, "spec"), "spec"))
 
 
-class DeviceClassStrategy(Strategy):
-    counts_generations = True
-
-    def validate(self, document: Document) -> Iterator[Cause]:
-        spec = part(document, "spec")
-        yield from class_rules(spec)
-        name = spec.get("extendedResourceName")
-        if name is not None and not is_extended(name):
-            yield invalid_value("spec.extendedResourceName", name, "must be a valid extended resource name")
+def _default_counts(spec: Document) -> None:
+    for request in part(spec, "devices").get("requests") or ():
+        for wanted in (request.get("exactly"), *(request.get("firstAvailable") or ())):
+            if wanted and wanted["allocationMode"] == "ExactCount" and not wanted.get("count"):
+                wanted["count"] = 1
 
 
-class ResourceSliceStrategy(Strategy):
-    counts_generations = True
+class ResourceSliceStrategy(KindStrategy):
+    type_name = "resource.v1.ResourceSlice"
 
     def __init__(self, now: Callable[[], str] = _now) -> None:
+        super().__init__()
         self._now = now
 
     def default(self, document: Document) -> None:
@@ -147,48 +114,121 @@ class ResourceSliceStrategy(Strategy):
                 if taint.get("timeAdded") is None:
                     taint["timeAdded"] = self._now()
 
-    def validate(self, document: Document) -> Iterator[Cause]:
-        spec = part(document, "spec")
-        yield from driver_name("spec.driver", spec.get("driver", ""))
-        yield from _pool(part(spec, "pool"))
-        yield from _place(spec)
-        if "sharedCounters" in spec and "devices" in spec:
-            yield invalid_value("spec", "", "only one of `sharedCounters` or `devices` is allowed")
-        devices = spec.get("devices") or ()
-        advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices)
-        limit = _MAX_ADVANCED_DEVICES if advanced else _MAX_DEVICES
-        yield from every("spec.devices", devices, limit, _device, lambda found: found.get("name", ""))
 
-    def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
-        after, before = part(new, "spec"), part(old, "spec")
-        pools = part(after, "pool").get("name", ""), part(before, "pool").get("name", "")
-        yield from immutable("spec.pool.name", *pools)
-        yield from immutable("spec.driver", after.get("driver", ""), before.get("driver", ""))
-        yield from immutable("spec.nodeName", after.get("nodeName"), before.get("nodeName"))
-
-    def selectable_fields(self, document: Document) -> dict[str, str]:
-        spec = part(document, "spec")
-        return {"spec.nodeName": spec.get("nodeName", ""), "spec.driver": spec.get("driver", "")}
+# Claims
 
 
-def _pool(pool: Document) -> Iterator[Cause]:
-    name = pool.get("name", "")
-    if not name:
-        yield required("spec.pool.name")
+@relates("resource.v1.DeviceRequest")
+def _wanted_devices(request: Document, path: str, around: Around) -> Iterator[Cause]:
+    exactly, alternatives = request.get("exactly"), request.get("firstAvailable") or ()
+    text = "exactly one of `exactly` or `firstAvailable` is required"
+    if exactly is None and not alternatives:
+        yield required(path, text)
+    elif exactly is not None and alternatives:
+        yield invalid_value(path, None, f"{text}, but multiple fields are set")
+    elif exactly is not None:
+        yield from check("resource.v1.ExactDeviceRequest", exactly, f"{path}.exactly")
+    elif len(alternatives) > _MAX_ALTERNATIVES:
+        yield errors.too_many(f"{path}.firstAvailable", len(alternatives), _MAX_ALTERNATIVES)
     else:
-        if size(name) > 253:
-            yield too_long("spec.pool.name", 253)
-        for segment in name.split("/"):
-            yield from dns_subdomain("spec.pool.name", segment)
-    count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
-    if count <= 0:
-        yield invalid_value("spec.pool.resourceSliceCount", count, "must be greater than zero")
-    if generation < 0:
-        text = "must be greater than or equal to zero"
-        yield invalid_value("spec.pool.generation", generation, text)
+        names = [each.get("name", "") for each in alternatives]
+        for index, wanted in enumerate(alternatives):
+            place = f"{path}.firstAvailable[{index}]"
+            yield from check("resource.v1.DeviceSubRequest", wanted, place)
+            if names[index] in names[:index]:
+                yield errors.duplicate_value(place, names[index])
 
 
-def _place(spec: Document) -> Iterator[Cause]:
+@relates("resource.v1.ExactDeviceRequest", "resource.v1.DeviceSubRequest")
+def _count(wanted: Document, path: str, around: Around) -> Iterator[Cause]:
+    mode, count = wanted.get("allocationMode", ""), wanted.get("count", 0)
+    if mode == "All" and count:
+        yield invalid_value(f"{path}.count", count, "must not be specified when allocationMode is 'All'")
+    elif mode == "ExactCount" and count <= 0:
+        yield invalid_value(f"{path}.count", count, "must be greater than zero")
+
+
+@relates("resource.v1.DeviceToleration")
+def _tolerated_value(toleration: Document, path: str, around: Around) -> Iterator[Cause]:
+    operator, value = toleration.get("operator"), toleration.get("value", "")
+    if operator == "Exists" and value:
+        yield invalid_value(f"{path}.value", value, "must be empty for operator `Exists`")
+    elif operator == "Equal":
+        yield from check_form("label-value", value, f"{path}.value")
+
+
+@relates("resource.v1.DeviceConstraint")
+def _constraint(constraint: Document, path: str, around: Around) -> Iterator[Cause]:
+    for name in ("matchAttribute", "distinctAttribute"):
+        if constraint.get(name) is not None:
+            yield from _device_name(f"{path}.{name}", constraint[name])
+            if "/" not in constraint[name]:
+                text = "a fully qualified name must be a domain and a name separated by a slash"
+                yield invalid_value(f"{path}.{name}", constraint[name], text)
+            return
+    text = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+    yield required(path, text)
+
+
+@relates("resource.v1.DeviceConstraint", "resource.v1.DeviceClaimConfiguration")
+def _known_requests(found: Document, path: str, around: Around) -> Iterator[Cause]:
+    known = set(_request_names(around["resource.v1.DeviceClaim"]))
+    for index, name in enumerate(found.get("requests") or ()):
+        place, segments = f"{path}.requests[{index}]", name.split("/")
+        for segment in segments if len(segments) <= 2 else ():
+            yield from check_form("dns-label", segment, place)
+        if name not in known:
+            yield invalid_value(place, name, _REQUEST_RULE)
+
+
+def _request_names(claim: Document) -> Iterator[str]:
+    """All names under which configuration can speak of a request."""
+    for request in claim.get("requests") or ():
+        name = request.get("name", "")
+        yield name
+        yield from (f"{name}/{found.get('name', '')}" for found in request.get("firstAvailable") or ())
+
+
+@relates("resource.v1.OpaqueDeviceConfiguration")
+def _parameters(opaque: Document, path: str, around: Around) -> Iterator[Cause]:
+    parameters, place = opaque.get("parameters"), f"{path}.parameters"
+    if parameters is None:
+        yield required(place)
+    elif not isinstance(parameters, dict):
+        yield invalid_value(place, "<value omitted>", "must be a valid JSON object")
+    elif size(errors.shown(parameters)) > _MAX_PARAMETERS:
+        yield errors.too_long(place, _MAX_PARAMETERS)
+
+
+@relates("resource.v1.DeviceClassSpec")
+def _extended_name(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    name = spec.get("extendedResourceName")
+    if name is not None and not is_extended(name):
+        yield invalid_value(f"{path}.extendedResourceName", name, "must be a valid extended resource name")
+
+
+# Slices
+
+
+@relates("resource.v1.ResourcePool")
+def _pool(pool: Document, path: str, around: Around) -> Iterator[Cause]:
+    for segment in pool.get("name", "").split("/") if pool.get("name") else ():
+        yield from check_form("dns-subdomain", segment, f"{path}.name")
+
+
+@relates("resource.v1.ResourceSliceSpec")
+def _slice(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    if "sharedCounters" in spec and "devices" in spec:
+        yield invalid_value(path, "", "only one of `sharedCounters` or `devices` is allowed")
+    devices = spec.get("devices") or ()
+    advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices)
+    limit = _MAX_ADVANCED_DEVICES if advanced else _MAX_DEVICES
+    if len(devices) > limit:
+        yield errors.too_many(f"{path}.devices", len(devices), limit)
+
+
+@relates("resource.v1.ResourceSliceSpec")
+def _place(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     """Which nodes the devices are for is said in one way."""
     given = []
     for name in _PLACES:
@@ -197,70 +237,63 @@ def _place(spec: Document) -> Iterator[Cause]:
             continue
         if name == "nodeSelector":
             terms = value.get("nodeSelectorTerms") or []
-            yield from node_selector("spec.nodeSelector", value)
             if len(terms) != 1:
                 text = "must have exactly one node selector term"
-                yield invalid_value("spec.nodeSelector.nodeSelectorTerms", terms or None, text)
-        elif name == "nodeName" and value:
-            yield from dns_subdomain("spec.nodeName", value)
+                yield invalid_value(f"{path}.nodeSelector.nodeSelectorTerms", terms or None, text)
         elif not value:
             what = "a non-empty string" if name == "nodeName" else "true"
-            yield invalid_value(f"spec.{name}", value, f"must be either unset or set to {what}")
+            yield invalid_value(f"{path}.{name}", value, f"must be either unset or set to {what}")
             continue
         given.append(f"`{name}`")
     text = f"exactly one of {', '.join(f'`{name}`' for name in _PLACES)} is required"
     if not given:
-        yield required("spec", text)
+        yield required(path, text)
     elif len(given) > 1:
         listed = f"{{{', '.join(given)}}}"
-        yield invalid_value("spec", listed, f"{text}, but multiple fields are set")
+        yield invalid_value(path, listed, f"{text}, but multiple fields are set")
 
 
-def _device(field: str, device: Document) -> Iterator[Cause]:
-    yield from dns_label(f"{field}.name", device.get("name", ""))
+@relates("resource.v1.Device")
+def _device(device: Document, path: str, around: Around) -> Iterator[Cause]:
     attributes, capacity = part(device, "attributes"), part(device, "capacity")
     total = len(attributes) + len(capacity)
     if total > _MAX_ATTRIBUTES:
         text = f"the total number of attributes and capacities must not exceed {_MAX_ATTRIBUTES}"
-        yield invalid_value(field, total, text)
-    for name, attribute in sorted(attributes.items()):
-        yield from device_qualified_name(f"{field}.attributes", name)
-        yield from _attribute(f"{field}.attributes[{name}]", attribute or {})
-    for name in sorted(capacity):
-        yield from device_qualified_name(f"{field}.capacity", name)
-    yield from every(f"{field}.taints", device.get("taints") or (), _MAX_TAINTS, _taint)
+        yield invalid_value(path, total, text)
+    for field, names in (("attributes", attributes), ("capacity", capacity)):
+        for name in sorted(names):
+            yield from _device_name(f"{path}.{field}", name)
 
 
-def _attribute(field: str, attribute: Document) -> Iterator[Cause]:
+@relates("resource.v1.DeviceAttribute")
+def _attribute(attribute: Document, path: str, around: Around) -> Iterator[Cause]:
     given = [name for name in _VALUES if attribute.get(name) is not None]
-    texts: list[tuple[str, Any]] = [
-        ("string", attribute.get("string")),
-        ("version", attribute.get("version")),
-    ]
-    for name, value in texts:
-        if value is not None and size(value) > _MAX_TEXT:
-            yield too_long(f"{field}.{name}", _MAX_TEXT)
-        if name == "version" and value is not None and not _VERSION.fullmatch(value):
-            text = "must be a string compatible with semver.org spec 2.0.0"
-            yield invalid_value(f"{field}.version", value, text)
-    if not given:
-        yield invalid_value(field, "", "exactly one value must be specified")
-    elif len(given) > 1:
-        whole = {_value_name(name): attribute.get(name) for name in _VALUES}
-        yield invalid_value(field, whole, "exactly one value must be specified")
+    version = attribute.get("version")
+    if version is not None and not _VERSION.fullmatch(version):
+        text = "must be a string compatible with semver.org spec 2.0.0"
+        yield invalid_value(f"{path}.version", version, text)
+    if len(given) != 1:
+        whole: Any = attribute if given else ""
+        yield invalid_value(path, whole, "exactly one value must be specified")
 
 
-def _value_name(name: str) -> str:
-    base = name.removesuffix("s").capitalize()
-    return f"{base}Values" if name.endswith("s") else f"{base}Value"
-
-
-def _taint(field: str, taint: Document) -> Iterator[Cause]:
-    value, effect = taint.get("value", ""), taint.get("effect", "")
-    yield from qualified_name(f"{field}.key", taint.get("key", ""))
-    if value:
-        yield from broken(f"{field}.value", value, label_value_problems(value))
-    if not effect:
-        yield required(f"{field}.effect")
-    elif effect not in EFFECTS:
-        yield unsupported_value(f"{field}.effect", effect, EFFECTS)
+def _device_name(field: str, name: str) -> Iterator[Cause]:
+    """The name of an attribute or capacity: an identifier, with or without a domain."""
+    domain, slash, identifier = name.partition("/")
+    if not slash:
+        domain, identifier = "", name
+    elif "/" in identifier:
+        return
+    if slash and not domain:
+        yield invalid_value(field, "", "the domain must not be empty")
+    elif domain:
+        if size(domain) > 63:
+            yield errors.too_long(field, 63)
+        yield from check_form("dns-subdomain-lower", domain, field)
+    if slash and not identifier:
+        yield invalid_value(field, "", "the name must not be empty")
+        return
+    if size(identifier) > 32:
+        yield errors.too_long(field, 32)
+    if not _IDENTIFIER_FORM.fullmatch(identifier):
+        yield invalid_value(field, identifier, _IDENTIFIER_RULE)

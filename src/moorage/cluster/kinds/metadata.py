@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from moorage.api.names import is_qualified_name, qualified_name_problems
-from moorage.cluster.base.errors import (
-    Cause,
-    forbidden_value,
-    invalid_value,
-    required,
-    shown,
-    too_long,
-)
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.rules import (
-    IMMUTABLE,
-    Found,
-    check_dns_label,
-    check_form,
-    check_labels,
-    check_nonnegative,
-    check_qualified_name,
-)
+from moorage.cluster.schema.checking import IMMUTABLE, Around, check, check_form, relates
 from moorage.cluster.schema.forms import (
     dns_label_problems,
     dns_subdomain_problems,
@@ -34,8 +19,6 @@ from moorage.cluster.schema.forms import (
 NameRule = Callable[[str], list[str]]
 
 ANNOTATIONS_LIMIT = 256 * 1024  # bytes of all keys and values together
-MANAGER_LIMIT = 128
-SUBRESOURCE_LIMIT = 256
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
@@ -62,67 +45,59 @@ def name_rule_of(storage: str) -> NameRule:
 
 def validate_metadata(
     document: Document, *, namespaced: bool, name_rule: NameRule, qualified_finalizers: bool = True
-) -> Iterable[Cause]:
+) -> Iterator[Cause]:
     """The rules new metadata breaks. Some resources may have finalizers without a domain."""
     metadata = document["metadata"]
-    found: Found = []
-    prefix = metadata.get("generateName", "")
+    name, prefix = metadata.get("name", ""), metadata.get("generateName", "")
+    # What follows the prefix may begin with anything, so a dash at the end is fine.
+    tried = prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
     if prefix:
-        # What follows the prefix may begin with anything, so a dash at the end is fine.
-        tried = prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
-        for problem in name_rule(tried):
-            found.append(invalid_value("metadata.generateName", prefix, problem))
-    name = metadata.get("name", "")
+        yield from (invalid_value("metadata.generateName", prefix, problem) for problem in name_rule(tried))
     if name:
-        check_form(name, "metadata.name", name_rule, found)
+        yield from (invalid_value("metadata.name", name, problem) for problem in name_rule(name))
     else:
-        found.append(required("metadata.name", "name or generateName is required"))
+        yield errors.required("metadata.name", "name or generateName is required")
     namespace = metadata.get("namespace", "")
-    if not namespaced:
-        if namespace:
-            found.append(forbidden_value("metadata.namespace", "not allowed on this type"))
+    if namespaced and namespace:
+        yield from check_form("dns-label", namespace, "metadata.namespace")
+    elif namespaced:
+        yield errors.required("metadata.namespace")
     elif namespace:
-        check_dns_label(namespace, "metadata.namespace", found)
-    else:
-        found.append(required("metadata.namespace"))
-    check_nonnegative(metadata.get("generation"), "metadata.generation", found)
-    _check_common(metadata, found)
-    _check_finalizers(metadata.get("finalizers", ()), found)
-    _check_managed_fields(metadata.get("managedFields", ()), found)
-    if qualified_finalizers:
-        _check_standard_finalizers(metadata.get("finalizers", ()), found)
-    return found
+        yield forbidden_value("metadata.namespace", "not allowed on this type")
+    if metadata.get("generation", 0) < 0:
+        yield invalid_value(
+            "metadata.generation", metadata["generation"], "must be greater than or equal to 0"
+        )
+    finalizers = metadata.get("finalizers", ())
+    for finalizer in finalizers:
+        yield from check_form("qualified-name", finalizer, "metadata.finalizers")
+    if ORPHAN in finalizers and FOREGROUND in finalizers:
+        detail = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
+        yield invalid_value("metadata.finalizers", list(finalizers), detail)
+    yield from _common_rules(metadata, qualified_finalizers)
 
 
 def validate_metadata_update(
     new: Document, old: Document, *, qualified_finalizers: bool = True
-) -> Iterable[Cause]:
+) -> Iterator[Cause]:
     """The rules a change of metadata breaks."""
     metadata, before = new["metadata"], old["metadata"]
-    found: Found = []
-    finalizers = metadata.get("finalizers", ())
-    if "deletionTimestamp" in before:
-        added = sorted(set(finalizers).difference(before.get("finalizers", ())))
-        if added:
-            listed = ", ".join(shown(each) for each in added)
-            detail = (
-                "no new finalizers can be added if the object is being deleted, "
-                f"found new finalizers []string{{{listed}}}"
-            )
-            found.append(forbidden_value("metadata.finalizers", detail))
-    if metadata.get("generation", 0) < before.get("generation", 0):
-        found.append(
-            invalid_value("metadata.generation", metadata.get("generation", 0), "must not be decremented")
+    added = sorted(set(metadata.get("finalizers", ())).difference(before.get("finalizers", ())))
+    if added and "deletionTimestamp" in before:
+        listed = ", ".join(errors.shown(each) for each in added)
+        detail = (
+            "no new finalizers can be added if the object is being deleted, "
+            f"found new finalizers []string{{{listed}}}"
         )
+        yield forbidden_value("metadata.finalizers", detail)
+    generation = metadata.get("generation", 0)
+    if generation < before.get("generation", 0):
+        yield invalid_value("metadata.generation", generation, "must not be decremented")
     for field, absent in _FIXED:
         value = metadata.get(field, absent)
         if value != before.get(field, absent):
-            found.append(invalid_value(f"metadata.{field}", value, IMMUTABLE))
-    _check_common(metadata, found)
-    _check_managed_fields(metadata.get("managedFields", ()), found)
-    if qualified_finalizers:
-        _check_standard_finalizers(finalizers, found)
-    return found
+            yield invalid_value(f"metadata.{field}", value, IMMUTABLE)
+    yield from _common_rules(metadata, qualified_finalizers)
 
 
 _FIXED: tuple[tuple[str, Any], ...] = (
@@ -135,53 +110,48 @@ _FIXED: tuple[tuple[str, Any], ...] = (
 )
 
 
-def _check_common(metadata: Document, found: Found) -> None:
-    check_labels(metadata.get("labels"), "metadata.labels", found)
-    check_annotations(metadata.get("annotations"), "metadata.annotations", found)
-    owners = metadata.get("ownerReferences")
-    if owners:
-        _check_owners(owners, found)
+def _common_rules(metadata: Document, qualified_finalizers: bool) -> Iterator[Cause]:
+    yield from check("meta.v1.ObjectMeta", metadata, "metadata")
+    for index, finalizer in enumerate(metadata.get("finalizers", ()) if qualified_finalizers else ()):
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid_value(f"metadata.finalizers[{index}]", finalizer, detail)
 
 
-def check_annotations(annotations: Mapping[str, str] | None, path: str, found: Found) -> None:
-    if not annotations:
-        return
-    total = 0
-    for key, value in annotations.items():
-        if not is_qualified_name(key):
-            for problem in qualified_name_problems(key.lower()):
-                found.append(invalid_value(path, key, problem))
-        total += size(key) + size(value)
-    if total > ANNOTATIONS_LIMIT:
-        found.append(too_long(path, ANNOTATIONS_LIMIT))
+def annotation_rules(annotations: Mapping[str, str] | None, path: str) -> Iterator[Cause]:
+    for key in annotations or ():
+        yield from check_form("qualified-name-lower", key, path)
+    if sum(size(key) + size(value) for key, value in (annotations or {}).items()) > ANNOTATIONS_LIMIT:
+        yield errors.too_long(path, ANNOTATIONS_LIMIT)
 
 
-def _check_owners(owners: list[Document], found: Found) -> None:
-    path = "metadata.ownerReferences"
-    controller = ""
+def check_annotations(annotations: Mapping[str, str] | None, path: str, found: list[Cause]) -> None:
+    found.extend(annotation_rules(annotations, path))
+
+
+@relates("meta.v1.ObjectMeta")
+def _owners_and_annotations(metadata: Document, path: str, around: Around) -> Iterator[Cause]:
+    yield from annotation_rules(metadata.get("annotations"), f"{path}.annotations")
+    path = f"{path}.ownerReferences"
+    owners: Sequence[Document] = metadata.get("ownerReferences") or ()
     for owner in owners:
-        api_version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
-        group, _, version = api_version.rpartition("/")
+        group, _, version = owner.get("apiVersion", "").rpartition("/")
         if not version or "/" in group:
-            found.append(invalid_value(f"{path}.apiVersion", api_version, "version must not be empty"))
-        if not kind:
-            found.append(invalid_value(f"{path}.kind", kind, "must not be empty"))
-        for field in ("name", "uid"):
+            yield invalid_value(
+                f"{path}.apiVersion", owner.get("apiVersion", ""), "version must not be empty"
+            )
+        for field in ("kind", "name", "uid"):
             if not owner.get(field):
-                found.append(invalid_value(f"{path}.{field}", "", "must not be empty"))
-        if (api_version, kind) == ("v1", "Event"):
-            detail = "/v1, Kind=Event is disallowed from being an owner"
-            found.append(invalid_value(path, _shown_owner(owner), detail))
-        if owner.get("controller"):
-            this = f"{kind}/{owner.get('name', '')}"
-            if controller:
-                detail = (
-                    "Only one reference can have Controller set to true. "
-                    f'Found "true" in references for {controller} and {this}'
-                )
-                found.append(invalid_value(path, [_shown_owner(each) for each in owners], detail))
-            else:
-                controller = this
+                yield invalid_value(f"{path}.{field}", "", "must not be empty")
+        if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
+            yield invalid_value(
+                path, _shown_owner(owner), "/v1, Kind=Event is disallowed from being an owner"
+            )
+    first, *others = [owner for owner in owners if owner.get("controller")] or [{}]
+    for other in others:
+        who = " and ".join(f"{each.get('kind', '')}/{each.get('name', '')}" for each in (first, other))
+        detail = f'Only one reference can have Controller set to true. Found "true" in references for {who}'
+        yield invalid_value(path, [_shown_owner(each) for each in owners], detail)
 
 
 def _shown_owner(owner: Document) -> Document:
@@ -189,37 +159,15 @@ def _shown_owner(owner: Document) -> Document:
     return {field: owner[field] for field in order if field in owner}
 
 
-def _check_finalizers(finalizers: Iterable[str], found: Found) -> None:
-    for finalizer in finalizers:
-        check_qualified_name(finalizer, "metadata.finalizers", found)
-    if ORPHAN in finalizers and FOREGROUND in finalizers:
-        detail = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
-        found.append(invalid_value("metadata.finalizers", list(finalizers), detail))
-
-
-def _check_standard_finalizers(finalizers: Iterable[str], found: Found) -> None:
-    for index, finalizer in enumerate(finalizers):
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-            detail = "name is neither a standard finalizer name nor is it fully qualified"
-            found.append(invalid_value(f"metadata.finalizers[{index}]", finalizer, detail))
-
-
-def _check_managed_fields(entries: Iterable[Document], found: Found) -> None:
-    for index, entry in enumerate(entries):
-        path = f"metadata.managedFields[{index}]"
-        operation = entry.get("operation", "")
-        if operation not in ("Apply", "Update"):
-            found.append(invalid_value(f"{path}.operation", operation, "must be `Apply` or `Update`"))
-        fields_type = entry.get("fieldsType", "")
-        if fields_type and fields_type != "FieldsV1":
-            found.append(invalid_value(f"{path}.fieldsType", fields_type, "must be `FieldsV1`"))
-        manager = entry.get("manager", "")
-        if size(manager) > MANAGER_LIMIT:
-            found.append(too_long(f"{path}.manager", MANAGER_LIMIT))
-        if not manager.isprintable():
-            for place, character in enumerate(manager):
-                if not character.isprintable():
-                    detail = f"invalid character U+{ord(character):04X} (at position {place})"
-                    found.append(invalid_value(f"{path}.manager", manager, detail))
-        if size(entry.get("subresource", "")) > SUBRESOURCE_LIMIT:
-            found.append(too_long(f"{path}.subresource", SUBRESOURCE_LIMIT))
+@relates("meta.v1.ManagedFieldsEntry")
+def _managed_fields(entry: Document, path: str, around: Around) -> Iterator[Cause]:
+    operation, fields_type = entry.get("operation", ""), entry.get("fieldsType", "")
+    if operation not in ("Apply", "Update"):
+        yield invalid_value(f"{path}.operation", operation, "must be `Apply` or `Update`")
+    if fields_type and fields_type != "FieldsV1":
+        yield invalid_value(f"{path}.fieldsType", fields_type, "must be `FieldsV1`")
+    manager = entry.get("manager", "")
+    for place, character in enumerate(manager if not manager.isprintable() else ""):
+        if not character.isprintable():
+            detail = f"invalid character U+{ord(character):04X} (at position {place})"
+            yield invalid_value(f"{path}.manager", manager, detail)

@@ -287,7 +287,7 @@ class _Checker:
         self._lines: list[Check] = []
         self._parts: list[tuple[str, str, _Checker]] = []
         self.is_empty = False
-        unchecked = {"status"}
+        unchecked = {"metadata", "status"}
         for line in rules_of(self._name).lines:
             found = _line_check(line, schema)
             if found is not None:

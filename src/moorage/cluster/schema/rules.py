@@ -15,7 +15,7 @@ empty; with `?` behind the path, for all that are present; with `!`, for absent 
 `checking` knows the rules by their names, and `forms` the forms that texts can have.
 
 The lines of a type hold wherever the type is met, but not below a field that is marked `unchecked`, nor in a
-status, which only the server writes.
+status, which only the server writes, nor in metadata, for which there are further rules.
 """
 
 from __future__ import annotations
