@@ -18,6 +18,8 @@ from moorage.cluster.schema.forms import (
 
 NameRule = Callable[[str], list[str]]
 
+_MANAGER_LIMIT = 128
+_SUBRESOURCE_LIMIT = 256
 ANNOTATIONS_LIMIT = 256 * 1024  # bytes of all keys and values together
 
 ORPHAN = "orphan"
@@ -45,9 +47,17 @@ def name_rule_of(storage: str) -> NameRule:
 
 def validate_metadata(
     document: Document, *, namespaced: bool, name_rule: NameRule, qualified_finalizers: bool = True
-) -> Iterator[Cause]:
+) -> list[Cause]:
     """The rules new metadata breaks. Some resources may have finalizers without a domain."""
     metadata = document["metadata"]
+    return [
+        *_name_rules(metadata, namespaced, name_rule),
+        *_finalizer_rules(metadata.get("finalizers", ())),
+        *_common_rules(metadata, qualified_finalizers),
+    ]
+
+
+def _name_rules(metadata: Document, namespaced: bool, name_rule: NameRule) -> Iterator[Cause]:
     name, prefix = metadata.get("name", ""), metadata.get("generateName", "")
     # What follows the prefix may begin with anything, so a dash at the end is fine.
     tried = prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
@@ -68,13 +78,14 @@ def validate_metadata(
         yield invalid_value(
             "metadata.generation", metadata["generation"], "must be greater than or equal to 0"
         )
-    finalizers = metadata.get("finalizers", ())
+
+
+def _finalizer_rules(finalizers: Sequence[str]) -> Iterator[Cause]:
     for finalizer in finalizers:
         yield from check_form("qualified-name", finalizer, "metadata.finalizers")
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         detail = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
         yield invalid_value("metadata.finalizers", list(finalizers), detail)
-    yield from _common_rules(metadata, qualified_finalizers)
 
 
 def validate_metadata_update(
@@ -167,7 +178,11 @@ def _managed_fields(entry: Document, path: str, around: Around) -> Iterator[Caus
     if fields_type and fields_type != "FieldsV1":
         yield invalid_value(f"{path}.fieldsType", fields_type, "must be `FieldsV1`")
     manager = entry.get("manager", "")
+    if size(manager) > _MANAGER_LIMIT:
+        yield errors.too_long(f"{path}.manager", _MANAGER_LIMIT)
     for place, character in enumerate(manager if not manager.isprintable() else ""):
         if not character.isprintable():
             detail = f"invalid character U+{ord(character):04X} (at position {place})"
             yield invalid_value(f"{path}.manager", manager, detail)
+    if size(entry.get("subresource", "")) > _SUBRESOURCE_LIMIT:
+        yield errors.too_long(f"{path}.subresource", _SUBRESOURCE_LIMIT)

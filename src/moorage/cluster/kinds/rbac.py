@@ -34,7 +34,9 @@ def _either_paths_or_resources(rule: Document, path: str, around: Around) -> Ite
 def _selectors(rule: Document, path: str, around: Around) -> Iterator[Cause]:
     for index, selector in enumerate(rule.get("clusterRoleSelectors") or ()):
         place = f"{path}.clusterRoleSelectors[{index}]"
-        if check("meta.v1.LabelSelector", selector, place):
+        problems = check("meta.v1.LabelSelector", selector, place)
+        yield from problems
+        if problems:
             yield errors.invalid_value(place, None, "invalid label selector.")
 
 
