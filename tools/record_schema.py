@@ -33,6 +33,7 @@ SERVED_GROUPS = {
     "coordination.k8s.io",
     "discovery.k8s.io",
     "resource.k8s.io",
+    "node.k8s.io",
 }
 TYPES_ONLY = {"autoscaling", "batch", "networking.k8s.io"}
 

@@ -53,7 +53,6 @@ NOT_SERVED = {
     "certificates.k8s.io/v1",
     "flowcontrol.apiserver.k8s.io/v1",
     "networking.k8s.io/v1",
-    "node.k8s.io/v1",
 }
 
 

@@ -65,6 +65,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     "customresourcedefinitions.apiextensions.k8s.io": CrdStrategy(),
     "leases.coordination.k8s.io": LeaseStrategy(),
     "endpointslices.discovery.k8s.io": KindStrategy("discovery.v1.EndpointSlice"),
+    "runtimeclasses.node.k8s.io": KindStrategy("node.v1.RuntimeClass"),
     "poddisruptionbudgets.policy": PodDisruptionBudgetStrategy(),
     f"clusterrolebindings.{_RBAC}": BindingStrategy("rbac.v1.ClusterRoleBinding"),
     f"clusterroles.{_RBAC}": KindStrategy("rbac.v1.ClusterRole"),
