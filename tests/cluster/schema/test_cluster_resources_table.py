@@ -23,6 +23,7 @@ def test_groups_stand_in_the_order_of_a_real_server() -> None:
         "apiextensions.k8s.io",
         "scheduling.k8s.io",
         "coordination.k8s.io",
+        "node.k8s.io",
         "discovery.k8s.io",
         "resource.k8s.io",
     ]
