@@ -76,8 +76,8 @@ def crd() -> Document:
 
 def samples() -> dict[str, list[Document]]:
     """Objects by kind, good and bad ones, as they were sent to a real API server."""
-    entries = json.loads((RECORDED / "kinds_other/created.json").read_text())
-    entries += json.loads((RECORDED / "kinds_other/refused.json").read_text())
+    entries = json.loads((RECORDED / "kinds/created.json").read_text())
+    entries += json.loads((RECORDED / "kinds/refused.json").read_text())
     documents = [entry["document"] for entry in entries]
     lines = (RECORDED / "kinds/recorded_creates.jsonl").read_text().splitlines()
     documents += [json.loads(line)["given"] for line in lines]

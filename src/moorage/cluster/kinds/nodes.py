@@ -96,7 +96,8 @@ def _taints_and_ranges(spec: Document, path: str, around: Around) -> Iterator[Ca
             yield errors.invalid_value(f"{place}.value", value, ";".join(problems))
         pair = (taint.get("key", ""), taint.get("effect", ""))
         if pair in seen:
-            cause = errors.duplicate_value(place, taint)
+            shown = {"Key": pair[0], "Value": value, "Effect": pair[1], "TimeAdded": taint.get("timeAdded")}
+            cause = errors.duplicate_value(place, shown)
             yield cause._replace(message=f"{cause.message}: taints must be unique by key and effect pair")
         seen.add(pair)
     ranges: list[str] = spec.get("podCIDRs") or []

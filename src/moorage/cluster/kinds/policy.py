@@ -9,6 +9,8 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import WithStatus
 from moorage.cluster.schema.checking import Around, check, relates
 
+_SHOWN = ("minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPolicy")
+
 
 class PodDisruptionBudgetStrategy(WithStatus):
     type_name = "policy.v1.PodDisruptionBudget"
@@ -23,4 +25,5 @@ class PodDisruptionBudgetStrategy(WithStatus):
 @relates("policy.v1.PodDisruptionBudgetSpec")
 def _one_bound(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     if "minAvailable" in spec and "maxUnavailable" in spec:
-        yield invalid_value(path, spec, "minAvailable and maxUnavailable cannot be both set")
+        shown = {f"{name[0].upper()}{name[1:]}": spec.get(name) for name in _SHOWN}
+        yield invalid_value(path, shown, "minAvailable and maxUnavailable cannot be both set")

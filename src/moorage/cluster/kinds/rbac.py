@@ -50,6 +50,13 @@ class BindingStrategy(KindStrategy):
                 subject["apiGroup"] = GROUP
 
 
+@relates("rbac.v1.RoleRef")
+def _kind_of_role(role: Document, path: str, around: Around) -> Iterator[Cause]:
+    kinds = ("ClusterRole",) if "rbac.v1.ClusterRoleBinding" in around else ("Role", "ClusterRole")
+    if role.get("kind") not in kinds:
+        yield errors.unsupported_value(f"{path}.kind", role.get("kind", ""), kinds)
+
+
 @relates("rbac.v1.Subject")
 def _subject(subject: Document, path: str, around: Around) -> Iterator[Cause]:
     kind, name, group = subject.get("kind", ""), subject.get("name", ""), subject.get("apiGroup", "")

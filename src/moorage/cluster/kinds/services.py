@@ -5,7 +5,7 @@ Their addresses are given out by `service_allocation`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value
@@ -143,23 +143,9 @@ def is_headless(spec: Document) -> bool:
     return spec.get("clusterIPs") == ["None"]
 
 
-@relates("core.v1.Service")
-def _service(document: Document, path: str, around: Around) -> Iterator[Cause]:
-    spec = part(document, "spec")
-    kind = spec.get("type", "")
-    yield from _type_rules(spec, kind)
-    yield from _repeated_ports(spec.get("ports") or (), kind)
-    yield from _affinity_rules(spec)
-    yield from address_rules(spec)
-    for index, address in enumerate(spec.get("externalIPs") or ()):
-        place = f"spec.externalIPs[{index}]"
-        yield from check_form("ip", address, place) or addresses.endpoint_ip(place, address)
-    yield from _load_balancer_rules(document, spec, kind)
-    yield from _traffic_rules(spec, kind)
-
-
-def _type_rules(spec: Document, kind: str) -> Iterator[Cause]:
-    headless = is_headless(spec)
+@relates("core.v1.ServiceSpec")
+def _kind(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    kind, headless = spec.get("type", ""), is_headless(spec)
     if not spec.get("ports") and not headless and kind != "ExternalName":
         yield errors.required("spec.ports")
     if headless and kind in ("LoadBalancer", "NodePort"):
@@ -175,29 +161,21 @@ def _type_rules(spec: Document, kind: str) -> Iterator[Cause]:
             yield errors.required("spec.externalName")
 
 
-def _repeated_ports(ports: Sequence[Document], kind: str) -> Iterator[Cause]:
-    names: set[str] = set()
-    seen: set[tuple[str, str, int]] = set()
-    for index, port in enumerate(ports):
-        place = f"spec.ports[{index}]"
-        name, protocol, outside = port.get("name", ""), port.get("protocol", ""), port.get("nodePort", 0)
-        if name in names and name:
-            yield errors.duplicate_value(f"{place}.name", name)
-        if not name and len(ports) > 1:
-            yield errors.required(f"{place}.name")
-        if kind == "ClusterIP" and outside:
-            yield forbidden_value(f"{place}.nodePort", "may not be used when `type` is 'ClusterIP'")
-        if outside and ("node", protocol, outside) in seen:
-            yield errors.duplicate_value(f"{place}.nodePort", outside)
-        if ("port", protocol, port.get("port", 0)) in seen:
-            yield errors.duplicate_value(place, {"port": port.get("port", 0), "protocol": protocol})
-        names.add(name)
-        seen |= {("node", protocol, outside), ("port", protocol, port.get("port", 0))}
+@relates("core.v1.ServicePort")
+def _port_name(port: Document, path: str, around: Around) -> Iterator[Cause]:
+    ports = around["core.v1.ServiceSpec"]["ports"]
+    name = port.get("name", "")
+    first = next(each for each in ports if each.get("name", "") == name)
+    if name and first is not port:
+        yield errors.duplicate_value(f"{path}.name", name)
+    if not name and len(ports) > 1:
+        yield errors.required(f"{path}.name")
 
 
-def _affinity_rules(spec: Document) -> Iterator[Cause]:
+@relates("core.v1.ServiceSpec")
+def _affinity(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     affinity = spec.get("sessionAffinity", "")
-    field = "spec.sessionAffinityConfig"
+    field = f"{path}.sessionAffinityConfig"
     if affinity == "ClientIP":
         seconds = part(part(spec, "sessionAffinityConfig"), "clientIP").get("timeoutSeconds", 0)
         if not 0 < seconds <= _ONE_DAY:
@@ -205,6 +183,32 @@ def _affinity_rules(spec: Document) -> Iterator[Cause]:
             yield invalid_value(f"{field}.clientIP.timeoutSeconds", seconds, text)
     elif affinity == "None" and "sessionAffinityConfig" in spec:
         yield forbidden_value(field, "must not be set when session affinity is None")
+
+
+@relates("core.v1.ServiceSpec")
+def _addresses(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    yield from address_rules(spec)
+    for index, address in enumerate(spec.get("externalIPs") or ()):
+        place = f"{path}.externalIPs[{index}]"
+        yield from check_form("ip", address, place) or addresses.endpoint_ip(place, address)
+
+
+@relates("core.v1.ServiceSpec")
+def _repeated_ports(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    ports = spec.get("ports") or ()
+    outside = [(port.get("protocol"), port.get("nodePort", 0)) for port in ports]
+    inside = [(port.get("protocol"), port.get("port", 0)) for port in ports]
+    for index, (_, number) in enumerate(outside):
+        if number and spec.get("type") == "ClusterIP":
+            text = "may not be used when `type` is 'ClusterIP'"
+            yield forbidden_value(f"{path}.ports[{index}].nodePort", text)
+    for index, (_, number) in enumerate(outside):
+        if number and outside[index] in outside[:index]:
+            yield errors.duplicate_value(f"{path}.ports[{index}].nodePort", number)
+    for index, (protocol, number) in enumerate(inside):
+        if inside[index] in inside[:index]:
+            whole = {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": number}
+            yield errors.duplicate_value(f"{path}.ports[{index}]", whole | {"TargetPort": 0, "NodePort": 0})
 
 
 def address_rules(spec: Document) -> Iterator[Cause]:
@@ -249,10 +253,11 @@ def address_rules(spec: Document) -> Iterator[Cause]:
                 yield invalid_value(f"{field}[{index}]", address, text)
 
 
-def _load_balancer_rules(document: Document, spec: Document, kind: str) -> Iterator[Cause]:
-    balanced = kind == "LoadBalancer"
+@relates("core.v1.ServiceSpec")
+def _load_balancer(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    balanced = spec.get("type") == "LoadBalancer"
     ranges = spec.get("loadBalancerSourceRanges")
-    annotations = document["metadata"].get("annotations") or {}
+    annotations = around["core.v1.Service"]["metadata"].get("annotations") or {}
     if ranges:
         field = "spec.LoadBalancerSourceRanges"
         if not balanced:
@@ -276,7 +281,9 @@ def _load_balancer_rules(document: Document, spec: Document, kind: str) -> Itera
             yield forbidden_value(field, _FOR_LOAD_BALANCERS)
 
 
-def _traffic_rules(spec: Document, kind: str) -> Iterator[Cause]:
+@relates("core.v1.ServiceSpec")
+def _traffic(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    kind = spec.get("type", "")
     outside = spec.get("externalTrafficPolicy", "")
     accessible = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs"))
     if not accessible:

@@ -15,7 +15,7 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.schema import forms
 from moorage.cluster.schema.builtin import short_name, type_named
 from moorage.cluster.schema.model import ABSENT, ARRAY, INTEGER, NUMBER, STRING, Field, Schema
-from moorage.cluster.schema.rules import DEFAULTS, UNCHECKED, Line, Rule, Step, rules_of
+from moorage.cluster.schema.rules import BELOW, DEFAULTS, RELATED, UNCHECKED, Line, Rule, Step, rules_of
 
 Found = list[Cause]
 Around = Mapping[str, Document]
@@ -23,6 +23,8 @@ Around = Mapping[str, Document]
 Relation = Callable[[Document, str, Around], Iterable[Cause]]
 """Tells which rules that relate fields an object breaks: the object, its path, what is around it."""
 Check = Callable[[Any, str, Found], None]
+Ask = Callable[[Document, str, dict[str, Document], Found], None]
+"""A check that may need to know what is around the object."""
 
 IMMUTABLE = "field is immutable"
 NOT_POSITIVE = "must be greater than zero"
@@ -212,7 +214,7 @@ def _line_check(line: Line, schema: Schema) -> Check | None:
     for rule in line.rules:
         if rule.name == "required":
             wanted = " ".join(rule.words)
-        elif rule.name not in (*DEFAULTS, *_OF_CHANGES, UNCHECKED):
+        elif rule.name not in (*DEFAULTS, *_OF_CHANGES, UNCHECKED, BELOW):
             checks.append(_RULES.get(rule.name, _form)(rule))
     if wanted is None and not checks:
         return None
@@ -281,54 +283,84 @@ class _Checker:
 
     def __init__(self, schema: Schema) -> None:
         _checkers[schema] = self  # before what is below it, which may lead back here
+        self.is_empty = False
         self._schema = schema
         self._name = short_name(schema)
-        self._relations = _relations.get(self._name, ())
-        self._lines: list[Check] = []
-        self._parts: list[tuple[str, str, _Checker]] = []
-        self.is_empty = False
-        unchecked = {"metadata", "status"}
-        for line in rules_of(self._name).lines:
-            found = _line_check(line, schema)
-            if found is not None:
-                self._lines.append(found)
-            if line.is_unchecked:
-                unchecked.add(line.path[0].name)
-        for name, field in schema.fields.items():
-            part, each = _object_below(field.schema)
-            if part is not None and name not in unchecked and not _checker(part).is_empty:
-                self._parts.append((name, each, _checker(part)))
-        self.is_empty = not (self._lines or self._relations or self._parts)
+        lines = rules_of(self._name).lines
+        unchecked = {"metadata", "status"} | {line.path[0].name for line in lines if line.is_unchecked}
+        relations = {each.__name__.strip("_"): _related(each) for each in _relations.get(self._name, ())}
+        parts = {name: part for name in schema.fields if name not in unchecked and (part := self._part(name))}
+        self._asked: list[Ask] = []
+        for line in lines:
+            self._add(line, relations, parts)
+        self._asked += [*relations.values(), *parts.values()]
+        self.is_empty = not self._asked
+
+    def _add(self, line: Line, relations: dict[str, Ask], parts: dict[str, Ask]) -> None:
+        """Takes what a line says, and what it gives its place to, into the order."""
+        name = line.path[0].name
+        for rule in line.rules:
+            if rule.name == RELATED:
+                self._asked += [relations.pop(word) for word in rule.words]
+                return
+        before, found, after = _split_at(line, BELOW)
+        for part in (before, after):
+            check = _line_check(part, self._schema)
+            if check is not None:
+                self._asked.append(_alone(check))
+            if part is before and found and name in parts:
+                self._asked.append(parts.pop(name))
+
+    def _part(self, name: str) -> Ask | None:
+        """Goes on below a field, if anything is to be checked there."""
+        part, each = _object_below(self._schema.fields[name].schema)
+        if part is None or _checker(part).is_empty:
+            return None
+        checker = _checker(part)
+
+        def ask(value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+            held = value.get(name)
+            if held is None:
+                return
+            place = below(path, name)
+            if not each:
+                checker.check(held, place, around, found)
+            elif each == "[]":
+                for index, item in enumerate(held):
+                    checker.check(item, f"{place}[{index}]", around, found)
+            else:
+                for key, item in held.items():
+                    checker.check(item or {}, f"{place}[{key}]", around, found)
+
+        return ask
 
     def check(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
-        for line in self._lines:
-            line(value, path, found)
-        if self._relations or self._parts:
-            outer = around.get(self._name)
-            around[self._name] = value
-            for relation in self._relations:
-                found.extend(relation(value, path, around))
-            for name, each, checker in self._parts:
-                part = value.get(name)
-                if part is not None:
-                    self._check_part(part, below(path, name), each, checker, around, found)
-            if outer is None:
-                del around[self._name]
-            else:
-                around[self._name] = outer
-
-    @staticmethod
-    def _check_part(
-        part: Any, path: str, each: str, checker: _Checker, around: dict[str, Document], found: Found
-    ) -> None:
-        if not each:
-            checker.check(part, path, around, found)
-        elif each == "[]":
-            for index, item in enumerate(part):
-                checker.check(item, f"{path}[{index}]", around, found)
+        outer = around.get(self._name)
+        around[self._name] = value
+        for ask in self._asked:
+            ask(value, path, around, found)
+        if outer is None:
+            del around[self._name]
         else:
-            for key, item in part.items():
-                checker.check(item or {}, f"{path}[{key}]", around, found)
+            around[self._name] = outer
+
+
+def _split_at(line: Line, name: str) -> tuple[Line, bool, Line]:
+    names = [rule.name for rule in line.rules]
+    place = names.index(name) if name in names else len(names)
+    return (
+        line._replace(rules=line.rules[:place]),
+        name in names,
+        line._replace(rules=line.rules[place + 1 :]),
+    )
+
+
+def _alone(check: Check) -> Ask:
+    return lambda value, path, around, found: check(value, path, found)
+
+
+def _related(relation: Relation) -> Ask:
+    return lambda value, path, around, found: found.extend(relation(value, path, around))
 
 
 def _checker(schema: Schema) -> _Checker:

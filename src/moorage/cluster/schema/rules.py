@@ -14,6 +14,10 @@ empty; with `?` behind the path, for all that are present; with `!`, for absent 
 "" or 0. Words in quotes are one; the last one is the message where a rule can have one of its own.
 `checking` knows the rules by their names, and `forms` the forms that texts can have.
 
+Broken rules are told in the order of the lines. ` ports below` says where those come that are broken inside a
+field, and ` . related ports` where a function of this name that relates fields is asked; what has no such
+line comes last, related fields first.
+
 The lines of a type hold wherever the type is met, but not below a field that is marked `unchecked`, nor in a
 status, which only the server writes, nor in metadata, for which there are further rules.
 """
@@ -30,6 +34,8 @@ RULES = Path(__file__).with_name("rules")
 
 DEFAULTS = ("default", "default!")
 UNCHECKED = "unchecked"
+BELOW = "below"
+RELATED = "related"
 
 
 class Step(NamedTuple):
