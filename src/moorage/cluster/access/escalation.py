@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.cluster.access.aggregation import CLUSTER_ROLES
 from moorage.cluster.access.attributes import Attributes
-from moorage.cluster.access.rules import ANY, Rule, described, rules_of
+from moorage.cluster.access.rules import (
+    ANY,
+    BINDINGS,
+    CLUSTER_BINDINGS,
+    CLUSTER_ROLES,
+    ROLES,
+    Rule,
+    described,
+    rules_of,
+)
 from moorage.cluster.access.users import User
 from moorage.cluster.base.errors import bad_request, forbidden, not_found
 from moorage.cluster.base.quoting import quoted, quoted_list
@@ -16,11 +24,7 @@ from moorage.cluster.schema.definitions import Definition
 if TYPE_CHECKING:
     from moorage.cluster.access.rbac import Authorizer
 
-_ROLES = frozenset((CLUSTER_ROLES, "roles.rbac.authorization.k8s.io"))
-CHECKED = _ROLES | {
-    "clusterrolebindings.rbac.authorization.k8s.io",
-    "rolebindings.rbac.authorization.k8s.io",
-}
+CHECKED = (ROLES, CLUSTER_ROLES, BINDINGS, CLUSTER_BINDINGS)
 """The resources that grant rights."""
 
 _MOST_ATOMS = 10_000  # a body of a few kB can say more than could ever be compared
@@ -40,7 +44,7 @@ def check(
     """
     if old is not None and _essence(document) == _essence(old):
         return
-    if definition.storage in _ROLES:
+    if definition.storage in (ROLES, CLUSTER_ROLES):
         _check_role(authorizer, user, definition, document, old)
     else:
         _check_binding(authorizer, user, definition, document)
@@ -51,15 +55,8 @@ def _check_role(
 ) -> None:
     metadata = document["metadata"]
     name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
-    escalate = Attributes(
-        "escalate",
-        definition.group,
-        ANY,
-        definition.plural,
-        namespace=namespace,
-        name="" if old is None else name,
-    )
-    if authorizer.allows(user, escalate):
+    role = Attributes("escalate", definition.group, ANY, definition.plural, namespace=namespace)
+    if authorizer.allows(user, role if old is None else role._replace(name=name)):
         return
     problem = _excess(authorizer, user, namespace, rules_of(document))
     if problem:

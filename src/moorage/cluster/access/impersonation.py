@@ -13,10 +13,19 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 from moorage.api.names import dns_subdomain_problems
-from moorage.cluster.access.accounts import ALL_NODES, account_groups, account_of, node_of
 from moorage.cluster.access.attributes import Attributes, forbidden_refusal
 from moorage.cluster.access.rbac import Authorizer
-from moorage.cluster.access.users import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
+from moorage.cluster.access.users import (
+    ALL_NODES,
+    ANONYMOUS,
+    AUTHENTICATED,
+    MASTERS,
+    UNAUTHENTICATED,
+    User,
+    account_groups,
+    account_of,
+    node_of,
+)
 from moorage.cluster.base.errors import Refusal, bad_request, invalid_value
 from moorage.cluster.base.quoting import quoted
 
