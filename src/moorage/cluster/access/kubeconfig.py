@@ -78,9 +78,7 @@ def _server_of(text: str) -> str | None:
         content = yaml.safe_load(text)
     except yaml.YAMLError:
         return None
-    if not isinstance(content, dict) or content.get("current-context") != NAME:
-        return None
-    match content.get("clusters"):
-        case [{"name": name, "cluster": {"server": str(server)}}] if name == NAME:
-            return server
+    match content:
+        case {"current-context": context, "clusters": [{"name": name, "cluster": {"server": str(server)}}]}:
+            return server if context == name == NAME else None
     return None

@@ -21,6 +21,8 @@ _Subject = tuple[str, str]
 """User or Group, and its name."""
 _Bound = dict[_Subject, set[str]]
 """The names of bindings by whom they are for."""
+_Answer = tuple[dict[str, "Decision"], "Decision"]
+"""For one verb on one resource: what holds for objects of certain names, and for all others."""
 
 
 class Decision(NamedTuple):
@@ -30,13 +32,6 @@ class Decision(NamedTuple):
 
 
 _ALWAYS = Decision(True, "")
-
-
-class _Answer(NamedTuple):
-    """For one verb on one resource: what holds for objects of certain names, and for all others."""
-
-    named: dict[str, Decision]
-    other: Decision
 
 
 class _Grants:
@@ -56,7 +51,8 @@ class _Grants:
             if len(self._answers) >= _MOST_ANSWERS:
                 self._answers.clear()
             answer = self._answers[key] = self._ask(attributes)
-        return answer.named.get(name, answer.other) if answer.named else answer.other
+        named, other = answer
+        return named.get(name, other)
 
     def _ask(self, attributes: Attributes) -> _Answer:
         named: dict[str, Decision] = {}
@@ -65,10 +61,10 @@ class _Grants:
                 continue
             decision = Decision(True, f"RBAC: allowed by {source}")
             if not rule.names or attributes.path is not None:
-                return _Answer(named, decision)
+                return named, decision
             for name in rule.names:
                 named.setdefault(name, decision)
-        return _Answer(named, self._refused)
+        return named, self._refused
 
 
 class Authorizer:

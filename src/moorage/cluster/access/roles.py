@@ -11,19 +11,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from moorage.cluster.access.aggregation import aggregated_rules, is_aggregated
-from moorage.cluster.access.rules import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, ROLES
 from moorage.cluster.base.store import Document
 
 DATA = Path(__file__).with_name("data") / "roles.txt"
 
 _GROUP = "rbac.authorization.k8s.io"
 _NAMESPACE = "kube-system"
-_RESOURCES = {
-    "ClusterRole": CLUSTER_ROLES,
-    "ClusterRoleBinding": CLUSTER_BINDINGS,
-    "Role": ROLES,
-    "RoleBinding": BINDINGS,
-}
 
 
 def bootstrap_roles() -> list[tuple[str, Document]]:
@@ -32,8 +25,7 @@ def bootstrap_roles() -> list[tuple[str, Document]]:
     roles = [document for document in found if document["kind"] == "ClusterRole"]
     for role in filter(is_aggregated, roles):
         role["rules"] = aggregated_rules(role, roles)
-    found.sort(key=lambda document: list(_RESOURCES).index(document["kind"]))
-    return [(_RESOURCES[document["kind"]], document) for document in found]
+    return [(f"{document['kind'].lower()}s.{_GROUP}", document) for document in found]
 
 
 def _read(block: str) -> list[Document]:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from moorage.cluster.access.users import AUTHENTICATED, User, account_groups, account_username
 from moorage.cluster.base.quoting import quoted_list
-from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.store import Store
 
 LEEWAY = 60.0
 """Seconds by which the clocks of who issues and who checks a token may differ."""
@@ -41,12 +41,12 @@ class Proof(NamedTuple):
     audiences: tuple[str, ...]
 
 
-class _Object(msgspec.Struct):
+class _Object(msgspec.Struct, omit_defaults=True):
     name: str = ""
     uid: str = ""
 
 
-class _Bound(msgspec.Struct):
+class _Bound(msgspec.Struct, omit_defaults=True):
     namespace: str = ""
     serviceaccount: _Object = msgspec.field(default_factory=_Object)
     pod: _Object | None = None
@@ -58,9 +58,11 @@ class _Claims(msgspec.Struct):
     """What a token of a service account says."""
 
     iss: str = ""
+    sub: str = ""
     aud: list[str] = []
-    exp: float = 0
+    iat: float = 0
     nbf: float = 0
+    exp: float = 0
     jti: str = ""
     bound: _Bound = msgspec.field(name="kubernetes.io", default_factory=_Bound)
 
@@ -120,22 +122,20 @@ class Tokens:
         import jwt  # not before the first token: it takes a moment
 
         now = int(self._clock())
-        binding: Document = {"namespace": namespace, "serviceaccount": {"name": name, "uid": uid}}
-        for kind, reference in bound.items():
-            named = zip(("name", "uid"), reference, strict=True)
-            binding[kind] = {key: value for key, value in named if value}
-        claims = {
-            "aud": list(audiences) or [self.issuer],
-            "exp": now + seconds,
-            "iat": now,
-            "iss": self.issuer,
-            "jti": str(uuid.uuid4()),
-            "kubernetes.io": binding,
-            "nbf": now,
-            "sub": account_username(namespace, name),
-        }
+        objects = {kind: _Object(*reference) for kind, reference in bound.items()}
+        claims = _Claims(
+            iss=self.issuer,
+            sub=account_username(namespace, name),
+            aud=list(audiences) or [self.issuer],
+            iat=now,
+            nbf=now,
+            exp=now + seconds,
+            jti=str(uuid.uuid4()),
+            bound=_Bound(namespace, _Object(name, uid), **objects),
+        )
         header = {"kid": self._key_id, "typ": None}
-        return jwt.encode(claims, self._private, _ALGORITHM, header), float(now + seconds)
+        token = jwt.PyJWS().encode(msgspec.json.encode(claims), self._private, _ALGORITHM, header)
+        return token, float(now + seconds)
 
     def user_of(self, token: str, store: Store) -> User | None:
         """Who makes requests with this token; None if it is not, or no longer, good."""
