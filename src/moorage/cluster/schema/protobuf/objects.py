@@ -10,8 +10,8 @@ from moorage.cluster.base.errors import bad_request
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.model import Schema
-from moorage.cluster.schema.protobuf.messages import message
-from moorage.cluster.schema.protobuf.wire import CUT_SHORT, Malformed, flat_fields, piece, text
+from moorage.cluster.schema.protobuf.messages import RAW, TEXT, made_up, message
+from moorage.cluster.schema.protobuf.wire import CUT_SHORT, Malformed
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
@@ -19,6 +19,8 @@ _MAGIC = b"k8s\0"
 _NO_MAGIC = "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
 _SHOWN = 30  # bytes of a body that is no envelope
 _DELETE_OPTIONS = "DeleteOptions"
+_ENVELOPE = made_up("Unknown", typeMeta=RAW, raw=RAW)
+_TYPE_META = made_up("TypeMeta", apiVersion=TEXT, kind=TEXT)
 
 
 class _Envelope(NamedTuple):
@@ -65,17 +67,15 @@ def _open(body: bytes) -> _Envelope:
     if body == _MAGIC:
         raise Malformed("empty body")
     with _problems_named():
-        fields = flat_fields(body, len(_MAGIC), len(body))
-        type_meta = piece(fields, 1)
-        type_fields = flat_fields(type_meta, 0, len(type_meta))
-        return _Envelope(text(type_fields, 1), text(type_fields, 2), piece(fields, 2))
+        found = _ENVELOPE.read(body, len(_MAGIC), len(body))
+        type_meta = found.get("typeMeta", b"")
+        of_type = _TYPE_META.read(type_meta, 0, len(type_meta))
+    return _Envelope(of_type.get("apiVersion", ""), of_type.get("kind", ""), found.get("raw", b""))
 
 
 def _content(envelope: _Envelope, schema: Schema) -> Document:
-    document: Document = {}
     with _problems_named():
-        message(schema).fill(document, envelope.content, 0, len(envelope.content))
-    return document
+        return message(schema).read(envelope.content, 0, len(envelope.content))
 
 
 @contextmanager
