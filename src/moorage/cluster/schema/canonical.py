@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
+import string
 from functools import lru_cache
+from itertools import takewhile
 
 from moorage.api import quantities
 
@@ -103,6 +105,8 @@ def _binary(nanos: int) -> str:
     return f"{number}{_BINARY[steps]}"
 
 
+_ALPHABET = f"{string.ascii_letters}{string.digits}+/".encode()
+_PADDING = ord("=")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
 
 
@@ -117,31 +121,19 @@ def binary_data(text: str) -> str:
 
 def _bad_byte(text: str) -> int:
     """Where decoding stops: at a character that does not belong, or at the start of what is cut short."""
-    held: list[int] = []
     data = text.encode(errors="replace")
-    index = 0
-    while index < len(data):
-        character = chr(data[index])
-        if character in "\r\n":
-            index += 1
-            continue
-        if character == "=":
-            return _bad_padding(data, index, len(held))
-        if not (character.isalnum() and character.isascii()) and character not in "+/":
-            return index
-        held = [*held, index] if len(held) < 3 else []
-        index += 1
-    return index - len(held)
-
-
-def _bad_padding(data: bytes, index: int, held: int) -> int:
-    if held < 2:
+    places = [place for place, byte in enumerate(data) if byte not in b"\r\n"]
+    good = sum(1 for _ in takewhile(lambda place: data[place] in _ALPHABET, places))
+    held = good % 4
+    if good == len(places):
+        return len(data) - held
+    index, *rest = places[good:]
+    if data[index] != _PADDING or held < 2:
         return index
-    rest = [place for place in range(index + 1, len(data)) if data[place] not in b"\r\n"]
     if held == 2:
         if not rest:
             return len(data)
-        if data[rest[0]] != ord("="):
+        if data[rest[0]] != _PADDING:
             return rest[0] - 1
         rest = rest[1:]
     return rest[0] if rest else index

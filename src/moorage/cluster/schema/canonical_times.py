@@ -16,19 +16,15 @@ _CANONICAL = {
     MICROSECONDS: re.compile(r"(?!0001)\d{4}-\d\d-\d\dT(?!24)\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII),
 }
 
-# What a layout is made of, in order: its text there, what it matches, what it is called, the highest value.
+# What a layout is made of, in order: what is before a number, the number there, what it matches, what it is
+# called, its highest value.
 _PARTS = (
-    ("2006", r"\d{4}", "", 9999),
-    ("-", "-", "", 0),
-    ("01", r"\d\d", "month", 12),
-    ("-", "-", "", 0),
-    ("02", r"\d\d", "", 99),
-    ("T", "T", "", 0),
-    ("15", r"\d\d?", "hour", 23),
-    (":", ":", "", 0),
-    ("04", r"\d\d", "minute", 59),
-    (":", ":", "", 0),
-    ("05", r"\d\d", "second", 59),
+    ("", "2006", r"\d{4}", "", 9999),
+    ("-", "01", r"\d\d", "month", 12),
+    ("-", "02", r"\d\d", "", 99),
+    ("T", "15", r"\d\d?", "hour", 23),
+    (":", "04", r"\d\d", "minute", 59),
+    (":", "05", r"\d\d", "second", 59),
 )
 _FRACTION = re.compile(r"[.,]\d+", re.ASCII)
 _MICROS = re.compile(r"[.,]\d{6}", re.ASCII)
@@ -70,29 +66,30 @@ def _read(text: str, layout: str) -> str | None:
     if rest := rest[zone.end() :]:
         raise Malformed(f"parsing time {_quoted(text)}: extra text: {_quoted(rest)}")
     try:
-        moment = datetime(*numbers) - offset
+        year, month, day, hour, minute, second = numbers
+        moment = datetime(year, month, day, hour, minute, second) - offset
     except (ValueError, OverflowError):
         raise Malformed(f"parsing time {_quoted(text)}: day out of range") from None
     is_none = moment == datetime.min and not micros.strip(".0")
     return None if is_none else f"{moment.isoformat()}{micros}Z"
 
 
-def _date_and_time(text: str, layout: str) -> tuple[tuple[int, int, int, int, int, int], str]:
+def _date_and_time(text: str, layout: str) -> tuple[list[int], str]:
     numbers: list[int] = []
     rest = text
-    for shown, pattern, name, highest in _PARTS:
+    for separator, shown, pattern, name, highest in _PARTS:
+        if not rest.startswith(separator):
+            raise _unreadable(text, layout, rest, separator)
+        rest = rest.removeprefix(separator)
         match = re.match(pattern, rest, re.ASCII)
         if match is None:
             raise _unreadable(text, layout, rest, shown)
-        rest = rest[match.end() :]
-        if not match.group().isdigit():
-            continue
         number = int(match.group())
         if number > highest or (name == "month" and not number):
             raise Malformed(f"parsing time {_quoted(text)}: {name} out of range")
         numbers.append(number)
-    year, month, day, hour, minute, second = numbers
-    return (year, month, day, hour, minute, second), rest
+        rest = rest[match.end() :]
+    return numbers, rest
 
 
 def _offset(text: str, zone: re.Match[str]) -> timedelta:

@@ -20,9 +20,6 @@ from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, BOOLEAN, INTEGER, N
 Reader = Callable[[Any, list[str]], Any]
 """Gives a value's canonical form; names of unknown fields are added to the list."""
 
-INT32 = 2**31
-INT64 = 2**63
-
 
 class Conformed(NamedTuple):
     document: Any
@@ -213,60 +210,34 @@ def zero(schema: Schema) -> Any:
 # Single values
 
 
-def _string(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not str:
-        raise _Wrong
-    return value
+def _of(*types: type, convert: Callable[[Any], Any] | None = None) -> Reader:
+    """Reads values of these types, as they are or as `convert` makes them."""
+
+    def read(value: Any, unknown: list[str]) -> Any:
+        if type(value) not in types:
+            raise _Wrong
+        return value if convert is None else convert(value)
+
+    return read
 
 
-def _boolean(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not bool:
-        raise _Wrong
-    return value
+def _integer(limit: int) -> Reader:
+    def read(value: Any, unknown: list[str]) -> Any:
+        if type(value) is not int or not -limit <= value < limit:
+            raise _Wrong
+        return value
+
+    return read
 
 
-def _int64(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not int or not -INT64 <= value < INT64:
-        raise _Wrong
-    return value
-
-
-def _int32(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not int or not -INT32 <= value < INT32:
-        raise _Wrong
-    return value
-
-
-def _number(value: Any, unknown: list[str]) -> Any:
-    if type(value) not in (int, float):
-        raise _Wrong
+def _finite(value: int | float) -> int | float:
     if not float("-inf") < float(value) < float("inf"):
         raise OverflowError
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 
 
-def _quantity(value: Any, unknown: list[str]) -> Any:
-    if type(value) not in (str, int, float):
-        raise _Wrong
-    return quantity(value)
-
-
-def _time(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not str:
-        raise _Wrong
-    return times.canonical_time(value, times.SECONDS)
-
-
-def _micro_time(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not str:
-        raise _Wrong
-    return times.canonical_time(value, times.MICROSECONDS)
-
-
-def _bytes(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not str:
-        raise _Wrong
-    return binary_data(value)
+_boolean = _of(bool)
+_int32 = _integer(2**31)
 
 
 def _int_or_string(value: Any, unknown: list[str]) -> Any:
@@ -287,11 +258,16 @@ def _free(value: Any, unknown: list[str]) -> Any:
 
 
 _SPECIAL: dict[str, Reader] = {
-    "quantity": _quantity,
-    "date-time": _time,
-    "micro-time": _micro_time,
-    "byte": _bytes,
+    "quantity": _of(str, int, float, convert=quantity),
+    "date-time": _of(str, convert=lambda value: times.canonical_time(value, times.SECONDS)),
+    "micro-time": _of(str, convert=lambda value: times.canonical_time(value, times.MICROSECONDS)),
+    "byte": _of(str, convert=binary_data),
     "int32": _int32,
     "int-or-string": _int_or_string,
 }
-_PLAIN: dict[str, Reader] = {STRING: _string, BOOLEAN: _boolean, INTEGER: _int64, NUMBER: _number}
+_PLAIN: dict[str, Reader] = {
+    STRING: _of(str),
+    BOOLEAN: _boolean,
+    INTEGER: _integer(2**63),
+    NUMBER: _of(int, float, convert=_finite),
+}

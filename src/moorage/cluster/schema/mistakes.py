@@ -1,8 +1,17 @@
-"""Says what is wrong with a document, in the words of Go's JSON decoder."""
+"""Says what is wrong with a document, in the words of Go's JSON decoder.
+
+Values may have a wrong type; fields may be unknown or given twice, of which field validation warns.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any, NamedTuple
+
+import msgspec
 
 from moorage.cluster.schema import canonical_times as times
 from moorage.cluster.schema.builtin import embedding_struct
@@ -13,6 +22,9 @@ _LAYOUTS = {"date-time": times.SECONDS, "micro-time": times.MICROSECONDS}
 _GO_TYPES = {STRING: "string", BOOLEAN: "bool", INTEGER: "int64", NUMBER: "float64"}
 _GO_FORMATS = {"byte": "[]uint8", "int32": "int32"}
 _LONGEST_NUMBER = 100
+_MOST_WARNINGS = 100
+_MISMATCH = re.compile(r"json: cannot unmarshal (\w+)( \S+)? into Go (?:struct field \S+|value) of type (.+)")
+_CONVERTED_KINDS = {"string": "string", "bool": "bool", "array": "slice", "object": "map"}
 
 
 class _Place(NamedTuple):
@@ -172,3 +184,90 @@ def _mismatch(found: str, wanted: str, place: _Place) -> str:
         return f"json: cannot unmarshal {found} into Go value of type {wanted}"
     where = ".".join((place.struct, *place.fields))
     return f"json: cannot unmarshal {found} into Go struct field {where} of type {wanted}"
+
+
+def conversion_problem(problem: str) -> str:
+    """The problem of decoding a document in the words for one that a patch was merged into.
+
+    The original converts those, and the same mistakes have other names.
+    """
+    if problem.startswith("illegal base64 data"):
+        return f"error decoding from json: {problem}"
+    found = _MISMATCH.fullmatch(problem)
+    if found is None:
+        return problem
+    given, literal, wanted = found.groups()
+    kind = _CONVERTED_KINDS.get(given) or ("float64" if "." in (literal or "") else "int64")
+    if wanted.startswith("[]"):
+        return f"cannot restore slice from {kind}"
+    if wanted.startswith("map["):
+        return f"cannot restore map from {kind}"
+    if "." in wanted:
+        return f"cannot restore struct from: {kind}"
+    if given == "number" and wanted != "bool":
+        return f"cannot convert {kind} to {wanted}"
+    return f"unrecognized type: {wanted}"
+
+
+# Fields that are unknown or given twice
+
+
+def strict_warnings(unknown: Iterable[str], duplicates: Iterable[str]) -> list[str]:
+    """What is wrong with a document's fields, one text for each."""
+    unknown = list(unknown)
+    others = [path for path in duplicates if not _is_below(path, unknown)]
+    return _warnings(_about("unknown", unknown) + _about("duplicate", others))
+
+
+def patch_warnings(unknown: Iterable[str], duplicates: Iterable[str]) -> list[str]:
+    """The same for a patched document: of the patch's own fields it is told first."""
+    return _warnings(_about("duplicate", duplicates) + _about("unknown", unknown))
+
+
+def strict_error(warnings: Iterable[str]) -> str:
+    """Why a document is refused under strict field validation."""
+    return f"strict decoding error: {', '.join(warnings)}"
+
+
+def _about(what: str, paths: Iterable[str]) -> list[str]:
+    return [f"{what} field {json.dumps(path, ensure_ascii=False)}" for path in paths]
+
+
+def _warnings(texts: list[str]) -> list[str]:
+    return list(dict.fromkeys(texts))[:_MOST_WARNINGS]
+
+
+def _is_below(path: str, others: list[str]) -> bool:
+    return any(path == other or path.startswith((f"{other}.", f"{other}[")) for other in others)
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The keys and values of an object, as they stand there."""
+
+
+def duplicate_fields(body: bytes) -> list[str]:
+    """The paths of fields that stand more than once in their object; none if the body is not JSON."""
+    try:
+        if _keys(body) == _keys(msgspec.json.encode(msgspec.json.decode(body))):
+            return []
+        return list(dict.fromkeys(_doubled(json.loads(body, object_pairs_hook=_Pairs), "")))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return []
+
+
+def _keys(body: bytes) -> int:
+    """How many keys there are, as long as none stands before its colon with a space."""
+    return body.count(b'":') - body.count(b'\\":')
+
+
+def _doubled(value: Any, path: str) -> Iterable[str]:
+    if isinstance(value, _Pairs):
+        times = Counter(name for name, _ in value)
+        for name, item in dict(value).items():
+            below = f"{path}.{name}" if path else name
+            yield from _doubled(item, below)
+            if times[name] > 1:
+                yield below
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _doubled(item, f"{path}[{index}]")

@@ -12,8 +12,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from moorage.cluster.schema.builtin import type_name
 from moorage.cluster.schema.definitions import Definition, Definitions
-from moorage.cluster.schema.openapi_types import Components, OpenAPI, reference
+from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, ATOMIC, OBJECT, Field, Schema
+
+OpenAPI = dict[str, Any]
 
 _QUERY = {
     "post": ("dryRun", "fieldManager", "fieldValidation"),
@@ -81,7 +84,7 @@ def _render(definitions: Definitions, group: str, version: str) -> _Rendered:
 
 
 def _document(served: Iterable[Definition]) -> OpenAPI:
-    components = Components()
+    components = _Components()
     paths: dict[str, OpenAPI] = {}
     for definition in served:
         _add_paths(definition, components, paths)
@@ -97,7 +100,7 @@ def _base(group: str, version: str) -> str:
     return f"/apis/{group}/{version}" if group else f"/api/{version}"
 
 
-def _add_paths(definition: Definition, components: Components, paths: dict[str, OpenAPI]) -> None:
+def _add_paths(definition: Definition, components: _Components, paths: dict[str, OpenAPI]) -> None:
     kind = _kind(definition.group, definition.version, definition.kind)
     name = components.add(_component_name(definition), definition.schema, kind)
     base = _base(definition.group, definition.version)
@@ -139,7 +142,7 @@ def _operations(verbs: Collection[str], methods: dict[str, str], subject: _Subje
 
 
 def _operation(verb: str, method: str, subject: _Subject) -> OpenAPI:
-    shape = reference(subject.component) if subject.component else {"type": "object"}
+    shape = _reference(subject.component) if subject.component else {"type": "object"}
     answer: OpenAPI = {"description": "OK"}
     if verb not in ("list", "deletecollection"):
         answer["content"] = {"application/json": {"schema": shape}}
@@ -162,3 +165,101 @@ def _operation(verb: str, method: str, subject: _Subject) -> OpenAPI:
 def _parameter(name: str, place: str, *, required: bool = False) -> OpenAPI:
     shown: OpenAPI = {"name": name, "in": place, "schema": {"type": _QUERY_TYPES.get(name, "string")}}
     return {**shown, "required": True} if required else shown
+
+
+# Types
+
+_MACHINERY = "io.k8s.apimachinery.pkg"
+_SPECIAL: dict[str, tuple[str, OpenAPI]] = {
+    "quantity": (f"{_MACHINERY}.api.resource.Quantity", {"oneOf": [{"type": "string"}, {"type": "number"}]}),
+    "int-or-string": (
+        f"{_MACHINERY}.util.intstr.IntOrString",
+        {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
+    ),
+    "date-time": (f"{_MACHINERY}.apis.meta.v1.Time", {"type": "string", "format": "date-time"}),
+    "micro-time": (f"{_MACHINERY}.apis.meta.v1.MicroTime", {"type": "string", "format": "date-time"}),
+}
+
+
+class _Components:
+    """The schemas of a document, each under its name; asking for one adds those it refers to."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[str, OpenAPI] = {}
+
+    def add(self, name: str, schema: Schema, kind: dict[str, str]) -> str:
+        """Adds the schema of a kind and gives the name it is found under."""
+        if type_name(schema):
+            name = type_name(schema)
+            self._built_in(schema)
+        else:
+            self.schemas[name] = self._inline(schema, built_in=False)
+        self.schemas[name]["x-kubernetes-group-version-kind"] = [kind]
+        return name
+
+    def _built_in(self, schema: Schema) -> OpenAPI:
+        name = type_name(schema)
+        if name not in self.schemas:
+            self.schemas[name] = {}  # types may refer to themselves
+            self.schemas[name].update(self._inline(schema, built_in=True))
+        return _reference(name)
+
+    def _shown(self, schema: Schema, built_in: bool) -> OpenAPI:
+        if type_name(schema):
+            return self._built_in(schema)
+        if built_in and schema.format in _SPECIAL:
+            name, shown = _SPECIAL[schema.format]
+            self.schemas[name] = shown
+            return _reference(name)
+        return self._inline(schema, built_in)
+
+    def _inline(self, schema: Schema, built_in: bool) -> OpenAPI:
+        is_free = built_in and schema.keeps_unknown and schema.type == ANY
+        is_either = schema.format == "int-or-string"
+        fields = schema.fields
+        shown = _told(
+            {
+                "description": schema.description,
+                "type": OBJECT if is_free else schema.type,
+                "format": "" if is_either else schema.format,
+                "x-kubernetes-int-or-string": is_either,
+                "properties": {name: self._field(field, built_in) for name, field in fields.items()},
+                "required": [name for name, field in fields.items() if field.required],
+            }
+        )
+        if schema.values is not None and schema.type == OBJECT:
+            shown["additionalProperties"] = self._shown(schema.values, built_in)
+        if schema.items is not None:
+            shown["items"] = self._shown(schema.items, built_in)
+        extensions = {
+            "x-kubernetes-list-type": schema.list_type if schema.type == ARRAY else "",
+            "x-kubernetes-list-map-keys": list(schema.list_keys),
+            "x-kubernetes-map-type": ATOMIC if schema.map_type == ATOMIC else "",
+            "x-kubernetes-embedded-resource": schema.embedded,
+            "nullable": schema.nullable,
+            "x-kubernetes-preserve-unknown-fields": schema.keeps_unknown and not is_free,
+        }
+        return {**shown, **schema.rules, **_told(extensions)}
+
+    def _field(self, field: Field, built_in: bool) -> OpenAPI:
+        shown = self._shown(field.schema, built_in)
+        more = _told(
+            {
+                "x-kubernetes-patch-strategy": field.patch_strategy,
+                "x-kubernetes-patch-merge-key": field.patch_key,
+            }
+        )
+        if field.default is not ABSENT and field.default is not None:
+            more["default"] = field.default
+        if more and "$ref" in shown:
+            return {"allOf": [shown], **more}
+        return {**shown, **more}
+
+
+def _reference(name: str) -> OpenAPI:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _told(fields: OpenAPI) -> OpenAPI:
+    """Without those that say nothing."""
+    return {name: value for name, value in fields.items() if value}
