@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from moorage.cluster.base import errors
-from moorage.cluster.schema import canonical_times as times
-from moorage.cluster.schema.canonical import Malformed, binary_data, quantity
-from moorage.cluster.schema.mistakes import Mistakes
+from moorage.cluster.schema import canonical
+from moorage.cluster.schema.canonical import Malformed
+from moorage.cluster.schema.mistakes import Mistakes, is_finite
 from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, BOOLEAN, INTEGER, NUMBER, STRING, Field, Schema
 
 Reader = Callable[[Any, list[str]], Any]
@@ -39,46 +39,31 @@ class Undecodable(errors.Refusal):
         self.problem = problem
 
 
-class _Wrong(Exception):
-    """A value is not of the type it must have."""
-
-
 def conform(schema: Schema, document: Any, *, kind: str, api_version: str) -> Conformed:
     """The document as it would be stored; a wrong type in it refuses the request."""
+    document = {} if document is None else document
+    unknown: list[str] = []
     try:
-        return _conform(schema, {} if document is None else document)
-    except Malformed as mistake:
-        problem = str(mistake)
+        try:
+            conformed = _reader(schema)(document, unknown)
+        except Malformed:
+            problem = Mistakes(schema, document).message
+        else:
+            return Conformed(conformed, Mistakes(schema, document).unknown if unknown else unknown)
     except RecursionError:
         problem = "exceeded max depth"
     raise Undecodable(kind, api_version, problem)
-
-
-def _conform(schema: Schema, document: Any) -> Conformed:
-    unknown: list[str] = []
-    try:
-        conformed = (_readers.get(schema) or _reader(schema))(document, unknown)
-    except (_Wrong, Malformed, OverflowError):
-        raise Malformed(Mistakes(schema, document).message) from None
-    return Conformed(conformed, Mistakes(schema, document).unknown if unknown else unknown)
 
 
 _readers: dict[Schema, Reader] = {}
 
 
 def _reader(schema: Schema) -> Reader:
-    """The function that reads values of this shape. It may be asked for while it is being made."""
+    """The function that reads values of this shape."""
     found = _readers.get(schema)
-    if found is not None:
-        return found
-
-    def later(value: Any, unknown: list[str]) -> Any:
-        return _readers[schema](value, unknown)
-
-    _readers[schema] = later
-    made = _make_reader(schema)
-    _readers[schema] = made
-    return made
+    if found is None:
+        found = _readers[schema] = _make_reader(schema)
+    return found
 
 
 def _make_reader(schema: Schema) -> Reader:
@@ -104,7 +89,7 @@ def _object_reader(schema: Schema) -> Reader:
 
     def read(value: Any, unknown: list[str]) -> Any:
         if type(value) is not dict:
-            raise _Wrong
+            raise Malformed
         result: dict[str, Any] = {}
         for name, item in value.items():
             entry = table.get(name)
@@ -126,7 +111,7 @@ def _object_reader(schema: Schema) -> Reader:
                 result[name] = default if read_default is None else read_default(default, unknown)
         return result
 
-    _readers[schema] = read
+    _readers[schema] = read  # before its fields, which may refer to it
     for name, field in schema.fields.items():
         reader = _reader(field.schema)
         table[name] = (_needs_no_look(field.schema), _keeps_zero(field), reader)
@@ -156,7 +141,7 @@ def _list_reader(items: Schema) -> Reader:
 
     def read(value: Any, unknown: list[str]) -> Any:
         if type(value) is not list:
-            raise _Wrong
+            raise Malformed
         if strings and set(map(type, value)) == _STRINGS:
             return value.copy()
         return [zero(items) if item is None else read_item(item, unknown) for item in value]
@@ -170,7 +155,7 @@ def _map_reader(values: Schema) -> Reader:
 
     def read(value: Any, unknown: list[str]) -> Any:
         if type(value) is not dict:
-            raise _Wrong
+            raise Malformed
         if strings and set(map(type, value.values())) == _STRINGS:
             return value.copy()
         return {
@@ -215,7 +200,7 @@ def _of(*types: type, convert: Callable[[Any], Any] | None = None) -> Reader:
 
     def read(value: Any, unknown: list[str]) -> Any:
         if type(value) not in types:
-            raise _Wrong
+            raise Malformed
         return value if convert is None else convert(value)
 
     return read
@@ -224,15 +209,15 @@ def _of(*types: type, convert: Callable[[Any], Any] | None = None) -> Reader:
 def _integer(limit: int) -> Reader:
     def read(value: Any, unknown: list[str]) -> Any:
         if type(value) is not int or not -limit <= value < limit:
-            raise _Wrong
+            raise Malformed
         return value
 
     return read
 
 
 def _finite(value: int | float) -> int | float:
-    if not float("-inf") < float(value) < float("inf"):
-        raise OverflowError
+    if not is_finite(value):
+        raise Malformed
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 
 
@@ -258,10 +243,10 @@ def _free(value: Any, unknown: list[str]) -> Any:
 
 
 _SPECIAL: dict[str, Reader] = {
-    "quantity": _of(str, int, float, convert=quantity),
-    "date-time": _of(str, convert=lambda value: times.canonical_time(value, times.SECONDS)),
-    "micro-time": _of(str, convert=lambda value: times.canonical_time(value, times.MICROSECONDS)),
-    "byte": _of(str, convert=binary_data),
+    "quantity": _of(str, int, float, convert=canonical.quantity),
+    "date-time": _of(str, convert=lambda value: canonical.canonical_time(value, canonical.SECONDS)),
+    "micro-time": _of(str, convert=lambda value: canonical.canonical_time(value, canonical.MICROSECONDS)),
+    "byte": _of(str, convert=canonical.binary_data),
     "int32": _int32,
     "int-or-string": _int_or_string,
 }

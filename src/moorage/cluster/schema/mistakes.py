@@ -6,6 +6,7 @@ Values may have a wrong type; fields may be unknown or given twice, of which fie
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -13,13 +14,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from moorage.cluster.schema import canonical_times as times
+from moorage.cluster.schema import canonical
 from moorage.cluster.schema.builtin import embedding_struct
-from moorage.cluster.schema.canonical import Malformed, binary_data, quantity
+from moorage.cluster.schema.canonical import Malformed
 from moorage.cluster.schema.model import ANY, ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, Schema
 
-_LAYOUTS = {"date-time": times.SECONDS, "micro-time": times.MICROSECONDS}
+_LAYOUTS = {"date-time": canonical.SECONDS, "micro-time": canonical.MICROSECONDS}
 _GO_TYPES = {STRING: "string", BOOLEAN: "bool", INTEGER: "int64", NUMBER: "float64"}
+_KINDS = {bool: "bool", int: "number", float: "number", str: "string", list: "array", dict: "object"}
+_OTHER_NAMES = {BOOLEAN: "bool", INTEGER: "number"}  # of kinds that are not called as in schemas
 _GO_FORMATS = {"byte": "[]uint8", "int32": "int32"}
 _LONGEST_NUMBER = 100
 _MOST_WARNINGS = 100
@@ -47,49 +50,34 @@ class Mistakes:
 
     def __init__(self, schema: Schema, document: Any, place: _Place = _TOP) -> None:
         self.unknown: list[str] = []
-        self._first = ""
-        self._fatal = ""
+        self.message = ""
         try:
             self._check(schema, document, place)
         except Malformed as error:
-            self._fatal = str(error)
-
-    @property
-    def message(self) -> str:
-        return self._fatal or self._first
+            self.message = str(error)
 
     def _check(self, schema: Schema, value: Any, place: _Place) -> None:
         if value is None:
             return
         if schema.format in ("quantity", "int-or-string", *_LAYOUTS):
             _check_text(schema, value, place)
-        elif schema.type == ARRAY and schema.items is not None:
-            self._check_list(schema, schema.items, value, place)
+        elif schema.type == ANY:
+            if schema.values is not None:
+                _check_either(schema, schema.values, value, place)
+        elif problem := _type_problem(schema, value):
+            self._remember(_mismatch(problem, _go_type(schema), place))
         elif schema.type == OBJECT:
             self._check_object(schema, value, place)
-        elif schema.type == ANY and schema.values is not None:
-            _check_either(schema, schema.values, value, place)
-        elif schema.type == ANY:
-            return
-        elif problem := _scalar_problem(schema, value):
-            self._remember(_mismatch(problem, go_type(schema), place))
+        elif schema.type == ARRAY and schema.items is not None:
+            for index, item in enumerate(value):
+                self._check(schema.items, item, place._replace(path=f"{place.path}[{index}]"))
         elif schema.format == "byte":
             try:
-                binary_data(value)
+                canonical.binary_data(value)
             except Malformed as error:
                 self._remember(str(error))
 
-    def _check_list(self, schema: Schema, items: Schema, value: Any, place: _Place) -> None:
-        if not isinstance(value, list):
-            self._remember(_mismatch(kind_of(value), go_type(schema), place))
-            return
-        for index, item in enumerate(value):
-            self._check(items, item, place._replace(path=f"{place.path}[{index}]"))
-
     def _check_object(self, schema: Schema, value: Any, place: _Place) -> None:
-        if not isinstance(value, dict):
-            self._remember(_mismatch(kind_of(value), go_type(schema), place))
-            return
         for name, item in value.items():
             path = f"{place.path}.{name}" if place.path else str(name)
             if schema.values is not None:
@@ -104,46 +92,36 @@ class Mistakes:
                 self.unknown.append(path)
 
     def _remember(self, problem: str) -> None:
-        self._first = self._first or problem
+        self.message = self.message or problem
 
 
-def go_type(schema: Schema) -> str:
+def _go_type(schema: Schema) -> str:
     """The type's name in Go, as messages give it."""
     if schema.name:
         return schema.name if "." in schema.name or "[" in schema.name else f"v1.{schema.name}"
     if schema.type == ARRAY and schema.items is not None:
-        return "[]" + go_type(schema.items)
+        return "[]" + _go_type(schema.items)
     if schema.type == OBJECT:
-        return "map[string]" + (go_type(schema.values) if schema.values is not None else "interface {}")
+        return "map[string]" + (_go_type(schema.values) if schema.values is not None else "interface {}")
     return _GO_FORMATS.get(schema.format) or _GO_TYPES.get(schema.type, "interface {}")
 
 
-def kind_of(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
-
-
-def _scalar_problem(schema: Schema, value: Any) -> str:
+def _type_problem(schema: Schema, value: Any) -> str:
     """What stands there instead of the right type; empty if it is right."""
-    kind = kind_of(value)
-    if schema.type in (STRING, BOOLEAN):
-        return "" if kind == {STRING: "string", BOOLEAN: "bool"}[schema.type] else kind
-    if kind != "number":
+    kind = _KINDS.get(type(value), "object")
+    if kind != _OTHER_NAMES.get(schema.type, schema.type):
         return kind
     if schema.type == NUMBER:
-        return "" if _is_finite(value) else _number(value)
-    limit = 2**31 if schema.format == "int32" else 2**63
-    return "" if isinstance(value, int) and -limit <= value < limit else _number(value)
+        return "" if is_finite(value) else _number(value)
+    if schema.type == INTEGER:
+        limit = 2**31 if schema.format == "int32" else 2**63
+        return "" if isinstance(value, int) and -limit <= value < limit else _number(value)
+    return ""
 
 
-def _is_finite(value: int | float) -> bool:
+def is_finite(value: int | float) -> bool:
     try:
-        return float("-inf") < float(value) < float("inf")
+        return math.isfinite(value)
     except OverflowError:
         return False
 
@@ -168,15 +146,15 @@ def _check_either(schema: Schema, otherwise: Schema, value: Any, place: _Place) 
 def _check_text(schema: Schema, value: Any, place: _Place) -> None:
     """Values with a syntax of their own; a mistake in one ends everything."""
     if schema.format == "quantity":
-        quantity(value if isinstance(value, str | int | float) else "")
+        canonical.quantity(value if isinstance(value, str | int | float) else "")
     elif schema.format == "int-or-string":
-        problem = "" if isinstance(value, str) else _scalar_problem(Schema(INTEGER, "int32"), value)
+        problem = "" if isinstance(value, str) else _type_problem(Schema(INTEGER, "int32"), value)
         if problem:
             raise Malformed(_mismatch(problem, "int32", place))
-    elif not isinstance(value, str):
-        raise Malformed(_mismatch(kind_of(value), "string", place))
+    elif problem := _type_problem(schema, value):
+        raise Malformed(_mismatch(problem, "string", place))
     else:
-        times.canonical_time(value, _LAYOUTS[schema.format])
+        canonical.canonical_time(value, _LAYOUTS[schema.format])
 
 
 def _mismatch(found: str, wanted: str, place: _Place) -> str:
@@ -215,13 +193,12 @@ def conversion_problem(problem: str) -> str:
 def strict_warnings(unknown: Iterable[str], duplicates: Iterable[str]) -> list[str]:
     """What is wrong with a document's fields, one text for each."""
     unknown = list(unknown)
-    others = [path for path in duplicates if not _is_below(path, unknown)]
-    return _warnings(_about("unknown", unknown) + _about("duplicate", others))
+    return _warnings(unknown=unknown, duplicate=[path for path in duplicates if not _is_below(path, unknown)])
 
 
 def patch_warnings(unknown: Iterable[str], duplicates: Iterable[str]) -> list[str]:
     """The same for a patched document: of the patch's own fields it is told first."""
-    return _warnings(_about("duplicate", duplicates) + _about("unknown", unknown))
+    return _warnings(duplicate=duplicates, unknown=unknown)
 
 
 def strict_error(warnings: Iterable[str]) -> str:
@@ -229,12 +206,14 @@ def strict_error(warnings: Iterable[str]) -> str:
     return f"strict decoding error: {', '.join(warnings)}"
 
 
-def _about(what: str, paths: Iterable[str]) -> list[str]:
-    return [f"{what} field {json.dumps(path, ensure_ascii=False)}" for path in paths]
-
-
-def _warnings(texts: list[str]) -> list[str]:
-    return list(dict.fromkeys(texts))[:_MOST_WARNINGS]
+def _warnings(**fields: Iterable[str]) -> list[str]:
+    """About fields of each of these sorts."""
+    texts = dict.fromkeys(
+        f"{sort} field {json.dumps(path, ensure_ascii=False)}"
+        for sort, paths in fields.items()
+        for path in paths
+    )
+    return list(texts)[:_MOST_WARNINGS]
 
 
 def _is_below(path: str, others: list[str]) -> bool:

@@ -18,20 +18,16 @@ from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, ATOMIC, OBJECT, Fie
 
 OpenAPI = dict[str, Any]
 
+_WRITE = ("dryRun", "fieldManager", "fieldValidation")
 _QUERY = {
-    "post": ("dryRun", "fieldManager", "fieldValidation"),
-    "put": ("dryRun", "fieldManager", "fieldValidation"),
-    "patch": ("dryRun", "fieldManager", "fieldValidation", "force"),
+    "post": _WRITE,
+    "put": _WRITE,
+    "patch": (*_WRITE, "force"),
     "delete": ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy"),
     "list": ("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "watch"),
 }
-_QUERY_TYPES = {
-    "force": "boolean",
-    "watch": "boolean",
-    "orphanDependents": "boolean",
-    "gracePeriodSeconds": "integer",
-    "limit": "integer",
-}
+_QUERY_TYPES = dict.fromkeys(("force", "watch", "orphanDependents"), "boolean")
+_QUERY_TYPES |= dict.fromkeys(("gracePeriodSeconds", "limit"), "integer")
 _PATCHES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
 _STRATEGIC = "application/strategic-merge-patch+json"
 _METHODS = {"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
@@ -46,14 +42,10 @@ class _Subject(NamedTuple):
     custom: bool
 
 
-class _Rendered(NamedTuple):
-    definitions: list[Definition]
-    document: OpenAPI
-    hash: str
-
-
+_Rendered = tuple[list[Definition], OpenAPI, str]
+"""Definitions, the document about them, and its hash."""
 _rendered: dict[tuple[str, str], _Rendered] = {}
-"""The last document of each group and version, good for as long as the definitions are the same."""
+"""The last of each group and version, good for as long as the definitions are the same."""
 
 
 def openapi_v3_index(definitions: Definitions) -> dict[str, Any]:
@@ -62,24 +54,24 @@ def openapi_v3_index(definitions: Definitions) -> dict[str, Any]:
     paths = {}
     for group, version in places:
         place = _base(group, version).lstrip("/")
-        found = _render(definitions, group, version).hash
-        paths[place] = {"serverRelativeURL": f"/openapi/v3/{place}?hash={found}"}
+        *_, digest = _render(definitions, group, version)
+        paths[place] = {"serverRelativeURL": f"/openapi/v3/{place}?hash={digest}"}
     return {"paths": paths}
 
 
 def openapi_v3_document(definitions: Definitions, group: str, version: str) -> dict[str, Any]:
     """The types and operations of one group in one version. It is shared: nobody may change it."""
-    return _render(definitions, group, version).document
+    return _render(definitions, group, version)[1]
 
 
 def _render(definitions: Definitions, group: str, version: str) -> _Rendered:
     served = [each for each in definitions if (each.group, each.version) == (group, version)]
     last = _rendered.get((group, version))
-    if last is not None and list(map(id, last.definitions)) == list(map(id, served)):
+    if last is not None and list(map(id, last[0])) == list(map(id, served)):
         return last
     document = _document(served)
     digest = sha512(msgspec.json.encode(document)).hexdigest().upper()
-    _rendered[group, version] = rendered = _Rendered(served, document, digest)
+    _rendered[group, version] = rendered = (served, document, digest)
     return rendered
 
 
@@ -102,7 +94,7 @@ def _base(group: str, version: str) -> str:
 
 def _add_paths(definition: Definition, components: _Components, paths: dict[str, OpenAPI]) -> None:
     kind = _kind(definition.group, definition.version, definition.kind)
-    name = components.add(_component_name(definition), definition.schema, kind)
+    name = components.add(definition, kind)
     base = _base(definition.group, definition.version)
     within = f"{base}/namespaces/{{namespace}}" if definition.namespaced else base
     collection = f"{within}/{definition.plural}"
@@ -120,11 +112,6 @@ def _add_paths(definition: Definition, components: _Components, paths: dict[str,
             place = (part.group, part.version) if part.version else (definition.group, definition.version)
             subject = _Subject(_kind(*place, part.kind), "", definition.custom)
         paths[f"{item}/{part.name}"] = _operations(part.verbs, _METHODS, subject, item)
-
-
-def _component_name(definition: Definition) -> str:
-    """For example.com: com.example.v1.Thing"""
-    return ".".join((*reversed(definition.group.split(".")), definition.version, definition.kind))
 
 
 def _kind(group: str, version: str, kind: str) -> dict[str, str]:
@@ -187,13 +174,14 @@ class _Components:
     def __init__(self) -> None:
         self.schemas: dict[str, OpenAPI] = {}
 
-    def add(self, name: str, schema: Schema, kind: dict[str, str]) -> str:
-        """Adds the schema of a kind and gives the name it is found under."""
-        if type_name(schema):
-            name = type_name(schema)
-            self._built_in(schema)
+    def add(self, definition: Definition, kind: dict[str, str]) -> str:
+        """Adds the schema of a kind and gives its name there, for example.com: com.example.v1.Thing."""
+        name = type_name(definition.schema)
+        if name:
+            self._built_in(definition.schema)
         else:
-            self.schemas[name] = self._inline(schema, built_in=False)
+            name = ".".join((*reversed(definition.group.split(".")), definition.version, definition.kind))
+            self.schemas[name] = self._inline(definition.schema, built_in=False)
         self.schemas[name]["x-kubernetes-group-version-kind"] = [kind]
         return name
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema.builtin import EITHER, type_name
+from moorage.cluster.schema.canonical import Malformed
 from moorage.cluster.schema.model import ANY, ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, Schema
 from moorage.cluster.schema.protobuf import wire
 from moorage.cluster.schema.protobuf.field_numbers import field_numbers
-from moorage.cluster.schema.protobuf.wire import CUT_SHORT, LENGTH, VARINT, Malformed, extent, varint
+from moorage.cluster.schema.protobuf.wire import CUT_SHORT, LENGTH, VARINT, extent, varint
 
 Fill = Callable[[Document, bytes, int, int], None]
 """Adds to a document what stands in the data between two places."""
@@ -206,25 +208,15 @@ def _json(found: Document) -> Any:
         raise Malformed(f"json parse error: {error}") from None
 
 
-def _int_or_string(found: Document) -> int | str:
-    value: int | str = found.get("strVal", "") if found.get("type") else found.get("intVal", 0)
-    return value
+def _int_or_string(found: Document) -> Any:
+    return found.get("strVal", "") if found.get("type") else found.get("intVal", 0)
 
 
-def _time(found: Document) -> str | None:
-    return f"{_moment(found).isoformat()}Z" if found else None
-
-
-def _micro_time(found: Document) -> str | None:
-    return f"{_moment(found).isoformat(timespec='microseconds')}Z" if found else None
-
-
-def _moment(found: Document) -> datetime:
-    microseconds = int(found.get("nanos", 0) / 1000)
-    try:
-        return datetime(1970, 1, 1) + timedelta(seconds=found.get("seconds", 0), microseconds=microseconds)
-    except OverflowError:
-        raise Malformed("Time.MarshalJSON: year outside of range [0,9999]") from None
+def _time(found: Document, timespec: str = "seconds") -> str | None:
+    if not found:
+        return None
+    since = timedelta(seconds=found.get("seconds", 0), microseconds=int(found.get("nanos", 0) / 1000))
+    return f"{(datetime(1970, 1, 1) + since).isoformat(timespec=timespec)}Z"
 
 
 _SCALARS: dict[str, tuple[int, Read]] = {
@@ -245,5 +237,7 @@ _SCALARS |= {
         _int_or_string, made_up("IntOrString", type=_INT64, intVal=_INT32, strVal=TEXT)
     ),
     "date-time": _converted(_time, made_up("Time", seconds=_INT64)),
-    "micro-time": _converted(_micro_time, made_up("MicroTime", seconds=_INT64, nanos=_INT32)),
+    "micro-time": _converted(
+        partial(_time, timespec="microseconds"), made_up("MicroTime", seconds=_INT64, nanos=_INT32)
+    ),
 }

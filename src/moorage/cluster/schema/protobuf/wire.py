@@ -1,10 +1,15 @@
-"""What protobuf messages are made of: values with a tag before them that says how they are written."""
+"""What protobuf messages are made of: values with a tag before them that says how they are written.
+
+Reading beyond the end of the body raises IndexError, so that not every byte costs a check.
+"""
 
 from __future__ import annotations
 
 import base64
 import math
 import struct
+
+from moorage.cluster.schema.canonical import Malformed
 
 VARINT = 0
 FIXED64 = 1
@@ -17,13 +22,6 @@ CUT_SHORT = "unexpected EOF"
 _LONGEST_VARINT = 10
 _FIXED_SIZES = {FIXED64: 8, FIXED32: 4}
 _double = struct.Struct("<d")
-
-
-class Malformed(ValueError):
-    """A message that cannot be read; the text is the API's.
-
-    Reading beyond the end of the body raises IndexError instead, so that not every byte costs a check.
-    """
 
 
 def varint(data: bytes, position: int) -> tuple[int, int]:
