@@ -15,7 +15,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parent.parent / "src/moorage/cluster"
 TYPES = SOURCES / "schema/data"
-DATA = SOURCES / "protobuf/data"
+DATA = SOURCES / "schema/protobuf/data"
 RELEASE = "v0.36.4"
 
 _STRUCT = re.compile(r"^type (\w+) struct ?\{(?:\n(.*?)^)?\}", re.MULTILINE | re.DOTALL)
