@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.cluster.access.attributes import Attributes
-from moorage.cluster.access.rbac import BINDINGS, CLUSTER_BINDINGS, ROLES
+from moorage.cluster.access.rules import BINDINGS, CLUSTER_BINDINGS, ROLES
 from moorage.cluster.access.users import User
 from moorage.cluster.base.store import Document
 from tests.cluster.access.world import CLUSTER_ROLES, World, binding, role

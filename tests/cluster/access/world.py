@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from moorage.cluster.access.rbac import BINDINGS, CLUSTER_BINDINGS, ROLES, Authorizer
+from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.roles import bootstrap_roles
+from moorage.cluster.access.rules import BINDINGS, CLUSTER_BINDINGS, ROLES
 from moorage.cluster.access.tokens import Tokens, generate_key
 from moorage.cluster.access.users import AUTHENTICATED, User
 from moorage.cluster.base.store import Document, Store, Stored

@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.api import quantities
-from moorage.cluster.schema.canonical import Malformed, binary_data, quantity
-from moorage.cluster.schema.canonical_times import MICROSECONDS, SECONDS, canonical_time
+from moorage.cluster.schema.canonical import (
+    MICROSECONDS,
+    SECONDS,
+    Malformed,
+    binary_data,
+    canonical_time,
+    quantity,
+)
 
 FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 SUFFIX = "unable to parse quantity's suffix"

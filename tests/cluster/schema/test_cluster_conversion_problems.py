@@ -2,7 +2,7 @@
 
 import pytest
 
-from moorage.cluster.schema.conversion_problems import conversion_problem
+from moorage.cluster.schema.mistakes import conversion_problem
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.cluster.schema.strict import duplicate_fields, patch_warnings, strict_error, strict_warnings
+from moorage.cluster.schema.mistakes import duplicate_fields, patch_warnings, strict_error, strict_warnings
 
 
 def test_the_texts() -> None:

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from moorage.api.selectors import NOTHING, LabelSelector, Selector, SelectorError, parse_selector
+from moorage.cluster.access.rules import CLUSTER_ROLES
 from moorage.cluster.base.store import Document, Store, Stored
-
-CLUSTER_ROLES = "clusterroles.rbac.authorization.k8s.io"
 
 
 def is_aggregated(role: Document) -> bool:

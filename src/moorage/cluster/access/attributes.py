@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import NamedTuple
 
 from moorage.cluster.access.users import User
@@ -32,7 +33,7 @@ class Attributes(NamedTuple):
 
 def forbidden_refusal(user: User, attributes: Attributes, reason: str = "") -> Refusal:
     """The 403 for a user who may not do this; `reason` is what made it hard to find out."""
-    why = _without_markup(_cannot(user, attributes))
+    why = escape(_cannot(user, attributes), quote=False)  # for browsers, which would show it as HTML
     if reason:
         why = f"{why}: {reason}"
     if attributes.path is not None:
@@ -49,8 +50,3 @@ def _cannot(user: User, attributes: Attributes) -> str:
     if attributes.namespace:
         return f"{what} in the namespace {quoted(attributes.namespace)}"
     return f"{what} at the cluster scope"
-
-
-def _without_markup(text: str) -> str:
-    """A browser that shows the message must not take parts of it for HTML."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

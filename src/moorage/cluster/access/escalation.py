@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.cluster.access.aggregation import CLUSTER_ROLES
+from moorage.cluster.access import rules
 from moorage.cluster.access.attributes import Attributes
-from moorage.cluster.access.rules import ANY, Rule, described, rules_of
 from moorage.cluster.access.users import User
 from moorage.cluster.base.errors import bad_request, forbidden, not_found
 from moorage.cluster.base.quoting import quoted, quoted_list
@@ -16,18 +15,14 @@ from moorage.cluster.schema.definitions import Definition
 if TYPE_CHECKING:
     from moorage.cluster.access.rbac import Authorizer
 
-_ROLES = frozenset((CLUSTER_ROLES, "roles.rbac.authorization.k8s.io"))
-CHECKED = _ROLES | {
-    "clusterrolebindings.rbac.authorization.k8s.io",
-    "rolebindings.rbac.authorization.k8s.io",
-}
+CHECKED = (rules.ROLES, rules.CLUSTER_ROLES, rules.BINDINGS, rules.CLUSTER_BINDINGS)
 """The resources that grant rights."""
 
 _MOST_ATOMS = 10_000  # a body of a few kB can say more than could ever be compared
 _GARBAGE_COLLECTION = ("ownerReferences", "finalizers", "managedFields", "selfLink", "resourceVersion")
 _EVERYTHING = tuple(
-    Rule({"verbs": [ANY], **what})
-    for what in ({"apiGroups": [ANY], "resources": [ANY]}, {"nonResourceURLs": [ANY]})
+    rules.Rule({"verbs": ["*"], **what})
+    for what in ({"apiGroups": ["*"], "resources": ["*"]}, {"nonResourceURLs": ["*"]})
 )
 
 
@@ -40,69 +35,53 @@ def check(
     """
     if old is not None and _essence(document) == _essence(old):
         return
-    if definition.storage in _ROLES:
-        _check_role(authorizer, user, definition, document, old)
-    else:
-        _check_binding(authorizer, user, definition, document)
-
-
-def _check_role(
-    authorizer: Authorizer, user: User, definition: Definition, document: Document, old: Document | None
-) -> None:
     metadata = document["metadata"]
     name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
-    escalate = Attributes(
-        "escalate",
-        definition.group,
-        ANY,
-        definition.plural,
-        namespace=namespace,
-        name="" if old is None else name,
-    )
-    if authorizer.allows(user, escalate):
-        return
-    problem = _excess(authorizer, user, namespace, rules_of(document))
+    if definition.storage in (rules.ROLES, rules.CLUSTER_ROLES):
+        role = Attributes("escalate", definition.group, rules.ANY, definition.plural, namespace=namespace)
+        if authorizer.allows(user, role if old is None else role._replace(name=name)):
+            return
+        problem = _excess(authorizer, user, namespace, rules.rules_of(document))
+        aggregates = _aggregates(document) or (old is not None and _aggregates(old))
+        if not problem and aggregates and _excess(authorizer, user, namespace, _EVERYTHING):
+            problem = "must have cluster-admin privileges to use the aggregationRule"
+    else:
+        problem = _excess_of_binding(authorizer, user, definition, namespace, document.get("roleRef") or {})
     if problem:
         raise forbidden(definition.name, name, problem)
-    aggregates = _aggregates(document) or (old is not None and _aggregates(old))
-    if aggregates and _excess(authorizer, user, namespace, _EVERYTHING):
-        why = "must have cluster-admin privileges to use the aggregationRule"
-        raise forbidden(definition.name, name, why)
 
 
-def _check_binding(authorizer: Authorizer, user: User, definition: Definition, document: Document) -> None:
-    metadata = document["metadata"]
-    namespace = metadata.get("namespace", "")
-    reference = document.get("roleRef") or {}
+def _excess_of_binding(
+    authorizer: Authorizer, user: User, definition: Definition, namespace: str, reference: Document
+) -> str:
     kind, role = reference.get("kind", ""), reference.get("name", "")
     if kind not in ("Role", "ClusterRole"):
-        return  # it grants nothing and is not valid
-    bind = Attributes(
-        "bind", reference.get("apiGroup", ""), ANY, f"{kind.lower()}s", namespace=namespace, name=role
-    )
+        return ""  # it grants nothing and is not valid
+    group = reference.get("apiGroup", "")
+    bind = Attributes("bind", group, rules.ANY, f"{kind.lower()}s", namespace=namespace, name=role)
     if authorizer.allows(user, bind):
-        return
+        return ""
     if not role:
         raise bad_request("Name parameter required.")
-    rules = authorizer.rules_of_role(kind, namespace, role)
-    if rules is None:
+    granted = authorizer.rules_of_role(kind, namespace, role)
+    if granted is None:
         raise not_found(definition.name, role)
-    problem = _excess(authorizer, user, namespace, rules)
-    if problem:
-        raise forbidden(definition.name, metadata.get("name", ""), problem)
+    return _excess(authorizer, user, namespace, granted)
 
 
-def _excess(authorizer: Authorizer, user: User, namespace: str, rules: tuple[Rule, ...]) -> str:
+def _excess(authorizer: Authorizer, user: User, namespace: str, granted: tuple[rules.Rule, ...]) -> str:
     """What is in the rules that the user does not have; empty if nothing is."""
     held, problems = authorizer.rules_for(user, namespace)
     who = f"user {quoted(user.name)} (groups={quoted_list(user.groups)})"
-    if sum(rule.size for rule in rules) > _MOST_ATOMS:
+    if sum(rule.size for rule in granted) > _MOST_ATOMS:
         return f"{who} is attempting to grant too many RBAC permissions at once"
-    missing = [atom for rule in rules for atom in rule.atoms() if not any(each.covers(atom) for each in held)]
+    missing = [
+        atom for rule in granted for atom in rule.atoms() if not any(each.covers(atom) for each in held)
+    ]
     if not missing:
         return ""
     text = f"{who} is attempting to grant RBAC permissions not currently held:\n"
-    text += "\n".join(described(missing))
+    text += "\n".join(rules.described(missing))
     return f"{text}; resolution errors: [{problems}]" if problems else text
 
 

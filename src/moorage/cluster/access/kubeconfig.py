@@ -17,18 +17,11 @@ class KubeconfigError(Exception):
 
 def write_kubeconfig(path: Path, *, server: str, ca: str, token: str) -> None:
     """Writes the file in one go: once it is there, it is whole. Only its owner can read it."""
+    cluster = {"server": server, "certificate-authority-data": base64.b64encode(ca.encode()).decode()}
     content = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [
-            {
-                "name": NAME,
-                "cluster": {
-                    "server": server,
-                    "certificate-authority-data": base64.b64encode(ca.encode()).decode(),
-                },
-            }
-        ],
+        "clusters": [{"name": NAME, "cluster": cluster}],
         "users": [{"name": NAME, "user": {"token": token}}],
         "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME}}],
         "current-context": NAME,
@@ -78,9 +71,7 @@ def _server_of(text: str) -> str | None:
         content = yaml.safe_load(text)
     except yaml.YAMLError:
         return None
-    if not isinstance(content, dict) or content.get("current-context") != NAME:
-        return None
-    match content.get("clusters"):
-        case [{"name": name, "cluster": {"server": str(server)}}] if name == NAME:
-            return server
+    match content:
+        case {"current-context": context, "clusters": [{"name": name, "cluster": {"server": str(server)}}]}:
+            return server if context == name == NAME else None
     return None

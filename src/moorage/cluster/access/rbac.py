@@ -6,26 +6,23 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from moorage.cluster.access import escalation
-from moorage.cluster.access.accounts import account_username
-from moorage.cluster.access.aggregation import CLUSTER_ROLES, aggregated_rules, is_aggregated
+from moorage.cluster.access.aggregation import aggregated_rules, is_aggregated
 from moorage.cluster.access.attributes import Attributes, forbidden_refusal
-from moorage.cluster.access.rules import Rule, rules_of
-from moorage.cluster.access.users import MASTERS, User
+from moorage.cluster.access.rules import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, ROLES, Rule, rules_of
+from moorage.cluster.access.users import MASTERS, User, account_username
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.quoting import quoted
-from moorage.cluster.base.store import Change, Document, Store, Stored
+from moorage.cluster.base.store import Change, Document, Store
 from moorage.cluster.schema.definitions import Definition
-
-ROLES = "roles.rbac.authorization.k8s.io"
-BINDINGS = "rolebindings.rbac.authorization.k8s.io"
-CLUSTER_BINDINGS = "clusterrolebindings.rbac.authorization.k8s.io"
 
 _MOST_GRANTS = 4096
 _MOST_ANSWERS = 4096
 _Subject = tuple[str, str]
 """User or Group, and its name."""
-_Bound = dict[str, dict[_Subject, set[str]]]
-"""The names of the bindings of a namespace ("": of the cluster) by whom they are for."""
+_Bound = dict[_Subject, set[str]]
+"""The names of bindings by whom they are for."""
+_Answer = tuple[dict[str, "Decision"], "Decision"]
+"""For one verb on one resource: what holds for objects of certain names, and for all others."""
 
 
 class Decision(NamedTuple):
@@ -35,13 +32,6 @@ class Decision(NamedTuple):
 
 
 _ALWAYS = Decision(True, "")
-
-
-class _Answer(NamedTuple):
-    """For one verb on one resource: what holds for objects of certain names, and for all others."""
-
-    named: dict[str, Decision]
-    other: Decision
 
 
 class _Grants:
@@ -61,7 +51,8 @@ class _Grants:
             if len(self._answers) >= _MOST_ANSWERS:
                 self._answers.clear()
             answer = self._answers[key] = self._ask(attributes)
-        return answer.named.get(name, answer.other) if answer.named else answer.other
+        named, other = answer
+        return named.get(name, other)
 
     def _ask(self, attributes: Attributes) -> _Answer:
         named: dict[str, Decision] = {}
@@ -70,21 +61,21 @@ class _Grants:
                 continue
             decision = Decision(True, f"RBAC: allowed by {source}")
             if not rule.names or attributes.path is not None:
-                return _Answer(named, decision)
+                return named, decision
             for name in rule.names:
                 named.setdefault(name, decision)
-        return _Answer(named, self._refused)
+        return named, self._refused
 
 
 class Authorizer:
     """Decides by the roles and bindings in the store, as they are at that moment.
 
-    They are looked through when the first question is asked: until then the store may be filled in any way.
+    Those of a namespace are looked through when the first question about it is asked.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._bound: _Bound | None = None
+        self._bound: dict[str, _Bound] = {}
         self._rules: dict[tuple[str, str, str], tuple[Rule, ...]] = {}
         self._grants: dict[tuple[str, tuple[str, ...], str], _Grants] = {}
         for resource in (BINDINGS, CLUSTER_BINDINGS):
@@ -102,9 +93,8 @@ class Authorizer:
 
     def require(self, user: User, attributes: Attributes) -> None:
         """Raises the refusal for what the user may not do."""
-        decision = self.decide(user, attributes)
-        if not decision.allowed:
-            raise forbidden_refusal(user, attributes, decision.reason)
+        if not self.allows(user, attributes):
+            raise self.forbidden_refusal(user, attributes)
 
     def forbidden_refusal(self, user: User, attributes: Attributes) -> Refusal:
         """How a user is told of something that is not allowed."""
@@ -165,33 +155,27 @@ class Authorizer:
         return _Grants(rules, f"[{text}]" if len(problems) > 1 else text)
 
     def _bindings_of(self, user: User, namespace: str) -> Iterator[tuple[str, Document]]:
-        if self._bound is None:
-            self._bound = self._look_through()
-        bound = self._bound.get(namespace, {})
-        names = set(bound.get(("User", user.name), ()))
-        for group in user.groups:
-            names.update(bound.get(("Group", group), ()))
-        resource = BINDINGS if namespace else CLUSTER_BINDINGS
+        bound = self._bound.get(namespace) or self._look_through(namespace)
+        names: set[str] = set()
+        for subject in _subjects_of(user):
+            names |= bound.get(subject, set())
         for name in sorted(names):
-            stored = self._store.get(resource, namespace, name)
+            stored = self._store.get(BINDINGS if namespace else CLUSTER_BINDINGS, namespace, name)
             if stored is not None:
                 yield name, stored.document
 
-    def _look_through(self) -> _Bound:
+    def _look_through(self, namespace: str) -> _Bound:
         bound: _Bound = {}
-        for resource in (BINDINGS, CLUSTER_BINDINGS):
-            for stored in self._store.iterate(resource):
-                _bind(bound, stored)
+        for stored in self._store.iterate(BINDINGS if namespace else CLUSTER_BINDINGS, namespace):
+            for subject in stored.document.get("subjects") or ():
+                bound.setdefault(_subject(namespace, subject), set()).add(stored.name)
+        if bound:  # anybody can ask about namespaces that do not exist
+            self._bound[namespace] = bound
         return bound
 
     def _binding_changed(self, change: Change) -> None:
         self._grants.clear()
-        if self._bound is None:
-            return
-        if change.old is not None:
-            _unbind(self._bound, change.old)
-        if change.type != "DELETED":
-            _bind(self._bound, change.new)
+        self._bound.pop(change.new.namespace, None)
 
     def _role_changed(self, change: Change) -> None:
         self._grants.clear()
@@ -202,45 +186,22 @@ class Authorizer:
             self._rules.pop((change.resource, change.new.namespace, change.new.name), None)
 
 
-def _bind(bound: _Bound, binding: Stored) -> None:
-    of_namespace = bound.setdefault(binding.namespace, {})
-    for subject in _subjects(binding.namespace, binding.document):
-        of_namespace.setdefault(subject, set()).add(binding.name)
-
-
-def _unbind(bound: _Bound, binding: Stored) -> None:
-    of_namespace = bound.get(binding.namespace, {})
-    for subject in _subjects(binding.namespace, binding.document):
-        names = of_namespace.get(subject, set())
-        names.discard(binding.name)
-        if not names:
-            of_namespace.pop(subject, None)
-    if not of_namespace:
-        bound.pop(binding.namespace, None)
-
-
 def _role_of(binding: Document) -> tuple[str, str]:
     """The kind and the name of what is bound."""
     reference = binding.get("roleRef") or {}
     return reference.get("kind", ""), reference.get("name", "")
 
 
-def _subjects(namespace: str, binding: Document) -> Iterator[_Subject]:
-    for subject in binding.get("subjects") or ():
-        found = _subject(namespace, subject)
-        if found is not None:
-            yield found
+def _subjects_of(user: User) -> list[_Subject]:
+    return [("User", user.name), *(("Group", group) for group in user.groups)]
 
 
-def _subject(namespace: str, subject: Document) -> _Subject | None:
+def _subject(namespace: str, subject: Document) -> _Subject:
     """Whom a binding in a namespace is for; a service account is the user of its name."""
-    kind, name = subject.get("kind"), subject.get("name", "")
-    if kind in ("User", "Group"):
-        return kind, name
-    place = subject.get("namespace") or namespace
-    if kind == "ServiceAccount" and place:
+    kind, name = subject.get("kind", ""), subject.get("name", "")
+    if kind == "ServiceAccount" and (place := subject.get("namespace") or namespace):
         return "User", account_username(place, name)
-    return None
+    return kind, name
 
 
 def _source(user: User, namespace: str, name: str, binding: Document) -> str:
@@ -249,7 +210,7 @@ def _source(user: User, namespace: str, name: str, binding: Document) -> str:
     role_kind, role = _role_of(binding)
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"
     text = f"{kind} {quoted(whole)} of {role_kind} {quoted(role)}"
-    mine = {("User", user.name), *(("Group", group) for group in user.groups)}
+    mine = _subjects_of(user)
     for subject in binding.get("subjects") or ():
         if _subject(namespace, subject) in mine:
             shown = subject.get("name", "")

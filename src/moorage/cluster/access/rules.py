@@ -11,6 +11,10 @@ from moorage.cluster.access.attributes import Attributes
 from moorage.cluster.base.quoting import quoted_list
 from moorage.cluster.base.store import Document
 
+ROLES = "roles.rbac.authorization.k8s.io"
+CLUSTER_ROLES = "clusterroles.rbac.authorization.k8s.io"
+BINDINGS = "rolebindings.rbac.authorization.k8s.io"
+CLUSTER_BINDINGS = "clusterrolebindings.rbac.authorization.k8s.io"
 ANY = "*"
 
 
@@ -31,39 +35,29 @@ class Rule:
 
     def allows(self, attributes: Attributes) -> bool:
         """Whether the rule allows it; of a resource, if the name is right as well."""
-        verbs = self.verbs
-        if attributes.verb not in verbs and ANY not in verbs:
-            return False
-        path = attributes.path
-        if path is not None:
-            return path in self.urls or path.startswith(self.prefixes)
-        groups, resources, subresource = self.groups, self.resources, attributes.subresource
-        if attributes.group not in groups and ANY not in groups:
-            return False
-        return (
-            ANY in resources
-            or attributes.combined_resource in resources
-            or (subresource != "" and f"{ANY}/{subresource}" in resources)
-        )
+        verb, resource = attributes.verb, attributes.combined_resource
+        if attributes.path is not None:
+            return self._is_about_url(verb, attributes.path)
+        return self._is_about(verb, attributes.group, resource, attributes.subresource)
 
     def covers(self, atom: Atom) -> bool:
         """Whether all that the atom allows is allowed by this rule alone."""
         verb, group, resource, name, url = atom
-        if verb not in self.verbs and ANY not in self.verbs:
-            return False
         if url is not None:
-            return not self.names and (url in self.urls or url.startswith(self.prefixes))
-        if group not in self.groups and ANY not in self.groups:
-            return False
+            return not self.names and self._is_about_url(verb, url)
         if self.names and name not in self.names:
             return False
-        subresource = resource.partition("/")[2]
-        resources = self.resources
-        return (
-            ANY in resources
-            or resource in resources
-            or ("/" in resource and f"{ANY}/{subresource}" in resources)
-        )
+        return self._is_about(verb, group, resource, resource.partition("/")[2])
+
+    def _is_about_url(self, verb: str, url: str) -> bool:
+        return _has(self.verbs, verb) and (url in self.urls or url.startswith(self.prefixes))
+
+    def _is_about(self, verb: str, group: str, resource: str, subresource: str) -> bool:
+        if not _has(self.verbs, verb) or not _has(self.groups, group):
+            return False
+        if subresource and f"{ANY}/{subresource}" in self.resources:
+            return True
+        return _has(self.resources, resource)
 
     @property
     def size(self) -> int:
@@ -86,6 +80,10 @@ class Rule:
 
 Atom = tuple[str, str, str, str | None, str | None]
 """Verb, group, resource, name (None: any), and for what is no resource the URL instead."""
+
+
+def _has(words: frozenset[str], word: str) -> bool:
+    return word in words or ANY in words
 
 
 def rules_of(document: Document) -> tuple[Rule, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moorage.cluster.access.tokens import Reference, Tokens
-from moorage.cluster.base.errors import bad_request, conflict, invalid, invalid_value, not_found
+from moorage.cluster.base import errors
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.base.times import timestamp
@@ -13,7 +13,6 @@ _GROUP = "authentication.k8s.io"
 _DEFAULT_SECONDS = 3600
 _LEAST_SECONDS = 600
 _MOST_SECONDS = 2**32
-_PLURALS = {"Pod": "pods", "Node": "nodes", "Secret": "secrets"}
 
 
 def token_request(
@@ -27,9 +26,10 @@ def token_request(
     metadata["creationTimestamp"] = timestamp(now)
     spec = dict(document.get("spec") or {})
     spec["audiences"] = spec.get("audiences") or [tokens.issuer]
-    if spec.get("expirationSeconds") is None:
-        spec["expirationSeconds"] = _DEFAULT_SECONDS
-    seconds = spec["expirationSeconds"]
+    seconds = spec.get("expirationSeconds")
+    if seconds is None:
+        seconds = _DEFAULT_SECONDS
+    spec["expirationSeconds"] = seconds
     _check_seconds(seconds)
     reference = spec.setdefault("boundObjectRef", None)
     token, _ = tokens.issue(
@@ -51,17 +51,15 @@ def token_request(
 
 def _check_metadata(metadata: Document, owner: Document) -> None:
     if metadata.get("namespace", owner["namespace"]) != owner["namespace"]:
-        raise bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+        raise errors.other_namespace()
     name = metadata.get("name")
     if name and name != owner["name"]:
         why = "must match the service account name if specified"
-        raise invalid(_KIND, _GROUP, owner["name"], [invalid_value("metadata.name", name, why)])
+        raise errors.invalid(_KIND, _GROUP, owner["name"], [errors.invalid_value("metadata.name", name, why)])
     uid = metadata.get("uid")
     if uid and uid != owner["uid"]:
         why = f"the UID in the token request ({uid}) does not match the UID of the service account"
-        raise conflict(f"{_KIND}.{_GROUP}", owner["name"], f"{why} ({owner['uid']})")
+        raise errors.conflict(f"{_KIND}.{_GROUP}", owner["name"], f"{why} ({owner['uid']})")
 
 
 def _check_seconds(seconds: int) -> None:
@@ -71,7 +69,7 @@ def _check_seconds(seconds: int) -> None:
         why = "may not specify a duration larger than 2^32 seconds"
     else:
         return
-    raise invalid(_KIND, _GROUP, "", [invalid_value("spec.expirationSeconds", seconds, why)])
+    raise errors.invalid(_KIND, _GROUP, "", [errors.invalid_value("spec.expirationSeconds", seconds, why)])
 
 
 def _bound(reference: Document, owner: Document, store: Store) -> dict[str, Reference]:
@@ -79,19 +77,19 @@ def _bound(reference: Document, owner: Document, store: Store) -> dict[str, Refe
     kind, version = reference.get("kind", ""), reference.get("apiVersion", "")
     name, uid = reference.get("name", ""), reference.get("uid", "")
     group, slash, rest = version.rpartition("/")
-    if kind not in _PLURALS or slash or "/" in rest:
-        raise bad_request(f"cannot bind token to object of type {group}/{rest}, Kind={kind}")
+    if kind not in ("Pod", "Node", "Secret") or slash:
+        raise errors.bad_request(f"cannot bind token to object of type {group}/{rest}, Kind={kind}")
     if not name:
-        raise bad_request("Name parameter required.")
-    plural = _PLURALS[kind]
+        raise errors.bad_request("Name parameter required.")
+    plural = f"{kind.lower()}s"
     stored = store.get(plural, "" if kind == "Node" else owner["namespace"], name)
     if stored is None:
-        raise not_found(plural, name)
+        raise errors.not_found(plural, name)
     bound: dict[str, Reference] = {}
     if kind == "Pod":
         spec = stored.document.get("spec") or {}
         if spec.get("serviceAccountName") != owner["name"]:
-            raise bad_request(
+            raise errors.bad_request(
                 f"cannot bind token for serviceaccount {quoted(owner['name'])}"
                 " to pod running with different serviceaccount name."
             )
@@ -101,10 +99,6 @@ def _bound(reference: Document, owner: Document, store: Store) -> dict[str, Refe
             bound["node"] = (node_name, "" if node is None else node.document["metadata"]["uid"])
     found = stored.document["metadata"]["uid"]
     if uid and uid != found:
-        raise conflict(
-            kind,
-            name,
-            f"the UID in the bound object reference ({uid}) does not match the UID in record."
-            " The object might have been deleted and then recreated",
-        )
+        why = f"the UID in the bound object reference ({uid}) does not match the UID in record."
+        raise errors.conflict(kind, name, f"{why} The object might have been deleted and then recreated")
     return {**bound, kind.lower(): (name, found)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -12,22 +11,19 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
-from moorage.cluster.access.accounts import account_groups, account_username
-from moorage.cluster.access.users import AUTHENTICATED, User
+from moorage.cluster.access.users import AUTHENTICATED, User, account_groups, account_username
 from moorage.cluster.base.quoting import quoted_list
-from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.store import Store
 
 LEEWAY = 60.0
 """Seconds by which the clocks of who issues and who checks a token may differ."""
 
 _MOST_VERIFIED = 4096
 _LONGEST = 16_384
-_SHA256 = ec.ECDSA(hashes.SHA256())
+_ALGORITHM = "ES256"
 _EXTRA = "authentication.kubernetes.io"
 
 Reference = tuple[str, str]
@@ -45,12 +41,12 @@ class Proof(NamedTuple):
     audiences: tuple[str, ...]
 
 
-class _Object(msgspec.Struct):
+class _Object(msgspec.Struct, omit_defaults=True):
     name: str = ""
     uid: str = ""
 
 
-class _Bound(msgspec.Struct):
+class _Bound(msgspec.Struct, omit_defaults=True):
     namespace: str = ""
     serviceaccount: _Object = msgspec.field(default_factory=_Object)
     pod: _Object | None = None
@@ -62,22 +58,16 @@ class _Claims(msgspec.Struct):
     """What a token of a service account says."""
 
     iss: str = ""
+    sub: str = ""
     aud: list[str] = []
-    exp: float = 0
+    iat: float = 0
     nbf: float = 0
+    exp: float = 0
     jti: str = ""
     bound: _Bound = msgspec.field(name="kubernetes.io", default_factory=_Bound)
 
 
-class _Verified(NamedTuple):
-    """The claims of a token whose signature is right, and the user they make."""
-
-    claims: _Claims
-    user: User
-
-
 _read_claims = msgspec.json.Decoder(_Claims).decode
-_read_header = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def generate_key() -> bytes:
@@ -105,10 +95,10 @@ class Tokens:
         der = self._public.public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )
-        self._key_id = _encoded(hashlib.sha256(der).digest())
-        self._header = _encoded(msgspec.json.encode({"alg": "ES256", "kid": self._key_id}))
+        digest = base64.urlsafe_b64encode(hashlib.sha256(der).digest())
+        self._key_id = digest.decode().rstrip("=")
         self._fixed: dict[str, User] = {}
-        self._verified: dict[str, _Verified] = {}
+        self._verified: dict[str, tuple[_Claims, User]] = {}
 
     def add(self, token: str, user: User) -> None:
         """Has a token that never expires count as this user."""
@@ -123,41 +113,32 @@ class Tokens:
         *,
         seconds: int,
         audiences: Sequence[str] = (),
-        pod: Reference | None = None,
-        node: Reference | None = None,
-        secret: Reference | None = None,
+        **bound: Reference,
     ) -> tuple[str, float]:
         """A token for a service account, and when it expires.
 
-        It counts as long as the pod, or else the node or the secret, that it is bound to exists.
+        It counts as long as the `pod`, or else the `node` or the `secret`, that it is bound to exists.
         """
+        import jwt  # not before the first token: it takes a moment
+
         now = int(self._clock())
-        bound: Document = {"namespace": namespace, "serviceaccount": {"name": name, "uid": uid}}
-        for kind, reference in (("pod", pod), ("node", node), ("secret", secret)):
-            if reference is not None:
-                bound[kind] = {
-                    key: value for key, value in zip(("name", "uid"), reference, strict=True) if value
-                }
-        claims = {
-            "aud": list(audiences) or [self.issuer],
-            "exp": now + seconds,
-            "iat": now,
-            "iss": self.issuer,
-            "jti": str(uuid.uuid4()),
-            "kubernetes.io": bound,
-            "nbf": now,
-            "sub": account_username(namespace, name),
-        }
-        signed = f"{self._header}.{_encoded(msgspec.json.encode(claims, order='sorted'))}"
-        r, s = decode_dss_signature(self._private.sign(signed.encode(), _SHA256))
-        signature = _encoded(r.to_bytes(32, "big") + s.to_bytes(32, "big"))
-        return f"{signed}.{signature}", float(now + seconds)
+        objects = {kind: _Object(*reference) for kind, reference in bound.items()}
+        claims = _Claims(
+            iss=self.issuer,
+            sub=account_username(namespace, name),
+            aud=list(audiences) or [self.issuer],
+            iat=now,
+            nbf=now,
+            exp=now + seconds,
+            jti=str(uuid.uuid4()),
+            bound=_Bound(namespace, _Object(name, uid), **objects),
+        )
+        header = {"kid": self._key_id, "typ": None}
+        token = jwt.PyJWS().encode(msgspec.json.encode(claims), self._private, _ALGORITHM, header)
+        return token, float(now + seconds)
 
     def user_of(self, token: str, store: Store) -> User | None:
         """Who makes requests with this token; None if it is not, or no longer, good."""
-        fixed = self._fixed.get(token)
-        if fixed is not None:
-            return fixed
         try:
             return self.prove(token, store).user
         except Rejected:
@@ -171,10 +152,7 @@ class Tokens:
             if self.issuer not in wanted:
                 raise Rejected("")
             return Proof(fixed, (self.issuer,))
-        verified = self._verified.get(token)
-        if verified is None:
-            verified = self._verify(token)
-        claims = verified.claims
+        claims, user = self._verified.get(token) or self._verify(token)
         shared = tuple(each for each in wanted if each in claims.aud)
         if not shared:
             raise Rejected(
@@ -187,32 +165,31 @@ class Tokens:
         if now + LEEWAY < claims.nbf:
             raise Rejected("service account token is not valid yet")
         _check_bound(claims.bound, store, now - LEEWAY)
-        return Proof(verified.user, shared)
+        return Proof(user, shared)
 
-    def _verify(self, token: str) -> _Verified:
-        parts = token.split(".")
-        if len(parts) != 3 or len(token) > _LONGEST or not token.isascii():
+    def _verify(self, token: str) -> tuple[_Claims, User]:
+        """The claims of a token whose signature is right, and the user they make."""
+        import jwt
+
+        if len(token) > _LONGEST or not token.isascii():
             raise Rejected("")
+        jws = jwt.PyJWS()
         try:
-            header = _read_header(_decoded(parts[0]))
-            claims = _read_claims(_decoded(parts[1]))
-            signature = _decoded(parts[2])
-        except (binascii.Error, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            unproven = jws.decode_complete(token, options={"verify_signature": False})
+            claims = _read_claims(unproven["payload"])
+        except (jwt.PyJWTError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise Rejected("") from None
         if claims.iss != self.issuer:
             raise Rejected("")
-        if header.get("kid", self._key_id) != self._key_id:
+        if unproven["header"].get("kid", self._key_id) != self._key_id:
             raise Rejected("invalid signature, no keys found")
-        r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
         try:
-            if header.get("alg") != "ES256" or len(signature) != 64:
-                raise InvalidSignature
-            self._public.verify(encode_dss_signature(r, s), f"{parts[0]}.{parts[1]}".encode(), _SHA256)
-        except InvalidSignature:
+            jws.decode(token, self._public, [_ALGORITHM])
+        except jwt.PyJWTError:
             raise Rejected("go-jose/go-jose: error in cryptographic primitive") from None
         if len(self._verified) >= _MOST_VERIFIED:
             del self._verified[next(iter(self._verified))]
-        verified = self._verified[token] = _Verified(claims, _user(claims))
+        verified = self._verified[token] = claims, _user(claims)
         return verified
 
 
@@ -264,11 +241,3 @@ def _check_reference(store: Store, kind: str, namespace: str, reference: _Object
 def _gone(metadata: Mapping[str, Any], before: float) -> bool:
     deleted = metadata.get("deletionTimestamp")
     return deleted is not None and datetime.fromisoformat(deleted).timestamp() < before
-
-
-def _encoded(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
-
-
-def _decoded(text: str) -> bytes:
-    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -40,15 +40,14 @@ def options_of(query: Query, user: User, request: Request, kind: str) -> Options
         causes.append(unsupported_value("fieldValidation", level, _LEVELS))
     if causes:
         raise invalid_object(kind, "meta.k8s.io", "", causes)
-    options = Options(
+    return Options(
         user,
         manager or _manager_of(request.header("user-agent")),
         level,
         dry_run=bool(dry_run),
         force=query.flag("force"),
+        names_itself=bool(manager),
     )
-    options.names_itself = bool(manager)
-    return options
 
 
 def _manager_of(user_agent: str) -> str:

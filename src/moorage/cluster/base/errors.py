@@ -119,6 +119,12 @@ def bad_request(message: str) -> Refusal:
     return Refusal(400, "BadRequest", message)
 
 
+def other_namespace() -> Refusal:
+    return bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request"
+    )
+
+
 def unreasoned(message: str) -> Refusal:
     """A bad request of a kind for which there is no reason; kube-apiserver calls it an error of its own."""
     return Refusal(400, "", message)

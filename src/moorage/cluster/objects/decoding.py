@@ -15,8 +15,8 @@ from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.objects.type_meta import check_custom_type, check_type_meta
 from moorage.cluster.schema.conform import Conformed, Undecodable, conform
 from moorage.cluster.schema.definitions import Definition
+from moorage.cluster.schema.mistakes import duplicate_fields, strict_error, strict_warnings
 from moorage.cluster.schema.protobuf import objects as protobuf
-from moorage.cluster.schema.strict import duplicate_fields, strict_error, strict_warnings
 
 JSON = "application/json"
 YAML = "application/yaml"

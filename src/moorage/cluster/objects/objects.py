@@ -39,8 +39,8 @@ from moorage.cluster.objects.stamping import (
 )
 from moorage.cluster.objects.versions import before_write
 from moorage.cluster.schema.conform import Undecodable
-from moorage.cluster.schema.conversion_problems import conversion_problem
 from moorage.cluster.schema.definitions import Definition, Definitions, spec_differs
+from moorage.cluster.schema.mistakes import conversion_problem
 
 _NAME_TRIES = 8
 _UPDATED_KNOWINGLY = frozenset(

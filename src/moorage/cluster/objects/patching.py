@@ -26,9 +26,8 @@ from moorage.cluster.objects.objects import Objects
 from moorage.cluster.objects.stamping import check_name, check_namespace
 from moorage.cluster.objects.versions import from_stored, to_stored
 from moorage.cluster.schema.conform import Undecodable
-from moorage.cluster.schema.conversion_problems import conversion_problem
 from moorage.cluster.schema.definitions import Definition
-from moorage.cluster.schema.strict import duplicate_fields, patch_warnings
+from moorage.cluster.schema.mistakes import conversion_problem, duplicate_fields, patch_warnings
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

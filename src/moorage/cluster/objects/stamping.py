@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 
-from moorage.cluster.base.errors import bad_request
+from moorage.cluster.base.errors import bad_request, other_namespace
 from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import timestamp
 
@@ -27,9 +27,7 @@ def check_name(given: str, name: str) -> None:
 
 def check_namespace(given: str, namespace: str) -> None:
     if given and given != namespace:
-        raise bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+        raise other_namespace()
 
 
 def generated_name(base: str) -> str:

@@ -14,36 +14,23 @@ from copy import copy
 from functools import cache
 from pathlib import Path
 
-from moorage.cluster.schema.model import (
-    ANY,
-    ARRAY,
-    ATOMIC,
-    BOOLEAN,
-    GRANULAR,
-    INTEGER,
-    MAP,
-    NUMBER,
-    OBJECT,
-    SET,
-    STRING,
-    Field,
-    Schema,
-)
+from moorage.cluster.schema import model
+from moorage.cluster.schema.model import ANY, ARRAY, OBJECT, Field, Schema
 
 DATA = Path(__file__).with_name("data")
 
 _SCALARS = {
-    "string": Schema(STRING),
-    "bytes": Schema(STRING, "byte"),
-    "boolean": Schema(BOOLEAN),
-    "int32": Schema(INTEGER, "int32"),
-    "int64": Schema(INTEGER, "int64"),
-    "double": Schema(NUMBER, "double"),
-    "quantity": Schema(STRING, "quantity"),
-    "date-time": Schema(STRING, "date-time"),
-    "micro-time": Schema(STRING, "micro-time"),
+    "string": Schema(model.STRING),
+    "bytes": Schema(model.STRING, "byte"),
+    "boolean": Schema(model.BOOLEAN),
+    "int32": Schema(model.INTEGER, "int32"),
+    "int64": Schema(model.INTEGER, "int64"),
+    "double": Schema(model.NUMBER, "double"),
+    "quantity": Schema(model.STRING, "quantity"),
+    "date-time": Schema(model.STRING, "date-time"),
+    "micro-time": Schema(model.STRING, "micro-time"),
     "int-or-string": Schema(ANY, "int-or-string"),
-    "any": Schema(ANY, map_type=ATOMIC, keeps_unknown=True),
+    "any": Schema(ANY, map_type=model.ATOMIC, keeps_unknown=True),
 }
 
 EITHER = ("JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray")
@@ -102,7 +89,7 @@ def _type(package: str, name: str) -> Schema:
         return found
     blocks = _blocks(package)
     head, *lines = blocks[name].split("\n ")
-    schema = Schema(OBJECT, name=name, map_type=ATOMIC if " atomic" in head else GRANULAR)
+    schema = Schema(OBJECT, name=name, map_type=model.ATOMIC if " atomic" in head else model.GRANULAR)
     _types[package, name] = schema  # before its fields, which may refer to it
     _type_names[schema] = f"{blocks['']}.{name}"
     _short_names[schema] = f"{package}.{name}"
@@ -122,11 +109,11 @@ def _field(package: str, required: bool, words: list[str]) -> Field:
         elif separator and not name:
             field.default = json.loads(value)
         elif name == "list":
-            field.schema.list_type = MAP
+            field.schema.list_type = model.MAP
             field.schema.list_keys = tuple(value.split(","))
         elif name == "set":
-            field.schema.list_type = SET
-        elif name in (ATOMIC, GRANULAR):  # in this place, whatever the type says
+            field.schema.list_type = model.SET
+        elif name in (model.ATOMIC, model.GRANULAR):  # in this place, whatever the type says
             field.schema = copy(field.schema)
             field.schema.map_type = name
         elif name == "patch":

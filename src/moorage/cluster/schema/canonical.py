@@ -1,16 +1,26 @@
-"""Quantities and binary data in the one form in which an API server writes them."""
+"""Quantities, binary data and points in time in the one form in which an API server writes them."""
 
 from __future__ import annotations
 
 import base64
 import re
+import string
+from contextlib import suppress
+from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import takewhile
 
 from moorage.api import quantities
 
+
+class Malformed(ValueError):
+    """A text that cannot be read; the message is the API's."""
+
+
+# Quantities
+
 _PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 _WRONG_FORM = f"quantities must match the regular expression '{_PATTERN}'"
-_WRONG_SUFFIX = "unable to parse quantity's suffix"
 _PARTS = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -22,10 +32,6 @@ _BINARY_DIGITS = 15
 _LONGEST = 2000
 
 
-class Malformed(ValueError):
-    """A text that cannot be read; the message is the API's."""
-
-
 @lru_cache(maxsize=65536, typed=True)
 def quantity(value: str | int | float) -> str:
     """The canonical text of a quantity.
@@ -33,9 +39,9 @@ def quantity(value: str | int | float) -> str:
     >>> quantity("0.5"), quantity("1024Mi"), quantity(2)
     ('500m', '1Gi', '2')
     """
-    if isinstance(value, bool):
+    if isinstance(value, bool) or (isinstance(value, int) and value.bit_length() > _LONGEST):
         raise Malformed(_WRONG_FORM)
-    text = value.strip() if isinstance(value, str) else _number_text(value)
+    text = value.strip() if isinstance(value, str) else repr(value)
     parts = _PARTS.fullmatch(text)
     if not text or parts is None:
         raise Malformed(_WRONG_FORM)
@@ -43,18 +49,14 @@ def quantity(value: str | int | float) -> str:
     try:
         nanos = quantities.parse(text)
     except quantities.QuantityError:
-        raise Malformed(_WRONG_SUFFIX) from None
+        raise Malformed("unable to parse quantity's suffix") from None
+    if not nanos:
+        return "0"
     if suffix in _BINARY and suffix:
         return text if _stays_binary(whole, fraction, suffix) else _binary(nanos)
     if suffix in _DECIMAL:
         return text if _stays_decimal(whole, fraction, _DECIMAL[suffix]) else _decimal(nanos)
     return text if _stays_decimal(whole, fraction, int(suffix[1:])) else _exponential(nanos)
-
-
-def _number_text(number: int | float) -> str:
-    if isinstance(number, int) and number.bit_length() > _LONGEST:
-        raise Malformed(_WRONG_FORM)
-    return repr(number)
 
 
 def _stays_decimal(whole: str, fraction: str | None, exponent: int) -> bool:
@@ -79,15 +81,11 @@ def _thousands(nanos: int, limit: int) -> tuple[int, int]:
 
 
 def _decimal(nanos: int) -> str:
-    if not nanos:
-        return "0"
     number, exponent = _thousands(nanos, max(_DECIMAL_SUFFIX))
     return f"{number}{_DECIMAL_SUFFIX[exponent]}"
 
 
 def _exponential(nanos: int) -> str:
-    if not nanos:
-        return "0"
     number, exponent = _thousands(nanos, nanos.bit_length())
     return f"{number}e{exponent}" if exponent else str(number)
 
@@ -103,6 +101,10 @@ def _binary(nanos: int) -> str:
     return f"{number}{_BINARY[steps]}"
 
 
+# Binary data
+
+_ALPHABET = f"{string.ascii_letters}{string.digits}+/".encode()
+_PADDING = ord("=")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
 
 
@@ -117,31 +119,126 @@ def binary_data(text: str) -> str:
 
 def _bad_byte(text: str) -> int:
     """Where decoding stops: at a character that does not belong, or at the start of what is cut short."""
-    held: list[int] = []
     data = text.encode(errors="replace")
-    index = 0
-    while index < len(data):
-        character = chr(data[index])
-        if character in "\r\n":
-            index += 1
-            continue
-        if character == "=":
-            return _bad_padding(data, index, len(held))
-        if not (character.isalnum() and character.isascii()) and character not in "+/":
-            return index
-        held = [*held, index] if len(held) < 3 else []
-        index += 1
-    return index - len(held)
-
-
-def _bad_padding(data: bytes, index: int, held: int) -> int:
-    if held < 2:
+    places = [place for place, byte in enumerate(data) if byte not in b"\r\n"]
+    good = sum(1 for _ in takewhile(lambda place: data[place] in _ALPHABET, places))
+    held = good % 4
+    if good == len(places):
+        return len(data) - held
+    index, *rest = places[good:]
+    if data[index] != _PADDING or held < 2:
         return index
-    rest = [place for place in range(index + 1, len(data)) if data[place] not in b"\r\n"]
     if held == 2:
         if not rest:
             return len(data)
-        if data[rest[0]] != ord("="):
+        if data[rest[0]] != _PADDING:
             return rest[0] - 1
         rest = rest[1:]
     return rest[0] if rest else index
+
+
+# Points in time
+
+SECONDS = "2006-01-02T15:04:05Z07:00"
+MICROSECONDS = "2006-01-02T15:04:05.000000Z07:00"
+
+_CANONICAL = {
+    SECONDS: re.compile(r"(?!0001)\d{4}-\d\d-\d\dT(?!24)\d\d:\d\d:\d\dZ", re.ASCII),
+    MICROSECONDS: re.compile(r"(?!0001)\d{4}-\d\d-\d\dT(?!24)\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII),
+}
+
+# What a layout is made of, in order: what is before a number, the number there, what it matches, what it is
+# called, its highest value.
+_TIME_PARTS = (
+    ("", "2006", r"\d{4}", "", 9999),
+    ("-", "01", r"\d\d", "month", 12),
+    ("-", "02", r"\d\d", "", 99),
+    ("T", "15", r"\d\d?", "hour", 23),
+    (":", "04", r"\d\d", "minute", 59),
+    (":", "05", r"\d\d", "second", 59),
+)
+_FRACTIONS = {
+    SECONDS: re.compile(r"(?:[.,]\d+)?()", re.ASCII),
+    MICROSECONDS: re.compile(r"[.,](\d{6})", re.ASCII),
+}
+_ZONE = re.compile(r"Z|([+-])(\d\d):(\d\d)", re.ASCII)
+
+
+@lru_cache(maxsize=4096)
+def canonical_time(text: str, layout: str) -> str | None:
+    """The same moment in UTC; None for the moment that stands for none.
+
+    >>> canonical_time("2020-01-01T02:00:00+02:00", SECONDS)
+    '2020-01-01T00:00:00Z'
+    """
+    if _CANONICAL[layout].fullmatch(text):
+        with suppress(ValueError):
+            datetime.fromisoformat(text)
+            return text
+    return _read_time(text, layout)
+
+
+def _read_time(text: str, layout: str) -> str | None:
+    numbers, rest = _date_and_time(text, layout)
+    fraction = _FRACTIONS[layout].match(rest)
+    if fraction is None:
+        raise _unreadable(text, layout, rest, ".000000")
+    rest = rest[fraction.end() :]
+    zone = _ZONE.match(rest)
+    if zone is None:
+        raise _unreadable(text, layout, rest, "Z07:00")
+    offset = _offset(text, zone)
+    if rest := rest[zone.end() :]:
+        raise Malformed(f"parsing time {_quoted(text)}: extra text: {_quoted(rest)}")
+    year, month, day, hour, minute, second = numbers
+    try:
+        moment = datetime(year, month, day, hour, minute, second) - offset
+    except (ValueError, OverflowError):
+        raise Malformed(f"parsing time {_quoted(text)}: day out of range") from None
+    if moment == datetime.min and not fraction[1].strip("0"):
+        return None
+    return f"{moment.isoformat()}{'.' if fraction[1] else ''}{fraction[1]}Z"
+
+
+def _date_and_time(text: str, layout: str) -> tuple[list[int], str]:
+    numbers: list[int] = []
+    rest = text
+    for separator, shown, pattern, name, highest in _TIME_PARTS:
+        if not rest.startswith(separator):
+            raise _unreadable(text, layout, rest, separator)
+        rest = rest[len(separator) :]
+        match = re.match(pattern, rest, re.ASCII)
+        if match is None:
+            raise _unreadable(text, layout, rest, shown)
+        number = int(match.group())
+        if number > highest or (name == "month" and not number):
+            raise Malformed(f"parsing time {_quoted(text)}: {name} out of range")
+        numbers.append(number)
+        rest = rest[match.end() :]
+    return numbers, rest
+
+
+def _offset(text: str, zone: re.Match[str]) -> timedelta:
+    sign, hours, minutes = zone.groups(default="0")
+    for number, name, highest in ((hours, "hour", 24), (minutes, "minute", 60)):
+        if int(number) > highest:
+            raise Malformed(f"parsing time {_quoted(text)}: time zone offset {name} out of range")
+    offset = timedelta(hours=int(hours), minutes=int(minutes))
+    return -offset if sign == "-" else offset
+
+
+def _unreadable(text: str, layout: str, rest: str, part: str) -> Malformed:
+    return Malformed(
+        f'parsing time {_quoted(text)} as "{layout}": cannot parse {_quoted(rest)} as {_quoted(part)}'
+    )
+
+
+def _quoted(text: str) -> str:
+    shown = "".join(map(_shown, text.encode(errors="replace")))
+    return f'"{shown}"'
+
+
+def _shown(byte: int) -> str:
+    if not 0x20 <= byte < 0x80:
+        return f"\\x{byte:02x}"
+    return f"\\{byte:c}" if byte in b'"\\' else f"{byte:c}"

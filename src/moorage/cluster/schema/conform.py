@@ -12,16 +12,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from moorage.cluster.base import errors
-from moorage.cluster.schema import canonical_times as times
-from moorage.cluster.schema.canonical import Malformed, binary_data, quantity
-from moorage.cluster.schema.mistakes import Mistakes
+from moorage.cluster.schema import canonical
+from moorage.cluster.schema.canonical import Malformed
+from moorage.cluster.schema.mistakes import Mistakes, is_finite
 from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, BOOLEAN, INTEGER, NUMBER, STRING, Field, Schema
 
 Reader = Callable[[Any, list[str]], Any]
 """Gives a value's canonical form; names of unknown fields are added to the list."""
-
-INT32 = 2**31
-INT64 = 2**63
 
 
 class Conformed(NamedTuple):
@@ -42,46 +39,31 @@ class Undecodable(errors.Refusal):
         self.problem = problem
 
 
-class _Wrong(Exception):
-    """A value is not of the type it must have."""
-
-
 def conform(schema: Schema, document: Any, *, kind: str, api_version: str) -> Conformed:
     """The document as it would be stored; a wrong type in it refuses the request."""
+    document = {} if document is None else document
+    unknown: list[str] = []
     try:
-        return _conform(schema, {} if document is None else document)
-    except Malformed as mistake:
-        problem = str(mistake)
+        try:
+            conformed = _reader(schema)(document, unknown)
+        except Malformed:
+            problem = Mistakes(schema, document).message
+        else:
+            return Conformed(conformed, Mistakes(schema, document).unknown if unknown else unknown)
     except RecursionError:
         problem = "exceeded max depth"
     raise Undecodable(kind, api_version, problem)
-
-
-def _conform(schema: Schema, document: Any) -> Conformed:
-    unknown: list[str] = []
-    try:
-        conformed = (_readers.get(schema) or _reader(schema))(document, unknown)
-    except (_Wrong, Malformed, OverflowError):
-        raise Malformed(Mistakes(schema, document).message) from None
-    return Conformed(conformed, Mistakes(schema, document).unknown if unknown else unknown)
 
 
 _readers: dict[Schema, Reader] = {}
 
 
 def _reader(schema: Schema) -> Reader:
-    """The function that reads values of this shape. It may be asked for while it is being made."""
+    """The function that reads values of this shape."""
     found = _readers.get(schema)
-    if found is not None:
-        return found
-
-    def later(value: Any, unknown: list[str]) -> Any:
-        return _readers[schema](value, unknown)
-
-    _readers[schema] = later
-    made = _make_reader(schema)
-    _readers[schema] = made
-    return made
+    if found is None:
+        found = _readers[schema] = _make_reader(schema)
+    return found
 
 
 def _make_reader(schema: Schema) -> Reader:
@@ -107,7 +89,7 @@ def _object_reader(schema: Schema) -> Reader:
 
     def read(value: Any, unknown: list[str]) -> Any:
         if type(value) is not dict:
-            raise _Wrong
+            raise Malformed
         result: dict[str, Any] = {}
         for name, item in value.items():
             entry = table.get(name)
@@ -129,7 +111,7 @@ def _object_reader(schema: Schema) -> Reader:
                 result[name] = default if read_default is None else read_default(default, unknown)
         return result
 
-    _readers[schema] = read
+    _readers[schema] = read  # before its fields, which may refer to it
     for name, field in schema.fields.items():
         reader = _reader(field.schema)
         table[name] = (_needs_no_look(field.schema), _keeps_zero(field), reader)
@@ -159,7 +141,7 @@ def _list_reader(items: Schema) -> Reader:
 
     def read(value: Any, unknown: list[str]) -> Any:
         if type(value) is not list:
-            raise _Wrong
+            raise Malformed
         if strings and set(map(type, value)) == _STRINGS:
             return value.copy()
         return [zero(items) if item is None else read_item(item, unknown) for item in value]
@@ -173,7 +155,7 @@ def _map_reader(values: Schema) -> Reader:
 
     def read(value: Any, unknown: list[str]) -> Any:
         if type(value) is not dict:
-            raise _Wrong
+            raise Malformed
         if strings and set(map(type, value.values())) == _STRINGS:
             return value.copy()
         return {
@@ -213,60 +195,34 @@ def zero(schema: Schema) -> Any:
 # Single values
 
 
-def _string(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not str:
-        raise _Wrong
-    return value
+def _of(*types: type, convert: Callable[[Any], Any] | None = None) -> Reader:
+    """Reads values of these types, as they are or as `convert` makes them."""
+
+    def read(value: Any, unknown: list[str]) -> Any:
+        if type(value) not in types:
+            raise Malformed
+        return value if convert is None else convert(value)
+
+    return read
 
 
-def _boolean(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not bool:
-        raise _Wrong
-    return value
+def _integer(limit: int) -> Reader:
+    def read(value: Any, unknown: list[str]) -> Any:
+        if type(value) is not int or not -limit <= value < limit:
+            raise Malformed
+        return value
+
+    return read
 
 
-def _int64(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not int or not -INT64 <= value < INT64:
-        raise _Wrong
-    return value
-
-
-def _int32(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not int or not -INT32 <= value < INT32:
-        raise _Wrong
-    return value
-
-
-def _number(value: Any, unknown: list[str]) -> Any:
-    if type(value) not in (int, float):
-        raise _Wrong
-    if not float("-inf") < float(value) < float("inf"):
-        raise OverflowError
+def _finite(value: int | float) -> int | float:
+    if not is_finite(value):
+        raise Malformed
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 
 
-def _quantity(value: Any, unknown: list[str]) -> Any:
-    if type(value) not in (str, int, float):
-        raise _Wrong
-    return quantity(value)
-
-
-def _time(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not str:
-        raise _Wrong
-    return times.canonical_time(value, times.SECONDS)
-
-
-def _micro_time(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not str:
-        raise _Wrong
-    return times.canonical_time(value, times.MICROSECONDS)
-
-
-def _bytes(value: Any, unknown: list[str]) -> Any:
-    if type(value) is not str:
-        raise _Wrong
-    return binary_data(value)
+_boolean = _of(bool)
+_int32 = _integer(2**31)
 
 
 def _int_or_string(value: Any, unknown: list[str]) -> Any:
@@ -287,11 +243,16 @@ def _free(value: Any, unknown: list[str]) -> Any:
 
 
 _SPECIAL: dict[str, Reader] = {
-    "quantity": _quantity,
-    "date-time": _time,
-    "micro-time": _micro_time,
-    "byte": _bytes,
+    "quantity": _of(str, int, float, convert=canonical.quantity),
+    "date-time": _of(str, convert=lambda value: canonical.canonical_time(value, canonical.SECONDS)),
+    "micro-time": _of(str, convert=lambda value: canonical.canonical_time(value, canonical.MICROSECONDS)),
+    "byte": _of(str, convert=canonical.binary_data),
     "int32": _int32,
     "int-or-string": _int_or_string,
 }
-_PLAIN: dict[str, Reader] = {STRING: _string, BOOLEAN: _boolean, INTEGER: _int64, NUMBER: _number}
+_PLAIN: dict[str, Reader] = {
+    STRING: _of(str),
+    BOOLEAN: _boolean,
+    INTEGER: _integer(2**63),
+    NUMBER: _of(int, float, convert=_finite),
+}

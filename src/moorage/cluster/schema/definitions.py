@@ -9,7 +9,6 @@ from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema.model import Schema
 
-READ_VERBS = ("get", "list", "watch")
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -154,11 +153,8 @@ class Definition:
     """Defined by a CustomResourceDefinition."""
 
     def __post_init__(self) -> None:
-        for name, value in (
-            ("storage", self.name),
-            ("singular", self.kind.lower()),
-            ("list_kind", f"{self.kind}List"),
-        ):
+        usual = {"storage": self.name, "singular": self.kind.lower(), "list_kind": f"{self.kind}List"}
+        for name, value in usual.items():
             if not getattr(self, name):
                 object.__setattr__(self, name, value)
 
@@ -177,7 +173,6 @@ class Definitions:
 
     def __init__(self, definitions: Iterable[Definition] = ()) -> None:
         self._by_address: dict[tuple[str, str, str], Definition] = {}
-        self._by_kind: dict[tuple[str, str, str], Definition] = {}
         self._by_storage: dict[str, Definition] = {}
         self.generation = 0
         """Grows when something is added or removed."""
@@ -188,7 +183,6 @@ class Definitions:
         """Serves a resource from now on, in place of what had the same address."""
         self.generation += 1
         self._by_address[definition.group, definition.version, definition.plural] = definition
-        self._by_kind[definition.group, definition.version, definition.kind] = definition
         first = self._by_storage.setdefault(definition.storage, definition)
         if (first.group, first.version) == (definition.group, definition.version):
             self._by_storage[definition.storage] = definition
@@ -196,7 +190,6 @@ class Definitions:
     def remove(self, definition: Definition) -> None:
         self.generation += 1
         del self._by_address[definition.group, definition.version, definition.plural]
-        self._by_kind.pop((definition.group, definition.version, definition.kind), None)
         if self._by_storage.get(definition.storage) is definition:
             del self._by_storage[definition.storage]
             for other in self._by_address.values():
@@ -204,9 +197,6 @@ class Definitions:
 
     def find(self, group: str, version: str, plural: str) -> Definition | None:
         return self._by_address.get((group, version, plural))
-
-    def of_kind(self, group: str, version: str, kind: str) -> Definition | None:
-        return self._by_kind.get((group, version, kind))
 
     def of_storage(self, storage: str) -> Definition | None:
         """The definition under which stored objects are written: the first that was added."""

@@ -19,13 +19,7 @@ SET: Final = "set"
 MAP: Final = "map"
 GRANULAR: Final = "granular"
 
-
-class _Absent:
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT: Final[Any] = _Absent()
+ABSENT: Final[Any] = object()
 """No default. Any other value, None included, is one."""
 
 

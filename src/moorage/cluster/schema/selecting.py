@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from moorage.api import selectors
 from moorage.api.names import label_value_problems, qualified_name_problems
-from moorage.api.selectors import (
-    DOES_NOT_EXIST,
-    EVERYTHING,
-    EXISTS,
-    GREATER,
-    IN,
-    LESS,
-    NOT_IN,
-    Requirement,
-    Selector,
-    parse_int64,
-)
+from moorage.api.selectors import Requirement, Selector
 from moorage.cluster.base.errors import bad_request, shown
 from moorage.cluster.schema.definitions import Definition
 
@@ -33,8 +24,15 @@ class SelectorSyntaxError(ValueError):
 
 # Label selectors
 
-_OPERATORS = {"=": IN, "==": IN, "!=": NOT_IN, "in": IN, "notin": NOT_IN, ">": GREATER, "<": LESS}
-_OPERATORS_SHOWN = "in, notin, =, ==, !=, gt, lt"
+_OPERATORS = {
+    "=": selectors.IN,
+    "==": selectors.IN,
+    "!=": selectors.NOT_IN,
+    "in": selectors.IN,
+    "notin": selectors.NOT_IN,
+    ">": selectors.GREATER,
+    "<": selectors.LESS,
+}
 _SYMBOLS = frozenset(("=", "==", "!=", "!", "(", ")", ",", ">", "<"))
 # A NUL ends the token before it; where no token is before it, it ends the text.
 _TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),<>]|[^=!(),<> \t\r\n\0]+)\0?)")
@@ -45,104 +43,95 @@ _END = ""
 def label_selector(text: str) -> Selector:
     """What `labelSelector` says. Raises a Refusal if it cannot be read."""
     if not text:
-        return EVERYTHING
+        return selectors.EVERYTHING
+    tokens = []
+    position = 0
+    while token := _TOKEN.match(text, position):
+        tokens.append(token[1])
+        position = token.end()
     try:
-        return _LabelParser(text).selector()
+        return _selector([_END, *reversed(tokens)])
     except SelectorSyntaxError as error:
         raise bad_request(str(error)) from None
 
 
-class _LabelParser:
-    def __init__(self, text: str) -> None:
-        self._tokens: list[str] = []
-        self._next = 0
-        position = 0
-        while token := _TOKEN.match(text, position):
-            self._tokens.append(token[1])
-            position = token.end()
-        self._tokens.append(_END)
+def _selector(tokens: list[str]) -> Selector:
+    """Reads the tokens, of which the last is the next; so do the functions below."""
+    requirements: list[Requirement] = []
+    while tokens[-1] != _END:
+        if tokens[-1] != "!" and not _is_word(tokens[-1]):
+            raise _unexpected(tokens[-1], "!, identifier, or 'end of string'")
+        try:
+            requirements.append(_requirement(tokens))
+        except SelectorSyntaxError as error:
+            raise SelectorSyntaxError(f"unable to parse requirement: {error}") from None
+        after = tokens.pop()
+        if after == _END:
+            break
+        if after != ",":
+            raise _unexpected(after, "',' or 'end of string'")
+        if tokens[-1] != "!" and not _is_word(tokens[-1]):
+            raise _unexpected(tokens[-1], "identifier after ','")
+    requirements.sort(key=lambda requirement: requirement.key)
+    return Selector(tuple(requirements))
 
-    def selector(self) -> Selector:
-        requirements: list[Requirement] = []
-        while (token := self._peek()) != _END:
-            if token in _SYMBOLS and token != "!":
-                raise SelectorSyntaxError(f"found '{token}', expected: !, identifier, or 'end of string'")
-            try:
-                requirements.append(self._requirement())
-            except SelectorSyntaxError as error:
-                raise SelectorSyntaxError(f"unable to parse requirement: {error}") from None
-            after = self._take()
-            if after == _END:
-                break
-            if after != ",":
-                raise SelectorSyntaxError(f"found '{after}', expected: ',' or 'end of string'")
-            following = self._peek()
-            if following != "!" and not _is_word(following):
-                raise SelectorSyntaxError(f"found '{following}', expected: identifier after ','")
-        requirements.sort(key=lambda requirement: requirement.key)
-        return Selector(tuple(requirements))
 
-    def _peek(self) -> str:
-        return self._tokens[self._next]
+def _requirement(tokens: list[str]) -> Requirement:
+    negated = tokens[-1] == "!"
+    if negated:
+        tokens.pop()
+    key = _word(tokens)
+    if problems := qualified_name_problems(key):
+        raise SelectorSyntaxError(f"<nil>: Invalid value: {shown(key)}: {'; '.join(problems)}")
+    if negated:
+        return Requirement(key, selectors.DOES_NOT_EXIST)
+    if tokens[-1] in (_END, ","):
+        return Requirement(key, selectors.EXISTS)
+    sign = tokens.pop()
+    if sign not in _OPERATORS:
+        raise _unexpected(sign, "in, notin, =, ==, !=, gt, lt")
+    if sign in ("in", "notin"):
+        values = tuple(sorted(_values(tokens)))
+    else:
+        values = ("",) if tokens[-1] in (_END, ",") else (_word(tokens),)
+    _check_values(key, _OPERATORS[sign], values)
+    return Requirement(key, _OPERATORS[sign], values)
 
-    def _take(self) -> str:
-        token = self._tokens[self._next]
-        self._next += 1
-        return token
 
-    def _requirement(self) -> Requirement:
-        key = self._take()
-        negated = key == "!"
-        if negated:
-            key = self._take()
-        if not _is_word(key):
-            raise SelectorSyntaxError(f"found '{key}', expected: identifier")
-        if problems := qualified_name_problems(key):
-            raise SelectorSyntaxError(f"<nil>: Invalid value: {shown(key)}: {'; '.join(problems)}")
-        if negated:
-            return Requirement(key, DOES_NOT_EXIST)
-        if self._peek() in (_END, ","):
-            return Requirement(key, EXISTS)
-        sign = self._take()
-        if sign not in _OPERATORS:
-            raise SelectorSyntaxError(f"found '{sign}', expected: {_OPERATORS_SHOWN}")
-        found = self._values() if sign in ("in", "notin") else {self._value()}
-        operator, values = _OPERATORS[sign], tuple(sorted(found))
-        _check_values(key, operator, values)
-        return Requirement(key, operator, values)
+def _word(tokens: list[str]) -> str:
+    token = tokens.pop()
+    if not _is_word(token):
+        raise _unexpected(token, "identifier")
+    return token
 
-    def _value(self) -> str:
-        if self._peek() in (_END, ","):
-            return ""
-        token = self._take()
-        if not _is_word(token):
-            raise SelectorSyntaxError(f"found '{token}', expected: identifier")
-        return token
 
-    def _values(self) -> set[str]:
-        """`(a,b)`; nothing before or behind a comma is the empty value."""
-        opening = self._take()
-        if opening != "(":
-            raise SelectorSyntaxError(f"found '{opening}' expected: '('")
-        first = self._peek()
-        if first not in (")", ",") and not _is_word(first):
-            raise SelectorSyntaxError(f"found '{first}', expected: ',', ')' or identifier")
-        values: set[str] = set()
-        before = ","
-        while (token := self._take()) != ")":
-            if token == ",":
-                if before == ",":
-                    values.add("")
-            elif not _is_word(token):
-                raise SelectorSyntaxError(f"found '{token}', expected: ',', or identifier")
-            else:
-                values.add(token)
-                if self._peek() not in (",", ")"):
-                    raise SelectorSyntaxError(f"found '{self._peek()}', expected: ',' or ')'")
-            before = token
-        if before == ",":
-            values.add("")
-        return values
+def _values(tokens: list[str]) -> set[str]:
+    """`(a,b)`; nothing before or behind a comma is the empty value."""
+    opening = tokens.pop()
+    if opening != "(":
+        raise SelectorSyntaxError(f"found '{opening}' expected: '('")
+    if tokens[-1] not in (")", ",") and not _is_word(tokens[-1]):
+        raise _unexpected(tokens[-1], "',', ')' or identifier")
+    values: set[str] = set()
+    before = ","
+    while (token := tokens.pop()) != ")":
+        if token == ",":
+            if before == ",":
+                values.add("")
+        elif not _is_word(token):
+            raise _unexpected(token, "',', or identifier")
+        else:
+            values.add(token)
+            if tokens[-1] not in (",", ")"):
+                raise _unexpected(tokens[-1], "',' or ')'")
+        before = token
+    if before == ",":
+        values.add("")
+    return values
+
+
+def _unexpected(token: str, expected: str) -> SelectorSyntaxError:
+    return SelectorSyntaxError(f"found '{token}', expected: {expected}")
 
 
 def _is_word(token: str) -> bool:
@@ -151,7 +140,7 @@ def _is_word(token: str) -> bool:
 
 def _check_values(key: str, operator: str, values: tuple[str, ...]) -> None:
     wrong = []
-    if operator in (GREATER, LESS) and parse_int64(values[0]) is None:
+    if operator in (selectors.GREATER, selectors.LESS) and selectors.parse_int64(values[0]) is None:
         detail = "for 'Gt', 'Lt' operators, the value must be an integer"
         wrong.append(f"values[0]: Invalid value: {shown(values[0])}: {detail}")
     for index, value in enumerate(values):
@@ -172,13 +161,11 @@ class FieldTerm(NamedTuple):
     equal: bool
 
 
+@dataclass(frozen=True, slots=True)
 class FieldSelector:
     """Terms that must all hold. A field an object does not have is as an empty one."""
 
-    __slots__ = ("terms",)
-
-    def __init__(self, terms: tuple[FieldTerm, ...] = ()) -> None:
-        self.terms = terms
+    terms: tuple[FieldTerm, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -186,12 +173,7 @@ class FieldSelector:
         return not self.terms
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        for name, value, equal in self.terms:
-            if (fields.get(name, "") == value) is not equal:
-                break
-        else:
-            return True
-        return False
+        return all((fields.get(name, "") == value) is equal for name, value, equal in self.terms)
 
     def names(self) -> set[str]:
         """The fields it looks at."""
@@ -199,10 +181,7 @@ class FieldSelector:
 
     def requires(self, name: str) -> str | None:
         """The only value this field can have in a match, if there is one."""
-        for term in self.terms:
-            if term.name == name and term.equal:
-                return term.value
-        return None
+        return next((term.value for term in self.terms if term.name == name and term.equal), None)
 
 
 _TERM = re.compile(r"(?:[^\\,]|\\.|\\\Z)+", re.DOTALL)
@@ -246,7 +225,6 @@ def check_fields(selector: FieldSelector, definition: Definition) -> None:
             continue
         if plain:
             raise bad_request(f'{shown(name)} is not a known field selector: only "{NAME}", "{NAMESPACE}"')
-        where = (
-            "" if definition.kind != "ResourceSlice" else f" for {definition.api_version}, Kind=ResourceSlice"
-        )
+        of_slices = definition.kind == "ResourceSlice"
+        where = f" for {definition.api_version}, Kind=ResourceSlice" if of_slices else ""
         raise bad_request(f"field label not supported{where}: {name}")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from moorage.cluster.access.aggregation import CLUSTER_ROLES
+from moorage.cluster.access.rules import CLUSTER_ROLES
 from moorage.cluster.base.store import Document
 from tests.cluster.life.controllers.worlds import World, in_world
 

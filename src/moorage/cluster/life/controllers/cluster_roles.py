@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.cluster.access.aggregation import CLUSTER_ROLES, stale_aggregations
+from moorage.cluster.access.aggregation import stale_aggregations
+from moorage.cluster.access.rules import CLUSTER_ROLES
 from moorage.cluster.base.store import Document
 from moorage.cluster.life.controllers.queue import Key, Queue
 from moorage.cluster.life.controllers.writer import Writer

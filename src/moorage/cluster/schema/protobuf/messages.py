@@ -1,41 +1,30 @@
 """Reads messages into documents as JSON has them.
 
 What a message means is told by the shape of the value and the numbers of its fields. Each message is compiled
-once, on its first use, into tables of functions that add what they find to a dict.
+once, on its first use, into a table of functions that add what they find to a dict.
 """
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
+
+import msgspec
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema.builtin import EITHER, type_name
+from moorage.cluster.schema.canonical import Malformed
 from moorage.cluster.schema.model import ANY, ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, Schema
+from moorage.cluster.schema.protobuf import wire
 from moorage.cluster.schema.protobuf.field_numbers import field_numbers
-from moorage.cluster.schema.protobuf.special_values import SPECIAL, Piece, read_json, read_string
-from moorage.cluster.schema.protobuf.wire import (
-    CUT_SHORT,
-    END_GROUP,
-    FIXED64,
-    LENGTH,
-    VARINT,
-    Malformed,
-    length,
-    signed32,
-    signed64,
-    skip,
-    varint,
-)
+from moorage.cluster.schema.protobuf.wire import CUT_SHORT, LENGTH, VARINT, extent, varint
 
 Fill = Callable[[Document, bytes, int, int], None]
 """Adds to a document what stands in the data between two places."""
-Convert = Callable[[int], Any]
-"""The value that a variable-length number stands for."""
-
-_double = struct.Struct("<d")
+Read = Callable[[bytes, int, int], Any]
+"""The value that stands in the data between two places; None for none."""
 
 
 class Message:
@@ -44,85 +33,62 @@ class Message:
     def __init__(self, name: str, package: str, numbers: Mapping[str, int]) -> None:
         self.name = name
         self.package = package
-        self._field_numbers = numbers
-        self._field_names = {number: name for name, number in numbers.items()}
+        self._numbers = numbers
         # By tag, which is the number of a field and the way its value is written
-        self._pieces: dict[int, Fill] = {}
-        self._numbers: dict[int, tuple[str, bool, Convert]] = {}
+        self._fields: dict[int, Fill] = {}
 
     def compile(self, shapes: Mapping[str, Schema]) -> None:
-        """Makes the tables; `shapes` are those of the fields in JSON."""
-        for name, number in self._field_numbers.items():
+        """Makes the table; `shapes` are those of the fields in JSON."""
+        for name, number in self._numbers.items():
             if name.startswith("+"):
                 inner = Message(name[1:], self.package, field_numbers(self.package, name[1:]))
                 inner.compile(shapes)
-                self._pieces[number << 3 | LENGTH] = inner.fill
+                self._fields[number << 3 | LENGTH] = inner.fill
             elif name in shapes:
                 self._compile_field(name, number << 3, shapes[name])
 
     def _compile_field(self, name: str, tag: int, shape: Schema) -> None:
-        repeated = shape.type == ARRAY
-        value = shape.items if repeated and shape.items is not None else shape
-        convert = _number(value)
-        if convert is not None:
-            self._numbers[tag | VARINT] = (name, repeated, convert)
-            if repeated:
-                self._pieces[tag | LENGTH] = _packed(name, convert)
-        elif value.type == NUMBER:
-            self._pieces[tag | FIXED64] = _single(name, _read_double)
-        elif repeated:
-            self._pieces[tag | LENGTH] = _repeated(name, _piece(value, self.package))
-        elif shape.type == OBJECT and shape.values is not None:
-            self._pieces[tag | LENGTH] = _map(name, shape.values, self.package)
-        elif shape.type == OBJECT:
-            self._pieces[tag | LENGTH] = _nested(name, message(shape, self.package).fill)
+        if shape.type == OBJECT:
+            put = _nested(name, shape, self.package) if shape.values is None else _map(name, shape.values)
+            self._fields[tag | LENGTH] = put
+        elif shape.type == ARRAY and shape.items is not None:
+            way, read = _value(shape.items, self.package)
+            self._fields[tag | way] = _repeated(name, read)
+            if way == VARINT:
+                self._fields[tag | LENGTH] = _packed(name, read)
         else:
-            self._pieces[tag | LENGTH] = _single(name, _piece(shape, self.package))
+            way, read = _value(shape, self.package)
+            self._fields[tag | way] = _single(name, read)
 
     def fill(self, document: Document, data: bytes, start: int, end: int) -> None:
         """Adds the fields between two places to the document."""
-        pieces, numbers = self._pieces, self._numbers
         position = start
         while position < end:
-            tag = data[position]  # numbers of one byte are read in place: a call would take longer
-            position += 1
-            if tag > 0x7F:
-                tag, position = varint(data, position - 1)
-            put = pieces.get(tag)
-            if put is not None:
-                if tag & 7 == LENGTH:
-                    size = data[position]
-                    position += 1
-                    if size > 0x7F:
-                        size, position = length(data, position - 1)
-                else:
-                    size = 8
-                if position + size > end:
-                    raise Malformed(CUT_SHORT)
-                put(document, data, position, position + size)
-                position += size
-            elif tag in numbers:
-                number, position = varint(data, position)
-                name, repeated, convert = numbers[tag]
-                if repeated:
-                    document.setdefault(name, []).append(convert(number))
-                else:
-                    document[name] = convert(number)
-            else:
+            tag, position = varint(data, position)
+            put = self._fields.get(tag)
+            if put is None:
                 self._check_unknown(tag)
-                position = skip(data, position, tag)
-        if position > end:
-            raise Malformed(CUT_SHORT)
+            start, position = extent(data, position, tag)
+            if position > end:
+                raise Malformed(CUT_SHORT)
+            if put is not None:
+                put(document, data, start, position)
+
+    def read(self, data: bytes, start: int, end: int) -> Document:
+        document: Document = {}
+        self.fill(document, data, start, end)
+        return document
 
     def _check_unknown(self, tag: int) -> None:
-        number, wire = tag >> 3, tag & 7
-        if wire == END_GROUP:
+        number, way = tag >> 3, tag & 7
+        if way == wire.END_GROUP:
             raise Malformed(f"proto: {self.name}: wiretype end group for non-group")
         if not 0 < number < 1 << 31:
             raise Malformed(f"proto: {self.name}: illegal tag {number} (wire type {tag})")
-        if number in self._field_names:
-            name = self._field_names[number].lstrip("+")
-            raise Malformed(f"proto: wrong wireType = {wire} for field {name[0].upper()}{name[1:]}")
+        for field, known in self._numbers.items():
+            if number == known:
+                name = field.lstrip("+")
+                raise Malformed(f"proto: wrong wireType = {way} for field {name[0].upper()}{name[1:]}")
 
 
 _messages: dict[Schema, Message] = {}
@@ -141,19 +107,17 @@ def message(schema: Schema, owner: str = "") -> Message:
     return found
 
 
-def _made_up(name: str, package: str, **shapes: Schema) -> Piece:
-    """A message of which the fields are numbered in this order."""
-    made = Message(name, package, {field: number for number, field in enumerate(shapes, 1)})
+def made_up(name: str, **shapes: Schema) -> Message:
+    """A message that is no type of its own in JSON; its fields are numbered in this order."""
+    made = Message(name, "", {field: number for number, field in enumerate(shapes, 1)})
     made.compile(shapes)
-    return _object(made.fill)
+    return made
 
 
 # How fields are put into the document
 
-_NO_VALUE = (None,)
 
-
-def _single(name: str, read: Piece) -> Fill:
+def _single(name: str, read: Read) -> Fill:
     def put(document: Document, data: bytes, start: int, end: int) -> None:
         value = read(data, start, end)
         if value is not None:
@@ -162,103 +126,118 @@ def _single(name: str, read: Piece) -> Fill:
     return put
 
 
-def _nested(name: str, fill: Fill) -> Fill:
+def _nested(name: str, shape: Schema, package: str) -> Fill:
+    inner = message(shape, package)
+
     def put(document: Document, data: bytes, start: int, end: int) -> None:
-        fill(document.setdefault(name, {}), data, start, end)
+        inner.fill(document.setdefault(name, {}), data, start, end)
 
     return put
 
 
-def _repeated(name: str, read: Piece) -> Fill:
+def _repeated(name: str, read: Read) -> Fill:
     def put(document: Document, data: bytes, start: int, end: int) -> None:
         document.setdefault(name, []).append(read(data, start, end))
 
     return put
 
 
-def _packed(name: str, convert: Convert) -> Fill:
+def _packed(name: str, read: Read) -> Fill:
     def put(document: Document, data: bytes, start: int, end: int) -> None:
         values = document.setdefault(name, [])
         while start < end:
-            number, start = varint(data, start)
-            values.append(convert(number))
+            values.append(read(data, start, end))
+            _, start = varint(data, start)
         if start > end:
             raise Malformed(CUT_SHORT)
 
     return put
 
 
-def _map(name: str, values: Schema, package: str) -> Fill:
+def _map(name: str, values: Schema) -> Fill:
     in_list = Schema(ARRAY, items=values)  # so that a list, too, is read as one value
-    entry = _made_up("", package, key=Schema(STRING), value=in_list)
+    entry = made_up("", key=TEXT, value=in_list)
 
     def put(document: Document, data: bytes, start: int, end: int) -> None:
-        found = entry(data, start, end)
-        document.setdefault(name, {})[found.get("key", "")] = found.get("value", _NO_VALUE)[-1]
+        found = entry.read(data, start, end)
+        document.setdefault(name, {})[found.get("key", "")] = found.get("value", (None,))[-1]
 
     return put
 
 
 # Values
 
-
-def _number(shape: Schema) -> Convert | None:
-    if shape.type == BOOLEAN:
-        return bool
-    if shape.type == INTEGER:
-        return signed32 if shape.format == "int32" else signed64
-    return None
+TEXT = Schema(STRING)
+RAW = Schema(STRING, "raw")
+_INT64 = Schema(INTEGER)
+_INT32 = Schema(INTEGER, "int32")
 
 
-def _read_double(data: bytes, start: int, end: int) -> float:
-    number: float = _double.unpack_from(data, start)[0]
-    if not math.isfinite(number):
-        raise Malformed(f"json: unsupported value: {number}")
-    return number
-
-
-def _piece(shape: Schema, package: str) -> Piece:
-    """How to read a value that is written with its length."""
-    if shape.format in SPECIAL:
-        return SPECIAL[shape.format]
-    if shape.type == STRING:
-        return read_string
+def _value(shape: Schema, package: str) -> tuple[int, Read]:
+    """How a value is written, and the function that reads it."""
+    found = _SCALARS.get(shape.format) or _SCALARS.get(shape.type)
+    if found is not None:
+        return found
     if shape.type == ARRAY:
-        return _wrapped(shape, package)
+        # A list inside a map or list: protobuf has it in a message of its own.
+        return _converted(lambda found: found.get("items"), made_up(shape.name, items=shape))
     if shape.name in EITHER and shape.values is not None:
-        return _either(shape.name, shape.values, package)
-    return read_json if shape.type == ANY else _object(message(shape, package).fill)
+        return _either(shape.name, shape.values)
+    return _JSON if shape.type == ANY else (LENGTH, message(shape, package).read)
 
 
-def _object(fill: Fill) -> Piece:
-    def read(data: bytes, start: int, end: int) -> Any:
-        document: Document = {}
-        fill(document, data, start, end)
-        return document
-
-    return read
+def _converted(convert: Callable[[Document], Any], written: Message) -> tuple[int, Read]:
+    """A message that JSON does not have as an object."""
+    return LENGTH, lambda data, start, end: convert(written.read(data, start, end))
 
 
-def _wrapped(shape: Schema, package: str) -> Piece:
-    """A list inside a map or list: protobuf has it in a message of its own."""
-    read = _made_up(shape.name, package, items=shape)
-    return lambda data, start, end: read(data, start, end).get("items")
-
-
-def _either(name: str, schema: Schema, package: str) -> Piece:
+def _either(name: str, schema: Schema) -> tuple[int, Read]:
     """A schema of a custom resource, or what may stand for one."""
     if name.endswith("OrBool"):
-        read = _made_up(name, package, allows=Schema(BOOLEAN), schema=schema)
-        other, otherwise = "allows", False
-    else:
-        items = Schema(STRING) if name.endswith("StringArray") else schema
-        read = _made_up(name, package, schema=schema, list=Schema(ARRAY, items=items))
-        other, otherwise = "list", None
+        written = made_up(name, allows=Schema(BOOLEAN), schema=schema)
+        return _converted(lambda found: found.get("schema", found.get("allows", False)), written)
+    items = TEXT if name.endswith("StringArray") else schema
+    written = made_up(name, schema=schema, list=Schema(ARRAY, items=items))
+    return _converted(lambda found: found.get("list", found.get("schema")), written)
 
-    def read_either(data: bytes, start: int, end: int) -> Any:
-        found = read(data, start, end)
-        if other == "list" and "list" in found:
-            return found["list"]
-        return found.get("schema", found.get(other, otherwise))
 
-    return read_either
+def _json(found: Document) -> Any:
+    try:
+        return msgspec.json.decode(found["raw"]) if found.get("raw") else None
+    except msgspec.DecodeError as error:
+        raise Malformed(f"json parse error: {error}") from None
+
+
+def _int_or_string(found: Document) -> Any:
+    return found.get("strVal", "") if found.get("type") else found.get("intVal", 0)
+
+
+def _time(found: Document, timespec: str = "seconds") -> str | None:
+    if not found:
+        return None
+    since = timedelta(seconds=found.get("seconds", 0), microseconds=int(found.get("nanos", 0) / 1000))
+    return f"{(datetime(1970, 1, 1) + since).isoformat(timespec=timespec)}Z"
+
+
+_SCALARS: dict[str, tuple[int, Read]] = {
+    BOOLEAN: (VARINT, wire.read_bool),
+    INTEGER: (VARINT, wire.read_int64),
+    "int32": (VARINT, wire.read_int32),
+    NUMBER: (wire.FIXED64, wire.read_double),
+    STRING: (LENGTH, wire.read_string),
+    "byte": (LENGTH, wire.read_base64),
+    "raw": (LENGTH, wire.read_raw),
+}
+"""By the format of the shape, or else by its type."""
+
+_JSON = _converted(_json, made_up("JSON", raw=RAW))
+_SCALARS |= {
+    "quantity": _converted(lambda found: found.get("string", "0"), made_up("Quantity", string=TEXT)),
+    "int-or-string": _converted(
+        _int_or_string, made_up("IntOrString", type=_INT64, intVal=_INT32, strVal=TEXT)
+    ),
+    "date-time": _converted(_time, made_up("Time", seconds=_INT64)),
+    "micro-time": _converted(
+        partial(_time, timespec="microseconds"), made_up("MicroTime", seconds=_INT64, nanos=_INT32)
+    ),
+}

@@ -1,6 +1,15 @@
-"""What protobuf messages are made of: variable-length numbers, and fields that can be skipped."""
+"""What protobuf messages are made of: values with a tag before them that says how they are written.
+
+Reading beyond the end of the body raises IndexError, so that not every byte costs a check.
+"""
 
 from __future__ import annotations
+
+import base64
+import math
+import struct
+
+from moorage.cluster.schema.canonical import Malformed
 
 VARINT = 0
 FIXED64 = 1
@@ -12,13 +21,7 @@ FIXED32 = 5
 CUT_SHORT = "unexpected EOF"
 _LONGEST_VARINT = 10
 _FIXED_SIZES = {FIXED64: 8, FIXED32: 4}
-
-
-class Malformed(ValueError):
-    """A message that cannot be read; the text is the API's.
-
-    Reading beyond the end of the body raises IndexError instead, so that not every byte costs a check.
-    """
+_double = struct.Struct("<d")
 
 
 def varint(data: bytes, position: int) -> tuple[int, int]:
@@ -35,81 +38,60 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
     raise Malformed("proto: integer overflow")
 
 
-def length(data: bytes, position: int) -> tuple[int, int]:
-    """The number of bytes that a value has, and where it begins."""
-    size, position = varint(data, position)
-    if size >= 1 << 63:
-        raise Malformed("proto: negative length found during unmarshaling")
-    return size, position
-
-
-def skip(data: bytes, position: int, tag: int) -> int:
-    """Where the value ends that belongs to this tag and starts here; that may be beyond the end."""
-    open_groups = 0
+def extent(data: bytes, position: int, tag: int) -> tuple[int, int]:
+    """Where the value that follows this tag starts and ends; that may be beyond the end of the message."""
+    wire = tag & 7
+    if wire == LENGTH:
+        size, start = varint(data, position)
+        if size >= 1 << 63:
+            raise Malformed("proto: negative length found during unmarshaling")
+        return start, start + size
+    if wire == VARINT:
+        return position, varint(data, position)[1]
+    if wire in _FIXED_SIZES:
+        return position, position + _FIXED_SIZES[wire]
+    if wire != START_GROUP:
+        raise Malformed(f"proto: illegal wireType {wire}")
+    end = position
     while True:
-        wire = tag & 7
-        if wire == VARINT:
-            _, position = varint(data, position)
-        elif wire == LENGTH:
-            size, position = length(data, position)
-            position += size
-        elif wire in _FIXED_SIZES:
-            position += _FIXED_SIZES[wire]
-        elif wire == START_GROUP:
-            open_groups += 1
-        elif wire == END_GROUP:
-            open_groups -= 1
-        else:
-            raise Malformed(f"proto: illegal wireType {wire}")
-        if open_groups <= 0:
-            return position
-        tag, position = varint(data, position)
+        inner, end = varint(data, end)
+        if inner & 7 == END_GROUP:
+            return position, end
+        _, end = extent(data, end, inner)
 
 
-def flat_fields(data: bytes, start: int, end: int) -> dict[int, int | bytes]:
-    """The fields of a message without looking into them, by number; of several with one number, the last."""
-    found: dict[int, int | bytes] = {}
-    position = start
-    while position < end:
-        tag, position = varint(data, position)
-        number, wire = tag >> 3, tag & 7
-        if not number or wire == END_GROUP:
-            raise Malformed(f"proto: illegal tag {number} (wire type {tag})")
-        if wire == VARINT:
-            found[number], position = varint(data, position)
-        elif wire == LENGTH:
-            size, position = length(data, position)
-            found[number] = data[position : position + size]
-            position += size
-        else:
-            position = skip(data, position, tag)
-    if position > end:
-        raise Malformed(CUT_SHORT)
-    return found
+# Single values, each from where it starts to where it ends
 
 
-def text(fields: dict[int, int | bytes], number: int) -> str:
-    return piece(fields, number).decode()
+def read_bool(data: bytes, start: int, end: int) -> bool:
+    return bool(varint(data, start)[0])
 
 
-def piece(fields: dict[int, int | bytes], number: int) -> bytes:
-    value = fields.get(number, b"")
-    if isinstance(value, int):
-        raise Malformed(f"proto: wrong wireType = {VARINT} for field {number}")
-    return value
-
-
-def int64(fields: dict[int, int | bytes], number: int) -> int:
-    value = fields.get(number, 0)
-    if isinstance(value, bytes):
-        raise Malformed(f"proto: wrong wireType = {LENGTH} for field {number}")
-    return signed64(value)
-
-
-def signed64(number: int) -> int:
+def read_int64(data: bytes, start: int, end: int) -> int:
+    number, _ = varint(data, start)
     return number if number < 1 << 63 else number - (1 << 64)
 
 
-def signed32(number: int) -> int:
-    """What is left of a number in 32 bits."""
-    return number if 0 <= number < 1 << 31 else ((number & 0xFFFF_FFFF) ^ 1 << 31) - (1 << 31)
+def read_int32(data: bytes, start: int, end: int) -> int:
+    """What is left of the number in 32 bits."""
+    number, _ = varint(data, start)
+    return number if number < 1 << 31 else ((number & 0xFFFF_FFFF) ^ 1 << 31) - (1 << 31)
+
+
+def read_double(data: bytes, start: int, end: int) -> float:
+    number: float = _double.unpack_from(data, start)[0]
+    if not math.isfinite(number):
+        raise Malformed(f"json: unsupported value: {number}")
+    return number
+
+
+def read_string(data: bytes, start: int, end: int) -> str:
+    return data[start:end].decode()
+
+
+def read_raw(data: bytes, start: int, end: int) -> bytes:
+    return data[start:end]
+
+
+def read_base64(data: bytes, start: int, end: int) -> str:
+    return base64.b64encode(data[start:end]).decode()
