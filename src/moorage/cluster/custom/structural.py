@@ -9,8 +9,7 @@ from typing import Any
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.formats import is_known
-from moorage.cluster.custom.linear_match import Expression
-from moorage.cluster.custom.patterns import compiled
+from moorage.cluster.custom.patterns import Expression, compiled
 from moorage.cluster.schema.model import ABSENT, ATOMIC, GRANULAR, STRING, Field, Schema
 
 META_FIELDS = ("apiVersion", "kind", "metadata")
