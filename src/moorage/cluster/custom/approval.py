@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from moorage.cluster.base.errors import Cause, required
+from moorage.cluster.base.errors import Cause, invalid_value, required
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.formats import is_uri
-from moorage.cluster.custom.wording import invalid
 
 ANNOTATION = "api-approved.kubernetes.io"
 _SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
@@ -31,7 +30,7 @@ def approval_problems(document: Document) -> Iterator[Cause]:
     if reason == "MissingAnnotation":
         yield required(field, message)
     elif reason == "InvalidAnnotation":
-        yield invalid(field, document["metadata"]["annotations"][ANNOTATION], message)
+        yield invalid_value(field, document["metadata"]["annotations"][ANNOTATION], message)
 
 
 def approval(document: Document) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from moorage.cluster.schema.model import Schema
 
@@ -14,16 +13,10 @@ class PathProblem(Exception):
     """The path leads nowhere; the text says why."""
 
 
-class Followed(NamedTuple):
-    names: tuple[str, ...]
-    schema: Schema | None
-
-
-def follow(schema: Schema, path: str, *, brackets: bool = True) -> Followed:
-    """Where a path leads. `['name']` may stand for `.name` where brackets are allowed."""
+def follow(schema: Schema, path: str, *, brackets: bool = True) -> tuple[tuple[str, ...], Schema]:
+    """The names on a path, and where it leads. `['name']` may stand for `.name` if brackets are allowed."""
     names: list[str] = []
     tokens = iter(_TOKENS.findall(path))
-    here: Schema | None = schema
     for token in tokens:
         if token == ".":
             name = next(tokens, None)
@@ -40,15 +33,14 @@ def follow(schema: Schema, path: str, *, brackets: bool = True) -> Followed:
             name = quoted[1:-1].replace("\\'", "'")
         else:
             raise PathProblem(f"expected [ or . but got: {token}")
-        here = _child(here, name)
+        schema = _child(schema, name)
         names.append(name)
-    return Followed(tuple(names), here)
+    return tuple(names), schema
 
 
-def _child(schema: Schema | None, name: str) -> Schema | None:
-    if schema is not None and schema.fields:
-        if name in schema.fields:
-            return schema.fields[name].schema
-    elif schema is not None and schema.values is not None:
-        return schema.values
-    raise PathProblem("does not refer to a valid field")
+def _child(schema: Schema, name: str) -> Schema:
+    if name in schema.fields:
+        return schema.fields[name].schema
+    if schema.fields or schema.values is None:
+        raise PathProblem("does not refer to a valid field")
+    return schema.values

@@ -3,93 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.approval import approval
-from moorage.cluster.custom.definition_rules import is_established
 
 _NO_NAMES: Document = {"plural": "", "kind": ""}
-_ORDER = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
+_RESOURCES = ("plural", "singular", "shortNames")
+_KINDS = ("kind", "listKind")
 
 
-class Taken(NamedTuple):
-    """The names that the definitions of a group have."""
-
-    resources: set[str]
-    kinds: set[str]
+def is_established(document: Document) -> bool:
+    conditions = document.get("status", {}).get("conditions") or ()
+    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
 
 
-def taken_names(accepted: Iterable[Document]) -> Taken:
-    resources: set[str] = set()
-    kinds: set[str] = set()
-    for names in accepted:
-        resources.update(
-            (names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ()))
-        )
-        kinds.update((names.get("kind", ""), names.get("listKind", "")))
-    return Taken(resources - {""}, kinds - {""})
-
-
-def named_status(definition: Document, taken: Taken, now: str) -> Document:
+def named_status(definition: Document, others: Iterable[Document], now: str) -> Document:
     """The status with the names that are free for the definition, and whether it is served by them.
 
-    What is served once stays so, under the names it had, even if it now asks for names that others have.
+    `others` are the names of all definitions of the group. What is served once stays so, under the names it
+    had, even if it now asks for names that others have.
     """
     status = definition.get("status") or {}
-    wanted = definition["spec"]["names"]
     before = status.get("acceptedNames") or _NO_NAMES
-    names, conflict = _accepted(wanted, before, taken)
-    conditions = status.get("conditions") or []
-    if conflict:
-        reason, message = conflict
-        conditions = with_condition(conditions, "NamesAccepted", "False", reason, message, now)
-    else:
-        conditions = with_condition(
-            conditions, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now
-        )
-    if conflict and not is_established(definition):
-        conditions = with_condition(
-            conditions, "Established", "False", "NotAccepted", "not all names are accepted", now
-        )
-    elif not is_established(definition):
-        message = "the initial names have been accepted"
-        conditions = with_condition(conditions, "Established", "True", "InitialNamesAccepted", message, now)
+    names, conflict = _accepted(definition["spec"]["names"], before, list(others))
+    conditions = with_condition(
+        status.get("conditions") or [],
+        ("NamesAccepted", not conflict, *(conflict or ("NoConflicts", "no conflicts found"))),
+        now,
+    )
+    if not is_established(definition):
+        refused = ("Established", False, "NotAccepted", "not all names are accepted")
+        accepted = ("Established", True, "InitialNamesAccepted", "the initial names have been accepted")
+        conditions = with_condition(conditions, refused if conflict else accepted, now)
     reason, message = approval(definition)
     if reason:
-        state = "True" if reason == "ApprovedAnnotation" else "False"
         kind = "KubernetesAPIApprovalPolicyConformant"
-        conditions = with_condition(conditions, kind, state, reason, message, now)
+        conditions = with_condition(conditions, (kind, reason == "ApprovedAnnotation", reason, message), now)
     return {**status, "conditions": conditions, "acceptedNames": names}
 
 
-def _accepted(wanted: Document, before: Document, taken: Taken) -> tuple[Document, tuple[str, str] | None]:
+def _accepted(
+    wanted: Document, before: Document, others: list[Document]
+) -> tuple[Document, tuple[str, str] | None]:
     """The names that are granted; and of those that are not, the last in order with the reason."""
-    granted, conflict = {**before}, None
+    granted: Document = {}
+    conflict = None
+    for sort in (_RESOURCES, _KINDS):
+        taken = {text for names in others for name in sort for text in _texts(names.get(name))}
+        for name in sort:
+            had = _texts(before.get(name))
+            in_use = [each for each in _texts(wanted.get(name)) if each not in had and each in taken]
+            if in_use:
+                conflict = (f"{name[0].upper()}{name[1:]}Conflict", _all_in_use(in_use))
+            granted[name] = (before if in_use else wanted).get(name, "")
+    granted["categories"] = wanted.get("categories")
+    return {name: value for name, value in granted.items() if value or name in _NO_NAMES}, conflict
 
-    def grant(name: str, reason: str, used: set[str]) -> None:
-        nonlocal conflict
-        value = wanted.get(name, "")
-        if value != before.get(name, "") and value in used:
-            conflict = (reason, f"{quoted(value)} is already in use")
-        else:
-            granted[name] = value
 
-    grant("plural", "PluralConflict", taken.resources)
-    grant("singular", "SingularConflict", taken.resources)
-    had = before.get("shortNames") or []
-    short_names = wanted.get("shortNames") or []
-    in_use = [each for each in short_names if each not in had and each in taken.resources]
-    if in_use:
-        conflict = ("ShortNamesConflict", _all_in_use(in_use))
-    else:
-        granted["shortNames"] = short_names
-    grant("kind", "KindConflict", taken.kinds)
-    grant("listKind", "ListKindConflict", taken.kinds)
-    granted["categories"] = wanted.get("categories") or []
-    always = ("plural", "kind")
-    return {name: granted[name] for name in _ORDER if granted.get(name) or name in always}, conflict
+def _texts(names: str | list[str] | None) -> list[str]:
+    return [names] if isinstance(names, str) and names else list(names or ())
 
 
 def _all_in_use(names: list[str]) -> str:
@@ -98,13 +71,18 @@ def _all_in_use(names: list[str]) -> str:
 
 
 def with_condition(
-    conditions: list[Document], kind: str, state: str, reason: str, message: str, now: str
+    conditions: list[Document], condition: tuple[str, bool, str, str], now: str
 ) -> list[Document]:
-    """The conditions with this one set; the time of its last change stays unless its state is another."""
+    """The conditions with one set: its type, whether it holds, the reason and the message.
+
+    The time of its last change stays unless its state is another.
+    """
+    kind, holds, reason, message = condition
+    state = "True" if holds else "False"
     new = {"type": kind, "status": state, "lastTransitionTime": now, "reason": reason, "message": message}
-    for place, condition in enumerate(conditions):
-        if condition.get("type") == kind:
-            if condition.get("status") == state and condition.get("lastTransitionTime"):
-                new["lastTransitionTime"] = condition["lastTransitionTime"]
-            return [*conditions[:place], {**condition, **new}, *conditions[place + 1 :]]
+    for place, known in enumerate(conditions):
+        if known.get("type") == kind:
+            if known.get("status") == state and known.get("lastTransitionTime"):
+                new["lastTransitionTime"] = known["lastTransitionTime"]
+            return [*conditions[:place], {**known, **new}, *conditions[place + 1 :]]
     return [*conditions, new]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.definition_rules import versions_of
+from moorage.cluster.custom.open_api import open_api_of, versions_of
 from moorage.cluster.custom.structural import declared_schema
 from moorage.cluster.custom.values import default, prune
 
@@ -18,7 +18,9 @@ class StoredForm:
     def __init__(self, definition: Document) -> None:
         spec = definition["spec"]
         versions = {f"{spec['group']}/{version['name']}": version for version in versions_of(spec)}
-        self._schemas = {name: declared_schema(open_api_of(version)) for name, version in versions.items()}
+        self._schemas = {
+            name: declared_schema(open_api_of(version) or {}) for name, version in versions.items()
+        }
         self._present = next((name for name, version in versions.items() if version["storage"]), "")
 
     def written(self, document: Document) -> Document:
@@ -32,8 +34,3 @@ class StoredForm:
         default(schema, known)
         known["metadata"] = document["metadata"]
         return known
-
-
-def open_api_of(version: Document) -> Document:
-    found: Document = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-    return found

@@ -6,27 +6,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from moorage.api.names import qualified_name_problems
-from moorage.cluster.base.errors import Cause, bad_request, forbidden
+from moorage.cluster.base.errors import Cause, bad_request, forbidden, invalid_value
 from moorage.cluster.base.go_text import shown, type_name
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.definition_rules import versions_of
-from moorage.cluster.custom.metadata import (
-    WrongMetadata,
-    has_embedded,
-    read_embedded,
-    read_metadata,
-    validate_embedded,
-)
-from moorage.cluster.custom.stored_form import StoredForm, open_api_of
-from moorage.cluster.custom.structural import declared_schema
-from moorage.cluster.custom.uniqueness import duplicates, has_unique_lists
+from moorage.cluster.custom.metadata import WrongMetadata, read_embedded, read_metadata, validate_embedded
+from moorage.cluster.custom.open_api import open_api_of, versions_of
+from moorage.cluster.custom.stored_form import StoredForm
+from moorage.cluster.custom.structural import declared_schema, shapes_in
+from moorage.cluster.custom.uniqueness import duplicates
 from moorage.cluster.custom.validation import validate
 from moorage.cluster.custom.values import default, prune
-from moorage.cluster.custom.wording import invalid
 from moorage.cluster.schema.conform import Conformed
 from moorage.cluster.schema.definitions import Strategy, keep_but, keep_status, version_order
-from moorage.cluster.schema.model import ABSENT
+from moorage.cluster.schema.model import ABSENT, MAP, SET
 
 _MOST_REPLICAS = 2**31 - 1
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
@@ -54,9 +47,9 @@ class CustomStrategy(Strategy):
         self._version = version["name"]
         self._terminating = "deletionTimestamp" in definition["metadata"]
         self._stored_form = None if version["storage"] else StoredForm(definition)
-        self._schema = declared_schema(open_api_of(version))
-        self._has_embedded = has_embedded(self._schema)
-        self._has_unique_lists = has_unique_lists(self._schema)
+        self._schema = declared_schema(open_api_of(version) or {})
+        self._has_embedded = any(shape.embedded for shape in shapes_in(self._schema))
+        self._has_unique_lists = any(shape.list_type in (SET, MAP) for shape in shapes_in(self._schema))
         subresources = version.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
         self.scale_paths = _scale_paths(subresources.get("scale"))
@@ -154,7 +147,7 @@ class CustomStrategy(Strategy):
         if paths.label_selector:
             _, problem = _nested(document, paths.label_selector, str)
             if problem:
-                yield invalid(paths.label_selector, "", problem)
+                yield invalid_value(paths.label_selector, "", problem)
 
     def stored(self, document: Document) -> Document:
         return document if self._stored_form is None else self._stored_form.written(document)
@@ -215,11 +208,11 @@ def _not_what(value: Any, names: list[str], wanted: str) -> str:
 def _validate_replicas(document: Document, path: str) -> Iterator[Cause]:
     replicas, problem = _nested(document, path, int)
     if problem:
-        yield invalid(path, 0, problem)
+        yield invalid_value(path, 0, problem)
     elif replicas is not None and replicas < 0:
-        yield invalid(path, replicas, "should be a non-negative integer")
+        yield invalid_value(path, replicas, "should be a non-negative integer")
     elif replicas is not None and replicas > _MOST_REPLICAS:
-        yield invalid(path, replicas, f"should be less than or equal to {_MOST_REPLICAS}")
+        yield invalid_value(path, replicas, f"should be less than or equal to {_MOST_REPLICAS}")
 
 
 def _selected(document: Document, path: str) -> str:

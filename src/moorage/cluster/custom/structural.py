@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from functools import lru_cache
 from typing import Any
@@ -25,7 +25,7 @@ _CHECKS = (
 class Rules(dict[str, Any]):
     """The checks of a schema word for word, with those among them that are schemas made ready for use."""
 
-    __slots__ = ("all_of", "any_of", "needs", "not_", "one_of", "pattern")
+    __slots__ = ("all_of", "any_of", "has_alternatives", "needs", "not_", "one_of", "pattern")
 
     def __init__(self, checks: Mapping[str, Any]) -> None:
         super().__init__(checks)
@@ -33,9 +33,14 @@ class Rules(dict[str, Any]):
         self.any_of = [_declared(each) for each in _list(checks, "anyOf")]
         self.one_of = [_declared(each) for each in _list(checks, "oneOf")]
         self.not_ = _declared(checks["not"]) if isinstance(checks.get("not"), dict) else None
-        self.needs = [name for name in _list(checks, "required") if isinstance(name, str)]
+        self.has_alternatives = bool(self.all_of or self.any_of or self.one_of or self.not_)
+        self.needs = _texts(checks, "required")
         pattern = checks.get("pattern")
         self.pattern: Expression | None = compiled(pattern) if isinstance(pattern, str) and pattern else None
+
+
+def rules_of(schema: Schema) -> Rules:
+    return schema.rules if isinstance(schema.rules, Rules) else _NO_RULES
 
 
 def to_schema(open_api: Document) -> Schema:
@@ -54,27 +59,22 @@ def declared_schema(open_api: Document) -> Schema:
 
 
 def _declared(open_api: Document) -> Schema:
-    kind = _text(open_api, "type")
-    declared_format = _text(open_api, "format")
+    shape, form = _text(open_api, "type"), _text(open_api, "format")
     if open_api.get("x-kubernetes-int-or-string") is True:
-        shape, declared_format = "", INT_OR_STRING
-    else:
-        shape = kind
-        if not is_known(kind, declared_format):
-            declared_format = ""
+        shape, form = "", INT_OR_STRING
+    elif not is_known(shape, form):
+        form = ""
     checks = {name: open_api[name] for name in _CHECKS if open_api.get(name) is not None}
     items = open_api.get("items")
     return Schema(
         type=shape,
-        format=declared_format,
+        format=form,
         description=_text(open_api, "description"),
         fields=_fields(open_api),
         values=_values(open_api.get("additionalProperties")),
         items=_element(items) if isinstance(items, dict) else None,
         list_type=_text(open_api, "x-kubernetes-list-type") or ATOMIC,
-        list_keys=tuple(
-            each for each in _list(open_api, "x-kubernetes-list-map-keys") if isinstance(each, str)
-        ),
+        list_keys=tuple(_texts(open_api, "x-kubernetes-list-map-keys")),
         map_type=_text(open_api, "x-kubernetes-map-type") or GRANULAR,
         keeps_unknown=open_api.get("x-kubernetes-preserve-unknown-fields") is True,
         embedded=open_api.get("x-kubernetes-embedded-resource") is True,
@@ -87,7 +87,7 @@ def _fields(open_api: Document) -> dict[str, Field]:
     properties = open_api.get("properties")
     if not isinstance(properties, dict):
         return {}
-    needed = set(map(str, _list(open_api, "required")))
+    needed = set(_texts(open_api, "required"))
     return {
         name: Field(
             _declared(declared),
@@ -156,11 +156,26 @@ def object_meta_schema() -> Schema:
     return schema_of("", "v1", "ConfigMap").fields["metadata"].schema
 
 
+def shapes_in(schema: Schema) -> Iterator[Schema]:
+    """All shapes inside a shape."""
+    for part in (*(field.schema for field in schema.fields.values()), schema.values, schema.items):
+        if part is not None:
+            yield part
+            yield from shapes_in(part)
+
+
 def _text(open_api: Document, name: str) -> str:
     value = open_api.get(name)
     return value if isinstance(value, str) else ""
 
 
+def _texts(found: Mapping[str, Any], name: str) -> list[str]:
+    return [each for each in _list(found, name) if isinstance(each, str)]
+
+
 def _list(found: Mapping[str, Any], name: str) -> list[Any]:
     value = found.get(name)
     return value if isinstance(value, list) else []
+
+
+_NO_RULES = Rules({})
