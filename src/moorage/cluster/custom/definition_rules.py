@@ -8,10 +8,9 @@ from urllib.parse import urlsplit
 from moorage.api.names import dns_subdomain_problems
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.approval import approval, approval_problems
+from moorage.cluster.custom.definition_status import APPROVAL, approval, is_established
 from moorage.cluster.custom.internal_form import internal_version
 from moorage.cluster.custom.metadata import kind_problems
-from moorage.cluster.custom.naming import is_established
 from moorage.cluster.custom.open_api import all_schemas, open_api_of, versions_of
 from moorage.cluster.custom.version_rules import deprecation_problems, version_problems
 from moorage.cluster.kinds.name_forms import dns_1035_label_problems
@@ -33,7 +32,7 @@ def definition_problems(document: Document, *, new: bool) -> Iterator[Cause]:
     yield from names_problems(document.get("status", {}).get("acceptedNames") or {}, "status.acceptedNames")
     yield from _stored_versions_problems(document)
     if new:
-        yield from approval_problems(document)
+        yield from _approval_problems(document)
     if spec.get("preserveUnknownFields") is True:
         elsewhere = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         yield invalid_value("spec.preserveUnknownFields", True, f"cannot set to true, {elsewhere}")
@@ -47,7 +46,17 @@ def change_problems(new: Document, old: Document) -> Iterator[Cause]:
     yield from _unchanged(new, old, "group")
     yield from _unchanged(new, old, "names", "plural")
     if approval(new)[0] != approval(old)[0]:
-        yield from approval_problems(new)
+        yield from _approval_problems(new)
+
+
+def _approval_problems(document: Document) -> Iterator[Cause]:
+    """A definition in a group of the Kubernetes community names its review, or says that there was none."""
+    reason, message = approval(document)
+    field = f"metadata.annotations[{APPROVAL}]"
+    if reason == "MissingAnnotation":
+        yield required(field, message)
+    elif reason == "InvalidAnnotation":
+        yield invalid_value(field, document["metadata"]["annotations"][APPROVAL], message)
 
 
 def _unchanged(new: Document, old: Document, *names: str) -> Iterator[Cause]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from moorage.cluster.base.errors import Cause, Refusal, invalid_value, required
 from moorage.cluster.base.store import Document
+from moorage.cluster.custom.problems import by_name
 from moorage.cluster.custom.structural import META_FIELDS, object_meta_schema
 from moorage.cluster.custom.values import parts
-from moorage.cluster.custom.wording import by_name
 from moorage.cluster.kinds.metadata import validate_metadata
 from moorage.cluster.kinds.name_forms import dns_1035_label_problems, path_segment_problems
 from moorage.cluster.schema.conform import Conformed, conform

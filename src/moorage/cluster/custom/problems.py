@@ -1,4 +1,4 @@
-"""The problems of a value, while it is being looked at."""
+"""The problems of a value, while it is being looked at, and values as messages show them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.quoting import quoted
-from moorage.cluster.custom.wording import by_name
 
 _NOWHERE = "<nil>"
 
@@ -38,3 +37,14 @@ class Problems(list[tuple[str, errors.Cause]]):
 def _field(path: str, whole: str) -> str:
     path = path.removeprefix(".")
     return ".".join(filter(None, (whole, path))) or _NOWHERE
+
+
+def shown(value: Any) -> str:
+    return errors.shown(by_name(value))
+
+
+def by_name(value: Any) -> Any:
+    """A value with the fields of objects in the order of their names, which is how messages show them."""
+    if isinstance(value, dict):
+        return {name: by_name(value[name]) for name in sorted(value)}
+    return [by_name(each) for each in value] if isinstance(value, list) else value

@@ -8,16 +8,23 @@ from dataclasses import dataclass
 
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.default_rules import default_problems
 from moorage.cluster.custom.field_paths import PathProblem, follow
 from moorage.cluster.custom.internal_form import ROOT_FIELDS, internal_schema, other_than_root_fields
-from moorage.cluster.custom.list_rules import list_type_problems
+from moorage.cluster.custom.metadata import WrongMetadata, read_embedded, validate_embedded
 from moorage.cluster.custom.open_api import inner_schemas, is_deeper_than
+from moorage.cluster.custom.problems import by_name
 from moorage.cluster.custom.structural import META_FIELDS, declared_schema
 from moorage.cluster.custom.structure_rules import structure_problems, unsupported_part, wrong_type
+from moorage.cluster.custom.validation import validate
+from moorage.cluster.custom.values import prune
+from moorage.cluster.schema.model import ATOMIC, GRANULAR, MAP, SET, Field, Schema
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
-_MAP_TYPES = ("atomic", "granular")
+_MAP_TYPES = (ATOMIC, GRANULAR)
+_LIST_TYPES = (ATOMIC, SET, MAP)
+_LIST_TYPE, _MAP_KEYS = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
+_MAP_TYPE, _KEEPS = "x-kubernetes-map-type", "x-kubernetes-preserve-unknown-fields"
+_VALUE = "value"
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINE_BREAK = re.compile(r"[\n\r]")
 _DEEPEST = 80  # far more than anyone needs, and few enough to be followed by functions that call themselves
@@ -71,7 +78,7 @@ def _root_problems(schema: Document, path: str, *, has_status: bool) -> Iterator
 
 
 def _problems(schema: Document, path: str, context: _Context, *, root: bool = False) -> Iterator[Cause]:
-    kind, map_type = schema.get("type", ""), schema.get("x-kubernetes-map-type")
+    kind, map_type = schema.get("type", ""), schema.get(_MAP_TYPE)
     if kind and kind not in _TYPES:
         yield unsupported_value(f"{path}.type", kind, _TYPES)
     for name, detail in _forbidden(schema, context):
@@ -79,15 +86,13 @@ def _problems(schema: Document, path: str, context: _Context, *, root: bool = Fa
     for step, inner in inner_schemas(schema):
         if not step.startswith(_NOT_LOOKED_AT):
             yield from _problems(inner, path + step, context.inside(schema, step, root=root))
-    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
-        yield invalid_value(
-            f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"
-        )
+    if schema.get(_KEEPS) is False:
+        yield invalid_value(f"{path}.{_KEEPS}", False, "must be true or undefined")
     if map_type is not None and kind != "object":
-        yield wrong_type(schema, path, "must be object if x-kubernetes-map-type is specified")
+        yield wrong_type(schema, path, f"must be object if {_MAP_TYPE} is specified")
     if map_type not in (None, *_MAP_TYPES):
-        yield unsupported_value(f"{path}.x-kubernetes-map-type", map_type, _MAP_TYPES)
-    yield from list_type_problems(schema, path)
+        yield unsupported_value(f"{path}.{_MAP_TYPE}", map_type, _MAP_TYPES)
+    yield from _list_type_problems(schema, path)
     for place, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
         yield from _rule_problems(schema, rule, f"{path}.x-kubernetes-validations[{place}]")
 
@@ -106,10 +111,8 @@ def _forbidden(schema: Document, context: _Context) -> Iterator[tuple[str, str]]
     if context.in_metadata and schema.get("x-kubernetes-embedded-resource"):
         yield "x-kubernetes-embedded-resource", "must not be used inside of resource meta"
     if schema.get("uniqueItems"):
-        yield (
-            "uniqueItems",
-            "uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
-        )
+        why = "since the runtime complexity becomes quadratic"
+        yield "uniqueItems", f"uniqueItems cannot be set to true {why}"
     if schema.get("properties") and schema.get("additionalProperties") not in (None, True):
         yield "additionalProperties", "additionalProperties and properties are mutual exclusive"
 
@@ -139,3 +142,103 @@ def _rule_problems(schema: Document, rule: Document, path: str) -> Iterator[Caus
         follow(declared_schema(schema), field)
     except PathProblem:
         yield invalid_value(f"{path}.fieldPath", field, "must be a valid path")
+
+
+# Lists that are sets, or that are merged by keys
+
+
+def _list_type_problems(schema: Document, path: str) -> Iterator[Cause]:
+    list_type, keys = schema.get(_LIST_TYPE), schema.get(_MAP_KEYS) or []
+    items = schema.get("items")
+    if list_type is not None and schema.get("type") != "array":
+        yield wrong_type(schema, path, f"must be array if {_LIST_TYPE} is specified")
+    elif list_type == SET and isinstance(items, dict):
+        yield from _set_item_problems(items, f"{path}.items")
+    if list_type not in (None, *_LIST_TYPES):
+        yield unsupported_value(f"{path}.{_LIST_TYPE}", list_type, _LIST_TYPES)
+    if keys and list_type != MAP:
+        place, detail = f"{path}.{_LIST_TYPE}", f"must be map if {_MAP_KEYS} is non-empty"
+        yield required(place, detail) if list_type is None else invalid_value(place, list_type, detail)
+    if list_type == MAP and not keys:
+        yield required(f"{path}.{_MAP_KEYS}", f"must not be empty if {_LIST_TYPE} is map")
+    if list_type == MAP and items is None:
+        yield required(f"{path}.items", f"must have a schema if {_LIST_TYPE} is map")
+    if list_type == MAP and isinstance(items, dict):
+        yield from _map_item_problems(items, keys, path)
+    if list_type in (SET, MAP) and isinstance(items, dict) and items.get("nullable"):
+        detail = f"cannot be nullable when {_LIST_TYPE} is {list_type}"
+        yield forbidden_value(f"{path}.items.nullable", detail)
+    if list_type == MAP and isinstance(items, dict):
+        yield from _keys_that_may_lack(items, keys, f"{path}.items")
+
+
+def _set_item_problems(items: Document, path: str) -> Iterator[Cause]:
+    detail = f"must be atomic as item of a list with {_LIST_TYPE}=set"
+    list_type = items.get(_LIST_TYPE)
+    if items.get("type") == "array" and list_type not in (None, ATOMIC):
+        yield invalid_value(f"{path}.{_LIST_TYPE}", list_type, detail)
+    elif items.get("type") == "object" and items.get(_MAP_TYPE) != ATOMIC:
+        yield invalid_value(f"{path}.{_MAP_TYPE}", list_type, detail)
+
+
+def _map_item_problems(items: Document, keys: list[str], path: str) -> Iterator[Cause]:
+    kind, properties = items.get("type", ""), items.get("properties") or {}
+    if kind != "object":
+        detail = f"must be object if parent array's {_LIST_TYPE} is map"
+        yield invalid_value(f"{path}.items.type", kind, detail)
+        return
+    for place, key in enumerate(keys):
+        if key not in properties:
+            yield invalid_value(f"{path}.{_MAP_KEYS}", keys, "entries must all be names of item properties")
+        elif properties[key].get("type") in ("array", "object"):
+            detail = f"must be a scalar type if parent array's {_LIST_TYPE} is map"
+            yield invalid_value(f"{path}.items.properties[{key}].type", kind, detail)
+        if key in keys[:place]:
+            yield invalid_value(f"{path}.{_MAP_KEYS}", keys, "must not contain duplicate entries")
+
+
+def _keys_that_may_lack(items: Document, keys: list[str], path: str) -> Iterator[Cause]:
+    properties, why = items.get("properties") or {}, f"this property is in {_MAP_KEYS}, so it"
+    for key in keys:
+        if key not in properties:
+            continue
+        place = f"{path}.properties[{key}]"
+        if key not in (items.get("required") or ()) and properties[key].get("default") is None:
+            yield required(f"{place}.default", f"{why} must have a default or be a required property")
+        if properties[key].get("nullable"):
+            yield forbidden_value(f"{place}.nullable", f"{why} cannot be nullable")
+
+
+# Defaults
+
+
+def default_problems(schema: Document, path: str, *, root: bool = True) -> Iterator[Cause]:
+    """The broken rules; those of metadata have no defaults that count."""
+    if schema.get("default") is not None:
+        yield from _default_problems_here(schema, f"{path}.default")
+    if isinstance(schema.get("items"), dict):
+        yield from default_problems(schema["items"], f"{path}.items", root=False)
+    whole = root or schema.get("x-kubernetes-embedded-resource") is True
+    for name, inner in (schema.get("properties") or {}).items():
+        if not (whole and name in META_FIELDS):
+            yield from default_problems(inner, f"{path}.properties[{name}]", root=False)
+
+
+def _default_problems_here(schema: Document, path: str) -> Iterator[Cause]:
+    value = schema["default"]
+    shape = declared_schema(schema)
+    shape.embedded = schema.get("x-kubernetes-embedded-resource") is True
+    holder = Schema(fields={_VALUE: Field(shape)})
+    pruned, unknown = prune(holder, {_VALUE: value})
+    if unknown:
+        yield invalid_value(path, by_name(value), "must not have unknown fields")
+    try:
+        read_embedded(holder, pruned, "", [])
+    except WrongMetadata as error:
+        yield invalid_value(path, by_name(value), str(error))
+        return
+    inside = [
+        cause._replace(field=path + cause.field.removeprefix(_VALUE))
+        for cause in validate_embedded(holder, pruned)
+    ]
+    yield from inside or validate(shape, value, field=path)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Document, Store, Stored
 from moorage.cluster.base.times import timestamp
-from moorage.cluster.custom.naming import is_established, named_status, with_condition
+from moorage.cluster.custom.definition_status import is_established, named_status, with_condition
 from moorage.cluster.custom.open_api import open_api_of, versions_of
 from moorage.cluster.custom.stored_form import StoredForm
 from moorage.cluster.custom.strategy import CustomStrategy
@@ -224,11 +224,7 @@ def _terminating_condition(crd: Document, condition: tuple[bool, str, str], now:
 def _definition(crd: Document, version: Document) -> Definition:
     spec, names = crd["spec"], crd["status"]["acceptedNames"]
     strategy = CustomStrategy(crd, version)
-    parts = {}
-    if strategy.has_status:
-        parts["status"] = _STATUS
-    if strategy.scale_paths is not None:
-        parts["scale"] = _SCALE
+    served = ((_STATUS, strategy.has_status), (_SCALE, strategy.scale_paths is not None))
     return Definition(
         group=spec["group"],
         version=version["name"],
@@ -242,7 +238,7 @@ def _definition(crd: Document, version: Document) -> Definition:
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         verbs=_VERBS,
-        subresources=parts,
+        subresources={part.name: part for part, is_served in served if is_served},
         strategy=strategy,
         custom=True,
     )

@@ -14,8 +14,7 @@ from moorage.cluster.custom.metadata import WrongMetadata, read_embedded, read_m
 from moorage.cluster.custom.open_api import open_api_of, versions_of
 from moorage.cluster.custom.stored_form import StoredForm
 from moorage.cluster.custom.structural import declared_schema, shapes_in
-from moorage.cluster.custom.uniqueness import duplicates
-from moorage.cluster.custom.validation import validate
+from moorage.cluster.custom.validation import duplicates, validate
 from moorage.cluster.custom.values import default, prune
 from moorage.cluster.schema.conform import Conformed
 from moorage.cluster.schema.definitions import Strategy, keep_but, keep_status, version_order
@@ -59,24 +58,19 @@ class CustomStrategy(Strategy):
 
     def conform(self, document: Document) -> Conformed:
         """The document without what its schema does not know. Wrong types in it are for `validate`."""
-        unknown: list[str] = []
+        inside: list[str] = []
         try:
             metadata = read_metadata(document.get("metadata"))
             pruned, unknown = prune(self._schema, document)
             pruned["metadata"] = metadata.document
-            inside: list[str] = []
             if self._has_embedded:
                 read_embedded(self._schema, pruned, "", inside)
-        except WrongMetadata as error:
-            raise self._unreadable(str(error)) from None
-        except RecursionError:
-            raise self._unreadable("json: exceeded max depth") from None
+        except (WrongMetadata, RecursionError) as error:
+            why = str(error) if isinstance(error, WrongMetadata) else "json: exceeded max depth"
+            what = f'{self._kind} in version "{self._version}" cannot be handled as a {self._kind}'
+            raise bad_request(f"{what}: {why}") from None
         of_metadata = [f"metadata.{name}" for name in metadata.unknown]
         return Conformed(pruned, [*of_metadata, *unknown, *sorted(inside)])
-
-    def _unreadable(self, why: str) -> Exception:
-        named = f'{self._kind} in version "{self._version}" cannot be handled as a {self._kind}'
-        return bad_request(f"{named}: {why}")
 
     def default(self, document: Document) -> None:
         default(self._schema, document)
@@ -101,53 +95,42 @@ class CustomStrategy(Strategy):
 
     def validate(self, document: Document) -> Iterable[Cause]:
         """The rules a new object breaks; those of a changed one are all for `validate_update`."""
-        if "resourceVersion" in document["metadata"]:
-            return
-        yield from validate(self._schema, document)
-        yield from self._validate_scale(document)
-        yield from self._validate_embedded(document)
-        yield from self._duplicates(document)
+        return () if "resourceVersion" in document["metadata"] else self._problems(document, None)
 
     def validate_update(self, new: Document, old: Document) -> Iterable[Cause]:
         """All the rules; what breaks them already, and is not changed, may go on doing so."""
-        yield from validate(self._schema, new, old=old)
-        yield from self._validate_scale(new)
-        yield from self._validate_embedded(new)
-        yield from self._new_duplicates(new, old)
+        return self._problems(new, old)
 
     def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
         field = self._schema.fields.get("status")
         if "status" in new and field is not None:
             before = old.get("status", ABSENT)
             yield from validate(field.schema, new["status"], field="status", old=before)
-        if self.scale_paths is not None:
-            yield from self._validate_scale_status(new, self.scale_paths)
+        yield from self._scale_status_problems(new)
         yield from self._new_duplicates(new, old)
 
-    def _new_duplicates(self, new: Document, old: Document) -> Iterator[Cause]:
-        found = list(self._duplicates(new))
-        if found and not any(self._duplicates(old)):
-            yield from found
-
-    def _duplicates(self, document: Document) -> Iterable[Cause]:
-        return duplicates(self._schema, document) if self._has_unique_lists else ()
-
-    def _validate_embedded(self, document: Document) -> Iterator[Cause]:
-        if self._has_embedded:
-            yield from validate_embedded(self._schema, document)
-
-    def _validate_scale(self, document: Document) -> Iterator[Cause]:
+    def _problems(self, new: Document, old: Document | None) -> Iterator[Cause]:
+        yield from validate(self._schema, new, old=ABSENT if old is None else old)
         if self.scale_paths is not None:
-            yield from _validate_replicas(document, self.scale_paths.spec_replicas)
-            yield from self._validate_scale_status(document, self.scale_paths)
+            yield from _replicas_problems(new, self.scale_paths.spec_replicas)
+        yield from self._scale_status_problems(new)
+        if self._has_embedded:
+            yield from validate_embedded(self._schema, new)
+        yield from self._new_duplicates(new, old)
 
-    @staticmethod
-    def _validate_scale_status(document: Document, paths: ScalePaths) -> Iterator[Cause]:
-        yield from _validate_replicas(document, paths.status_replicas)
-        if paths.label_selector:
-            _, problem = _nested(document, paths.label_selector, str)
+    def _scale_status_problems(self, document: Document) -> Iterator[Cause]:
+        if self.scale_paths is None:
+            return
+        yield from _replicas_problems(document, self.scale_paths.status_replicas)
+        if selector := self.scale_paths.label_selector:
+            _, problem = _nested(document, selector, str)
             if problem:
-                yield invalid_value(paths.label_selector, "", problem)
+                yield invalid_value(selector, "", problem)
+
+    def _new_duplicates(self, new: Document, old: Document | None) -> Iterator[Cause]:
+        found = list(duplicates(self._schema, new)) if self._has_unique_lists else []
+        if old is None or not any(duplicates(self._schema, old)):
+            yield from found
 
     def stored(self, document: Document) -> Document:
         return document if self._stored_form is None else self._stored_form.written(document)
@@ -156,10 +139,8 @@ class CustomStrategy(Strategy):
         return {path: _selected(document, path) for path in self._selectable}
 
     def warnings(self, document: Document) -> list[str]:
-        warnings: list[str] = []
-        for finalizer in sorted(document["metadata"].get("finalizers", ())):
-            warnings += _finalizer_warnings(finalizer)
-        return warnings
+        finalizers = sorted(document["metadata"].get("finalizers", ()))
+        return [warning for finalizer in finalizers for warning in _finalizer_warnings(finalizer)]
 
 
 def _scale_paths(scale: Document | None) -> ScalePaths | None:
@@ -205,7 +186,7 @@ def _not_what(value: Any, names: list[str], wanted: str) -> str:
     return f"{way} accessor error: {shown(value)} is of the type {kind}, expected {wanted}"
 
 
-def _validate_replicas(document: Document, path: str) -> Iterator[Cause]:
+def _replicas_problems(document: Document, path: str) -> Iterator[Cause]:
     replicas, problem = _nested(document, path, int)
     if problem:
         yield invalid_value(path, 0, problem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from copy import copy
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -116,36 +116,27 @@ def _element(declared: Document) -> Schema:
 
 def _with_metadata(schema: Schema, *, root: bool = False) -> Schema:
     """A copy in which whole objects have the fields that all objects have."""
-    whole = copy(schema)
-    whole.fields = {name: _field_with_metadata(found) for name, found in schema.fields.items()}
-    whole.values = _with_metadata(schema.values) if schema.values is not None else None
-    whole.items = _with_metadata(schema.items) if schema.items is not None else None
+    fields = {
+        name: replace(field, schema=_with_metadata(field.schema)) for name, field in schema.fields.items()
+    }
     if root or schema.embedded:
         common = {name: Field(Schema(type=STRING), required=not root) for name in ("apiVersion", "kind")}
-        metadata = _metadata(schema.fields.get("metadata"))
-        whole.fields = {**common, **whole.fields, "metadata": metadata}
-    return whole
-
-
-def _field_with_metadata(found: Field) -> Field:
-    changed = copy(found)
-    changed.schema = _with_metadata(found.schema)
-    return changed
+        fields = {**common, **fields, "metadata": _metadata(schema.fields.get("metadata"))}
+    values = None if schema.values is None else _with_metadata(schema.values)
+    items = None if schema.items is None else _with_metadata(schema.items)
+    return replace(schema, fields=fields, values=values, items=items)
 
 
 def _metadata(declared: Field | None) -> Field:
+    """The common metadata, with the rules that are declared for it."""
     whole = object_meta_schema()
     if declared is None or not (declared.schema.rules or declared.schema.fields):
         return Field(whole, required=declared is not None and declared.required)
-    narrowed = copy(whole)
-    narrowed.rules = declared.schema.rules
-    narrowed.fields = {**whole.fields}
+    fields = {**whole.fields}
     for name, own in declared.schema.fields.items():
-        if name in whole.fields:
-            narrowed.fields[name] = copy(whole.fields[name])
-            narrowed.fields[name].schema = copy(whole.fields[name].schema)
-            narrowed.fields[name].schema.rules = own.schema.rules
-    return Field(narrowed, required=declared.required)
+        if known := fields.get(name):
+            fields[name] = replace(known, schema=replace(known.schema, rules=own.schema.rules))
+    return Field(replace(whole, rules=declared.schema.rules, fields=fields), required=declared.required)
 
 
 @lru_cache(maxsize=1)

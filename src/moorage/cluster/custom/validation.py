@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from moorage.cluster.base import errors
@@ -10,10 +10,10 @@ from moorage.cluster.base.go_text import as_float, as_json, is_integer
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.custom.formats import has_format
 from moorage.cluster.custom.number_rules import NUMBERS, check_number, is_whole
-from moorage.cluster.custom.problems import Problems
+from moorage.cluster.custom.problems import Problems, by_name, shown
 from moorage.cluster.custom.structural import INT_OR_STRING, Rules, rules_of
-from moorage.cluster.custom.wording import by_name, shown
-from moorage.cluster.schema.model import ABSENT, MAP, Schema
+from moorage.cluster.custom.values import parts
+from moorage.cluster.schema.model import ABSENT, MAP, SET, Schema
 
 _JSON_NAMES: dict[type, str] = {
     str: "string", bool: "boolean", dict: "object", list: "array", int: "integer", float: "number",
@@ -216,3 +216,33 @@ def _report_nearest(tries: list[tuple[int, Problems]], problems: Problems) -> in
     count, found = max(tries, key=lambda each: each[0])
     problems += found
     return count
+
+
+def duplicates(schema: Schema, value: Any, field: str = "") -> Iterator[errors.Cause]:
+    """What lists of type `set` and `map` have more than once."""
+    if type(value) is list and schema.list_type == SET:
+        yield from _repeated(value, field)
+    elif type(value) is list and schema.list_type == MAP:
+        yield from _duplicate_keys(schema, value, field)
+    for shape, inner, place in parts(schema, value, field):
+        yield from duplicates(shape, inner, place)
+
+
+def _duplicate_keys(schema: Schema, value: list[Any], field: str) -> Iterator[errors.Cause]:
+    for place, each in enumerate(value):
+        if each is not None and type(each) is not dict:
+            detail = "must be an object for an array of list-type map"
+            yield errors.invalid_value(f"{field}[{place}]", by_name(each), detail)
+            return
+    keys = [{name: each[name] for name in schema.list_keys if name in each} if each else {} for each in value]
+    yield from _repeated(keys, field)
+
+
+def _repeated(items: list[Any], field: str) -> Iterator[errors.Cause]:
+    """Each item that is there more than once, where it is there the second time."""
+    times: dict[str, int] = {}
+    for place, item in enumerate(items):
+        key = shown(item)
+        times[key] = times.get(key, 0) + 1
+        if times[key] == 2:
+            yield errors.duplicate_value(f"{field}[{place}]", by_name(item))

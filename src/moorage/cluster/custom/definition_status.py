@@ -1,16 +1,26 @@
-"""Which names a definition gets, and what its status says about that."""
+"""What the status of a definition says: the names it gets, whether it is served, and who approved it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.approval import approval
+from moorage.cluster.custom.formats import is_uri
 
 _NO_NAMES: Document = {"plural": "", "kind": ""}
 _RESOURCES = ("plural", "singular", "shortNames")
 _KINDS = ("kind", "listKind")
+
+_PROTECTED = (".k8s.io", ".kubernetes.io")
+APPROVAL = "api-approved.kubernetes.io"
+_SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
+_MISSING = f'protected groups must have approval annotation "{APPROVAL}", {_SEE}'
+_WRONG = (
+    f'protected groups must have approval annotation "{APPROVAL}" with either a URL or a reason starting '
+    f'with "unapproved", {_SEE}'
+)
 
 
 def is_established(document: Document) -> bool:
@@ -86,3 +96,25 @@ def with_condition(
                 new["lastTransitionTime"] = known["lastTransitionTime"]
             return [*conditions[:place], {**known, **new}, *conditions[place + 1 :]]
     return [*conditions, new]
+
+
+def approval(document: Document) -> tuple[str, str]:
+    """The state of the approval as conditions put it, with a message; empty where none is needed."""
+    if not f".{document['spec'].get('group', '')}".endswith(_PROTECTED):
+        return "", ""
+    given = (document["metadata"].get("annotations") or {}).get(APPROVAL, "")
+    if not given:
+        return "MissingAnnotation", _MISSING
+    if given.startswith("unapproved"):
+        return "UnapprovedAnnotation", f"not approved: {quoted(given)}"
+    if is_uri(given) and _has_host(given):
+        return "ApprovedAnnotation", f"approved in {given}"
+    return "InvalidAnnotation", _WRONG
+
+
+def _has_host(url: str) -> bool:
+    try:
+        found = urlsplit(url)
+    except ValueError:
+        return False
+    return bool(found.scheme and found.netloc)
