@@ -18,7 +18,6 @@ from moorage.cluster.kinds.rules import IMMUTABLE
 
 _SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 _REVIEW_VERSIONS = ("v1", "v1beta1")
-_HTTPS_ONLY = "'https' is the only allowed URL scheme"
 _URL_FORM = "; desired format: https://host[/path]"
 
 
@@ -71,11 +70,11 @@ def _spec_problems(spec: Document) -> Iterator[Cause]:
     yield from _group_problems(spec.get("group", ""))
     yield from _choice("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced"))
     versions, names = versions_of(spec), spec["names"]
-    schemas = [open_api_of(version) for version in versions]
-    for place, schema in enumerate(schemas):
-        if schema is None:
+    for place, version in enumerate(versions):
+        if open_api_of(version) is None:
             yield required(f"spec.versions[{place}].schema.openAPIV3Schema")
-    if spec.get("preserveUnknownFields") is True and any(map(_has_defaults, filter(None, schemas))):
+    has_defaults = any(schema.get("default") is not None for schema in all_schemas(spec))
+    if spec.get("preserveUnknownFields") is True and has_defaults:
         detail = "must be false in order to use defaults in the schema"
         yield invalid_value("spec.preserveUnknownFields", True, detail)
     yield from _versions_problems(versions)
@@ -88,10 +87,6 @@ def _spec_problems(spec: Document) -> Iterator[Cause]:
         yield from version_problems(own, versions[0], "spec", schema_path="spec.validation")
     if spec.get("conversion") is not None:
         yield from _conversion_problems(spec["conversion"], "spec.conversion")
-
-
-def _has_defaults(open_api: Document) -> bool:
-    return any(schema.get("default") is not None for schema in all_schemas(open_api))
 
 
 def _versions_problems(versions: list[Document]) -> Iterator[Cause]:
@@ -148,12 +143,10 @@ def _label(field: str, value: str) -> Iterator[Cause]:
 
 
 def names_problems(names: Document, path: str) -> Iterator[Cause]:
-    for name in ("plural", "singular"):
+    rules = {"plural": _label, "singular": _label, "kind": kind_problems, "listKind": kind_problems}
+    for name, rule in rules.items():
         if names.get(name):
-            yield from _label(f"{path}.{name}", names[name])
-    for name in ("kind", "listKind"):
-        if names.get(name):
-            yield from kind_problems(f"{path}.{name}", names[name])
+            yield from rule(f"{path}.{name}", names[name])
     yield from _labels(f"{path}.shortNames", names.get("shortNames") or ())
     if names.get("kind") and names["kind"] == names.get("listKind"):
         yield invalid_value(f"{path}.listKind", names["kind"], "kind and listKind may not be the same")
@@ -219,7 +212,7 @@ def _url_problems(field: str, url: str) -> Iterator[Cause]:
         return
     user, at, host = found.netloc.rpartition("@")
     for wrong, value, detail in (
-        (found.scheme != "https", found.scheme, f"{_HTTPS_ONLY}{_URL_FORM}"),
+        (found.scheme != "https", found.scheme, f"'https' is the only allowed URL scheme{_URL_FORM}"),
         (not host, "", f"host must be specified{_URL_FORM}"),
         (at, user, "user information is not permitted in the URL"),
         (found.fragment, found.fragment, "fragments are not permitted in the URL"),

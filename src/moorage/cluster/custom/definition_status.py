@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from urllib.parse import urlsplit
 
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
@@ -12,9 +12,9 @@ from moorage.cluster.custom.formats import is_uri
 _NO_NAMES: Document = {"plural": "", "kind": ""}
 _RESOURCES = ("plural", "singular", "shortNames")
 _KINDS = ("kind", "listKind")
-
 _PROTECTED = (".k8s.io", ".kubernetes.io")
 APPROVAL = "api-approved.kubernetes.io"
+_WITH_HOST = re.compile("[^/]+://[^/?#]")
 _SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
 _MISSING = f'protected groups must have approval annotation "{APPROVAL}", {_SEE}'
 _WRONG = (
@@ -107,14 +107,6 @@ def approval(document: Document) -> tuple[str, str]:
         return "MissingAnnotation", _MISSING
     if given.startswith("unapproved"):
         return "UnapprovedAnnotation", f"not approved: {quoted(given)}"
-    if is_uri(given) and _has_host(given):
+    if is_uri(given) and _WITH_HOST.match(given):
         return "ApprovedAnnotation", f"approved in {given}"
     return "InvalidAnnotation", _WRONG
-
-
-def _has_host(url: str) -> bool:
-    try:
-        found = urlsplit(url)
-    except ValueError:
-        return False
-    return bool(found.scheme and found.netloc)

@@ -9,10 +9,12 @@ from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.definition_rules import change_problems, definition_problems, names_problems
 from moorage.cluster.custom.formats import is_known
-from moorage.cluster.custom.open_api import all_schemas, open_api_of, versions_of
+from moorage.cluster.custom.open_api import all_schemas, versions_of
 from moorage.cluster.schema.definitions import Strategy, keep_status
 
 _HTTPS = 443
+_NO_RULES = "x-kubernetes-validations: the rules are accepted, but objects are not checked by them"
+_NO_WEBHOOKS = "spec.conversion: webhooks are not called; versions differ in their apiVersion only"
 
 
 class CrdStrategy(Strategy):
@@ -54,8 +56,7 @@ class CrdStrategy(Strategy):
         return names_problems(accepted, "status.acceptedNames")
 
     def warnings(self, document: Document) -> list[str]:
-        declared = filter(None, map(open_api_of, versions_of(document["spec"])))
-        schemas = [schema for open_api in declared for schema in all_schemas(open_api)]
+        schemas = list(all_schemas(document["spec"]))
         formats = ((schema.get("type", ""), schema.get("format", "")) for schema in schemas)
         warnings = [
             f"unrecognized format {quoted(name)}"
@@ -63,13 +64,9 @@ class CrdStrategy(Strategy):
             if name and not is_known(kind, name)
         ]
         if any(schema.get("x-kubernetes-validations") for schema in schemas):
-            warnings.append(
-                "x-kubernetes-validations: the rules are accepted, but objects are not checked by them"
-            )
+            warnings.append(_NO_RULES)
         if (document["spec"].get("conversion") or {}).get("strategy") == "Webhook":
-            warnings.append(
-                "spec.conversion: webhooks are not called; versions differ in their apiVersion only"
-            )
+            warnings.append(_NO_WEBHOOKS)
         return list(dict.fromkeys(warnings))
 
 

@@ -65,30 +65,28 @@ def _internal(fields: Document, found: Document) -> Document:
     }
 
 
+_ONE: Document = {
+    "schema": {"openAPIV3Schema": None}, "openAPIV3Schema": _SCHEMA, "not": _SCHEMA,
+    "subresources": {"status": None, "scale": None}, "scale": _SCALE,
+}  # fmt: skip
+_MANY: Document = {
+    "allOf": _SCHEMA, "oneOf": _SCHEMA, "anyOf": _SCHEMA,
+    "additionalPrinterColumns": _COLUMN, "selectableFields": {"jsonPath": ""},
+}  # fmt: skip
+
+
 def _value(name: str, value: Any) -> Any:
-    match name:
-        case "schema":
-            return _internal({"openAPIV3Schema": None}, value)
-        case "openAPIV3Schema" | "not":
-            return internal_schema(value)
-        case "allOf" | "oneOf" | "anyOf":
-            return [internal_schema(each) for each in value]
-        case "properties" | "patternProperties" | "definitions":
-            return {key: internal_schema(each) for key, each in sorted(value.items())}
-        case "items" if isinstance(value, list):
-            return {"Schema": None, "JSONSchemas": [internal_schema(each) for each in value]}
-        case "items":
-            return {"Schema": internal_schema(value), "JSONSchemas": None}
-        case "additionalProperties" | "additionalItems" if isinstance(value, dict):
-            return {"Allows": True, "Schema": internal_schema(value)}
-        case "additionalProperties" | "additionalItems":
-            return {"Allows": value is True, "Schema": None}
-        case "subresources":
-            return _internal({"status": None, "scale": None}, value)
-        case "scale":
-            return _internal(_SCALE, value)
-        case "additionalPrinterColumns":
-            return [_internal(_COLUMN, each) for each in value] or None
-        case "selectableFields":
-            return [_internal({"jsonPath": ""}, each) for each in value] or None
+    if name in _ONE:
+        return _internal(_ONE[name], value)
+    if name in _MANY:
+        return [_internal(_MANY[name], each) for each in value] or None
+    if name in ("properties", "patternProperties", "definitions"):
+        return {key: internal_schema(each) for key, each in sorted(value.items())}
+    if name == "items":
+        several = isinstance(value, list)
+        schemas = [internal_schema(each) for each in value] if several else None
+        return {"Schema": None if several else internal_schema(value), "JSONSchemas": schemas}
+    if name in ("additionalProperties", "additionalItems"):
+        schema = internal_schema(value) if isinstance(value, dict) else None
+        return {"Allows": value is True or schema is not None, "Schema": schema}
     return value

@@ -36,16 +36,18 @@ def read_embedded(schema: Schema, value: Any, path: str, unknown: list[str]) -> 
     for found, place in _whole_objects(schema, value, path):
         for name in _TYPE_FIELDS:
             if name in found and not isinstance(found[name], str):
-                wrong = invalid_value(f"{place}.{name}", by_name(found[name]), "must be a string")
-                raise WrongMetadata(str(wrong))
+                raise _wrong(f"{place}.{name}", found[name], "must be a string")
         if "metadata" in found:
             try:
                 metadata = read_metadata(found["metadata"])
             except WrongMetadata as error:
-                wrong = invalid_value(f"{place}.metadata", by_name(found["metadata"]), str(error))
-                raise WrongMetadata(str(wrong)) from None
+                raise _wrong(f"{place}.metadata", found["metadata"], str(error)) from None
             found["metadata"] = metadata.document
             unknown += (f"{place}.metadata.{name}" for name in metadata.unknown)
+
+
+def _wrong(field: str, value: Any, why: str) -> WrongMetadata:
+    return WrongMetadata(str(invalid_value(field, by_name(value), why)))
 
 
 def validate_embedded(schema: Schema, value: Any, path: str = "") -> Iterator[Cause]:

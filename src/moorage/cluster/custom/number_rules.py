@@ -47,7 +47,8 @@ def check_number(schema: Schema, value: int | float, path: str, problems: Proble
             _check_multiple(left, right, path, problems)
         else:
             exclusive = schema.rules.get(f"exclusive{name.capitalize()}") is True
-            _check_bound(name, left, right, exclusive, path, problems)
+            if problem := _bound_problem(name, left, right, exclusive):
+                problems.invalid(path, left, problem)
 
 
 def _fits(value: int | float, kind: str, form: str) -> bool:
@@ -79,10 +80,8 @@ def _check_multiple(value: int | float, factor: int | float, path: str, problems
         problems.invalid(path, value, f"should be a multiple of {number(factor)}")
 
 
-def _check_bound(
-    name: str, value: int | float, bound: int | float, exclusive: bool, path: str, problems: Problems
-) -> None:
+def _bound_problem(name: str, value: int | float, bound: int | float, exclusive: bool) -> str:
     than, beyond = ("greater", value < bound) if name == "minimum" else ("less", value > bound)
-    if beyond or (exclusive and value == bound):
-        how = "than" if exclusive else "than or equal to"
-        problems.invalid(path, value, f"should be {than} {how} {number(bound)}")
+    if not beyond and not (exclusive and value == bound):
+        return ""
+    return f"should be {than} than{'' if exclusive else ' or equal to'} {number(bound)}"

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 from moorage.cluster.base.store import Document
 
-Steps = Iterator[tuple[str, Document]]
+DECLARED = ("items", "properties")
+ALTERNATIVES = ("not", "allOf", "oneOf", "anyOf")
+_ALL = (
+    "additionalProperties", "additionalItems", "properties", *ALTERNATIVES, "patternProperties",
+    "definitions", "dependencies", "items",
+)  # fmt: skip
+_SINGLE = ("not", "items", "additionalProperties", "additionalItems")
 
 
 def versions_of(spec: Document) -> list[Document]:
@@ -18,42 +24,30 @@ def open_api_of(version: Document) -> Document | None:
     return found
 
 
-def alternatives(schema: Document) -> Steps:
-    """The checks that are schemas themselves, each with the step that leads to it, such as `.allOf[0]`."""
-    if isinstance(schema.get("not"), dict):
-        yield ".not", schema["not"]
-    for name in ("allOf", "oneOf", "anyOf"):
-        for place, each in enumerate(schema.get(name) or ()):
-            yield f".{name}[{place}]", each
+def inner_schemas(schema: Document, names: tuple[str, ...] = _ALL) -> Iterator[tuple[str, Document]]:
+    """The schemas in these fields of a schema, each with the step that leads to it: `.properties[a]`."""
+    for name in names:
+        value = schema.get(name)
+        if isinstance(value, dict) and name in _SINGLE:
+            yield f".{name}", value
+        elif value and not isinstance(value, bool):
+            inside = enumerate(value) if isinstance(value, list) else value.items()
+            yield from ((f".{name}[{key}]", each) for key, each in inside if isinstance(each, dict))
 
 
-def inner_schemas(schema: Document) -> Steps:
-    """All schemas directly inside a schema, each with the step that leads to it, such as `.properties[a]`."""
-    for name in ("additionalProperties", "additionalItems"):
-        if isinstance(schema.get(name), dict):
-            yield f".{name}", schema[name]
-    yield from _named(schema, "properties")
-    yield from alternatives(schema)
-    for name in ("patternProperties", "definitions", "dependencies"):
-        yield from _named(schema, name)
-    items = schema.get("items")
-    if isinstance(items, dict):
-        yield ".items", items
-    elif isinstance(items, list):
-        yield from ((f".items[{place}]", each) for place, each in enumerate(items) if isinstance(each, dict))
+def schema_and_inner(schema: Document) -> Iterator[Document]:
+    """A schema and all that are inside it, however deep."""
+    waiting = [schema]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting += reversed([inner for _, inner in inner_schemas(each)])
 
 
-def _named(schema: Document, name: str) -> Steps:
-    for key, each in (schema.get(name) or {}).items():
-        if isinstance(each, dict):
-            yield f".{name}[{key}]", each
-
-
-def all_schemas(schema: Document) -> Iterator[Document]:
-    """A schema and all that are inside it."""
-    yield schema
-    for _, inner in inner_schemas(schema):
-        yield from all_schemas(inner)
+def all_schemas(spec: Document) -> Iterator[Document]:
+    """Those of all versions, with all that are inside them."""
+    for version in versions_of(spec):
+        yield from schema_and_inner(open_api_of(version) or {})
 
 
 def is_deeper_than(schema: Document, limit: int) -> bool:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.field_paths import PathProblem, follow
 from moorage.cluster.custom.internal_form import ROOT_FIELDS, internal_schema, other_than_root_fields
 from moorage.cluster.custom.metadata import WrongMetadata, read_embedded, validate_embedded
-from moorage.cluster.custom.open_api import inner_schemas, is_deeper_than
+from moorage.cluster.custom.open_api import DECLARED, inner_schemas, is_deeper_than
 from moorage.cluster.custom.problems import by_name
-from moorage.cluster.custom.structural import META_FIELDS, declared_schema
-from moorage.cluster.custom.structure_rules import structure_problems, unsupported_part, wrong_type
+from moorage.cluster.custom.structural import META_FIELDS, PathProblem, declared_schema, follow
+from moorage.cluster.custom.structure_rules import can_be_structural, structure_problems, wrong_type
 from moorage.cluster.custom.validation import validate
 from moorage.cluster.custom.values import prune
 from moorage.cluster.schema.model import ATOMIC, GRANULAR, MAP, SET, Field, Schema
@@ -56,12 +55,12 @@ def schema_problems(schema: Document, path: str, *, has_status: bool) -> Iterato
         yield invalid_value(path, "", f"must not be nested more than {_DEEPEST} levels deep")
         return
     found = [*_root_problems(schema, path, has_status=has_status)]
-    unsupported_here = unsupported_part(schema)
-    if not unsupported_here:
+    structural = can_be_structural(schema)
+    if structural:
         found += structure_problems(schema, path) or default_problems(schema, path)
     found += _problems(schema, path, _Context(), root=True)
-    if unsupported_here and not found:
-        found.append(invalid_value(path, "", unsupported_here))
+    if not structural and not found:  # everything else that it cannot have has been told
+        found.append(invalid_value(path, "", "OpenAPIV3Schema 'schema' is not supported"))
     yield from found
 
 
@@ -129,8 +128,7 @@ def _rule_problems(schema: Document, rule: Document, path: str) -> Iterator[Caus
     elif _LINE_BREAK.search(text.strip()) and not message.strip():
         yield required(f"{path}.message", "message must be specified if rule contains line breaks")
     if expression and not expression.strip():
-        detail = "messageExpression must be non-empty if specified"
-        yield required(f"{path}.messageExpression", detail)
+        yield required(f"{path}.messageExpression", "messageExpression must be non-empty if specified")
     reason, field = rule.get("reason"), rule.get("fieldPath") or ""
     if reason not in (None, *_REASONS):
         yield unsupported_value(f"{path}.reason", reason, _REASONS)
@@ -216,12 +214,10 @@ def default_problems(schema: Document, path: str, *, root: bool = True) -> Itera
     """The broken rules; those of metadata have no defaults that count."""
     if schema.get("default") is not None:
         yield from _default_problems_here(schema, f"{path}.default")
-    if isinstance(schema.get("items"), dict):
-        yield from default_problems(schema["items"], f"{path}.items", root=False)
     whole = root or schema.get("x-kubernetes-embedded-resource") is True
-    for name, inner in (schema.get("properties") or {}).items():
-        if not (whole and name in META_FIELDS):
-            yield from default_problems(inner, f"{path}.properties[{name}]", root=False)
+    for step, inner in inner_schemas(schema, DECLARED):
+        if not (whole and step in _TOP_LEVEL):
+            yield from default_problems(inner, path + step, root=False)
 
 
 def _default_problems_here(schema: Document, path: str) -> Iterator[Cause]:

@@ -9,8 +9,7 @@ from moorage.cluster.base.store import Change, Document, Store, Stored
 from moorage.cluster.base.times import timestamp
 from moorage.cluster.custom.definition_status import is_established, named_status, with_condition
 from moorage.cluster.custom.open_api import open_api_of, versions_of
-from moorage.cluster.custom.stored_form import StoredForm
-from moorage.cluster.custom.strategy import CustomStrategy
+from moorage.cluster.custom.strategy import CustomStrategy, StoredForm
 from moorage.cluster.custom.structural import to_schema
 from moorage.cluster.schema.definitions import Definition, Definitions, Subresource
 
@@ -140,14 +139,14 @@ class CustomResources:
                 if "deletionTimestamp" in stored.document["metadata"]:
                     changed |= self._end(stored)
                 else:
-                    changed |= self._write_status(stored)
+                    crd = stored.document
+                    changed |= self._write(stored, {**crd, "status": self._status_of(crd)})
 
-    def _write_status(self, stored: Stored) -> bool:
-        crd = stored.document
-        status = self._status_of(crd)
-        if status == crd.get("status"):
+    def _write(self, stored: Stored, document: Document) -> bool:
+        """Writes a definition unless it is as it was; says whether it is not."""
+        if document == stored.document:
             return False
-        self._store.update(CRDS, stored, {**crd, "status": status})
+        self._store.update(CRDS, stored, document)
         return True
 
     def _end(self, stored: Stored) -> bool:
@@ -164,20 +163,15 @@ class CustomResources:
         if finalizers:
             kept = {**crd, "metadata": {**metadata, "finalizers": finalizers}}
             done = (False, "InstanceDeletionCompleted", "removed all instances")
-            self._store.update(CRDS, stored, _terminating_condition(kept, done, self._now()))
-        else:
-            self._store.delete(CRDS, stored)
+            return self._write(stored, _terminating_condition(kept, done, self._now()))
+        self._store.delete(CRDS, stored)
         return True
 
     def _wait_for_objects(self, stored: Stored) -> bool:
         if stored.name not in self._ending:
             self._ending[stored.name] = self._store.listen(stored.name, lambda change: self._wake())
         going_on = (True, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
-        new = _terminating_condition(stored.document, going_on, self._now())
-        if new == stored.document:
-            return False
-        self._store.update(CRDS, stored, new)
-        return True
+        return self._write(stored, _terminating_condition(stored.document, going_on, self._now()))
 
     def _delete_objects(self, storage: str) -> bool:
         changed = False
@@ -186,12 +180,8 @@ class CustomResources:
             if not metadata.get("finalizers"):
                 self._store.delete(storage, stored)
             elif "deletionTimestamp" not in metadata:
-                marked = {
-                    **metadata,
-                    "deletionTimestamp": self._now(),
-                    "deletionGracePeriodSeconds": 0,
-                    "generation": metadata.get("generation", 0) + 1,
-                }
+                deleted = {"deletionTimestamp": self._now(), "deletionGracePeriodSeconds": 0}
+                marked = {**metadata, **deleted, "generation": metadata.get("generation", 0) + 1}
                 self._store.update(storage, stored, {**stored.document, "metadata": marked})
             else:
                 continue
@@ -207,8 +197,8 @@ def terminating(crd: Document, now: str) -> Document:
     metadata = crd["metadata"]
     if "deletionTimestamp" in metadata:
         return crd
-    finalizers = list(dict.fromkeys([*metadata.get("finalizers", ()), CLEANUP_FINALIZER]))
-    marked = {**metadata, "deletionTimestamp": now, "finalizers": finalizers}
+    others = [each for each in metadata.get("finalizers", ()) if each != CLEANUP_FINALIZER]
+    marked = {**metadata, "deletionTimestamp": now, "finalizers": [*others, CLEANUP_FINALIZER]}
     message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
     return _terminating_condition(
         {**crd, "metadata": marked}, (True, "InstanceDeletionPending", message), now

@@ -1,4 +1,4 @@
-"""How custom objects are completed and checked."""
+"""How custom objects are completed, checked and kept."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.metadata import WrongMetadata, read_embedded, read_metadata, validate_embedded
 from moorage.cluster.custom.open_api import open_api_of, versions_of
-from moorage.cluster.custom.stored_form import StoredForm
 from moorage.cluster.custom.structural import declared_schema, shapes_in
 from moorage.cluster.custom.validation import duplicates, validate
 from moorage.cluster.custom.values import default, prune
 from moorage.cluster.schema.conform import Conformed
-from moorage.cluster.schema.definitions import Strategy, keep_but, keep_status, version_order
+from moorage.cluster.schema.definitions import Strategy, keep_status, version_order
 from moorage.cluster.schema.model import ABSENT, MAP, SET
 
 _MOST_REPLICAS = 2**31 - 1
@@ -32,6 +31,39 @@ class ScalePaths(NamedTuple):
     spec_replicas: str
     status_replicas: str
     label_selector: str
+
+    @staticmethod
+    def of(scale: Document) -> ScalePaths:
+        fields = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
+        return ScalePaths(*(scale.get(field) or "" for field in fields))
+
+
+class StoredForm:
+    """Every object is kept in the version that was the stored one when it was written.
+
+    By the schema of that version it is completed when it is read, and loses what is unknown: what is read is
+    as the present definition says, even if it was written under an earlier one.
+    """
+
+    def __init__(self, definition: Document) -> None:
+        spec = definition["spec"]
+        versions = {f"{spec['group']}/{version['name']}": version for version in versions_of(spec)}
+        self._schemas = {
+            name: declared_schema(open_api_of(version) or {}) for name, version in versions.items()
+        }
+        self._present = next((name for name, version in versions.items() if version["storage"]), "")
+
+    def written(self, document: Document) -> Document:
+        return self.read({**document, "apiVersion": self._present})
+
+    def read(self, document: Document) -> Document:
+        schema = self._schemas.get(document["apiVersion"])
+        if schema is None:
+            return document
+        known, _ = prune(schema, document)
+        default(schema, known)
+        known["metadata"] = document["metadata"]
+        return known
 
 
 class CustomStrategy(Strategy):
@@ -51,7 +83,8 @@ class CustomStrategy(Strategy):
         self._has_unique_lists = any(shape.list_type in (SET, MAP) for shape in shapes_in(self._schema))
         subresources = version.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
-        self.scale_paths = _scale_paths(subresources.get("scale"))
+        scale = subresources.get("scale")
+        self.scale_paths = None if scale is None else ScalePaths.of(scale)
         self.printer_columns: list[Document] = version.get("additionalPrinterColumns") or [_AGE_COLUMN]
         self._selectable = [each["jsonPath"].lstrip(".") for each in version.get("selectableFields") or ()]
         self.deprecation = _deprecation(spec, version)
@@ -77,9 +110,8 @@ class CustomStrategy(Strategy):
 
     def prepare_create(self, document: Document) -> None:
         if self._terminating:
-            name = document["metadata"].get("name", "")
             why = "create not allowed while custom resource definition is terminating"
-            raise forbidden(self._resource, name, why)
+            raise forbidden(self._resource, document["metadata"].get("name", ""), why)
         if self.has_status:
             document.pop("status", None)
 
@@ -89,9 +121,6 @@ class CustomStrategy(Strategy):
         elif new.get("status") != old.get("status"):
             # Where it has no address of its own, the status is an ordinary field.
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-
-    def prepare_status_update(self, new: Document, old: Document) -> None:
-        keep_but(new, old, "status")
 
     def validate(self, document: Document) -> Iterable[Cause]:
         """The rules a new object breaks; those of a changed one are all for `validate_update`."""
@@ -129,7 +158,7 @@ class CustomStrategy(Strategy):
 
     def _new_duplicates(self, new: Document, old: Document | None) -> Iterator[Cause]:
         found = list(duplicates(self._schema, new)) if self._has_unique_lists else []
-        if old is None or not any(duplicates(self._schema, old)):
+        if found and (old is None or not any(duplicates(self._schema, old))):
             yield from found
 
     def stored(self, document: Document) -> Document:
@@ -141,16 +170,6 @@ class CustomStrategy(Strategy):
     def warnings(self, document: Document) -> list[str]:
         finalizers = sorted(document["metadata"].get("finalizers", ()))
         return [warning for finalizer in finalizers for warning in _finalizer_warnings(finalizer)]
-
-
-def _scale_paths(scale: Document | None) -> ScalePaths | None:
-    if scale is None:
-        return None
-    return ScalePaths(
-        scale.get("specReplicasPath", ""),
-        scale.get("statusReplicasPath", ""),
-        scale.get("labelSelectorPath") or "",
-    )
 
 
 def _deprecation(spec: Document, version: Document) -> str:

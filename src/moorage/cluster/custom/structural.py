@@ -1,7 +1,8 @@
-"""The schema in a CustomResourceDefinition as a tree of shapes."""
+"""The schema in a CustomResourceDefinition as a tree of shapes, and paths along it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -14,6 +15,8 @@ from moorage.cluster.schema.model import ABSENT, ATOMIC, GRANULAR, STRING, Field
 
 META_FIELDS = ("apiVersion", "kind", "metadata")
 INT_OR_STRING = "int-or-string"
+
+_PATH_TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]']+|'")
 
 _CHECKS = (
     "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
@@ -29,14 +32,13 @@ class Rules(dict[str, Any]):
 
     def __init__(self, checks: Mapping[str, Any]) -> None:
         super().__init__(checks)
-        self.all_of = [_declared(each) for each in _list(checks, "allOf")]
-        self.any_of = [_declared(each) for each in _list(checks, "anyOf")]
-        self.one_of = [_declared(each) for each in _list(checks, "oneOf")]
-        self.not_ = _declared(checks["not"]) if isinstance(checks.get("not"), dict) else None
+        self.all_of, self.any_of, self.one_of = (
+            [_declared(each) for each in checks.get(name) or ()] for name in ("allOf", "anyOf", "oneOf")
+        )
+        self.not_ = _declared(checks["not"]) if "not" in checks else None
         self.has_alternatives = bool(self.all_of or self.any_of or self.one_of or self.not_)
-        self.needs = _texts(checks, "required")
-        pattern = checks.get("pattern")
-        self.pattern: Expression | None = compiled(pattern) if isinstance(pattern, str) and pattern else None
+        self.needs: list[str] = checks.get("required") or []
+        self.pattern: Expression | None = compiled(checks["pattern"]) if checks.get("pattern") else None
 
 
 def rules_of(schema: Schema) -> Rules:
@@ -59,7 +61,7 @@ def declared_schema(open_api: Document) -> Schema:
 
 
 def _declared(open_api: Document) -> Schema:
-    shape, form = _text(open_api, "type"), _text(open_api, "format")
+    shape, form = open_api.get("type", ""), open_api.get("format", "")
     if open_api.get("x-kubernetes-int-or-string") is True:
         shape, form = "", INT_OR_STRING
     elif not is_known(shape, form):
@@ -69,13 +71,13 @@ def _declared(open_api: Document) -> Schema:
     return Schema(
         type=shape,
         format=form,
-        description=_text(open_api, "description"),
+        description=open_api.get("description", ""),
         fields=_fields(open_api),
         values=_values(open_api.get("additionalProperties")),
         items=_element(items) if isinstance(items, dict) else None,
-        list_type=_text(open_api, "x-kubernetes-list-type") or ATOMIC,
-        list_keys=tuple(_texts(open_api, "x-kubernetes-list-map-keys")),
-        map_type=_text(open_api, "x-kubernetes-map-type") or GRANULAR,
+        list_type=open_api.get("x-kubernetes-list-type") or ATOMIC,
+        list_keys=tuple(open_api.get("x-kubernetes-list-map-keys") or ()),
+        map_type=open_api.get("x-kubernetes-map-type") or GRANULAR,
         keeps_unknown=open_api.get("x-kubernetes-preserve-unknown-fields") is True,
         embedded=open_api.get("x-kubernetes-embedded-resource") is True,
         nullable=open_api.get("nullable") is True,
@@ -84,18 +86,14 @@ def _declared(open_api: Document) -> Schema:
 
 
 def _fields(open_api: Document) -> dict[str, Field]:
-    properties = open_api.get("properties")
-    if not isinstance(properties, dict):
-        return {}
-    needed = set(_texts(open_api, "required"))
+    needed = open_api.get("required") or ()
     return {
         name: Field(
             _declared(declared),
             required=name in needed,
             default=ABSENT if declared.get("default") is None else declared["default"],
         )
-        for name, declared in properties.items()
-        if isinstance(declared, dict)
+        for name, declared in (open_api.get("properties") or {}).items()
     }
 
 
@@ -155,18 +153,44 @@ def shapes_in(schema: Schema) -> Iterator[Schema]:
             yield from shapes_in(part)
 
 
-def _text(open_api: Document, name: str) -> str:
-    value = open_api.get(name)
-    return value if isinstance(value, str) else ""
+class PathProblem(Exception):
+    """The path leads nowhere; the text says why."""
 
 
-def _texts(found: Mapping[str, Any], name: str) -> list[str]:
-    return [each for each in _list(found, name) if isinstance(each, str)]
+def follow(schema: Schema, path: str, *, brackets: bool = True) -> tuple[tuple[str, ...], Schema]:
+    """The names on a path such as `.spec.replicas`, and where it leads.
+
+    `['name']` may stand for `.name` if brackets are allowed.
+    """
+    names: list[str] = []
+    tokens = iter(_PATH_TOKENS.findall(path))
+    for token in tokens:
+        if token == ".":
+            name = next(tokens, None)
+            if name is None:
+                raise PathProblem("unexpected end of JSON path")
+        elif token == "[":
+            if not brackets:
+                raise PathProblem("array notation is not allowed")
+            quoted = next(tokens, "")
+            if len(quoted) < 2 or not (quoted[0] == quoted[-1] == "'"):
+                raise PathProblem(f"expected single quoted string but got {quoted}")
+            if next(tokens, "") != "]":
+                raise PathProblem("unexpected end of JSON path")
+            name = quoted[1:-1].replace("\\'", "'")
+        else:
+            raise PathProblem(f"expected [ or . but got: {token}")
+        schema = _child(schema, name)
+        names.append(name)
+    return tuple(names), schema
 
 
-def _list(found: Mapping[str, Any], name: str) -> list[Any]:
-    value = found.get(name)
-    return value if isinstance(value, list) else []
+def _child(schema: Schema, name: str) -> Schema:
+    if name in schema.fields:
+        return schema.fields[name].schema
+    if schema.fields or schema.values is None:
+        raise PathProblem("does not refer to a valid field")
+    return schema.values
 
 
 _NO_RULES = Rules({})

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.open_api import Steps, all_schemas, alternatives
+from moorage.cluster.custom.open_api import ALTERNATIVES, DECLARED, inner_schemas, schema_and_inner
 from moorage.cluster.custom.patterns import problem
-
-Level = Literal["root", "items", "field"]
 
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 _UNTYPED = {
@@ -31,17 +28,14 @@ _UNSUPPORTED = (
 _METADATA_TYPES = {"kind": "string", "apiVersion": "string", "metadata": "object"}
 
 
-def unsupported_part(schema: Document) -> str:
-    """What is in a schema that a structural one cannot have at all; "" if there is nothing."""
-    for each in all_schemas(schema):
-        for name in _UNSUPPORTED:
-            if each.get(name) is not None:
-                return f"OpenAPIV3Schema '{name.replace('$schema', 'schema')}' is not supported"
-        if isinstance(each.get("items"), list):
-            return "OpenAPIV3Schema 'items' must be a schema, but is an array"
-        if each.get("x-kubernetes-preserve-unknown-fields") is False:
-            return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
-    return ""
+def can_be_structural(schema: Document) -> bool:
+    """Whether there is nothing in a schema that a structural one cannot have at all."""
+    return not any(
+        isinstance(each.get("items"), list)
+        or each.get("x-kubernetes-preserve-unknown-fields") is False
+        or any(each.get(name) is not None for name in _UNSUPPORTED)
+        for each in schema_and_inner(schema)
+    )
 
 
 def structure_problems(schema: Document, path: str) -> list[Cause]:
@@ -54,21 +48,16 @@ def wrong_type(schema: Document, path: str, detail: str) -> Cause:
     return invalid_value(f"{path}.type", kind, detail) if kind else required(f"{path}.type", detail)
 
 
-def _shapes(schema: Document, level: Level, path: str) -> Iterator[Cause]:
+def _shapes(schema: Document, level: str, path: str) -> Iterator[Cause]:
     kind = schema.get("type", "")
-    items, values = schema.get("items"), schema.get("additionalProperties")
     embedded = schema.get("x-kubernetes-embedded-resource") is True
     keeps = schema.get("x-kubernetes-preserve-unknown-fields") is True
     int_or_string = schema.get("x-kubernetes-int-or-string") is True
     properties = schema.get("properties") or {}
-    if kind == "array" and items is None:
+    if kind == "array" and schema.get("items") is None:
         yield required(f"{path}.items", "must be specified")
-    if items is not None:
-        yield from _shapes(items, "items", f"{path}.items")
-    for name, inner in properties.items():
-        yield from _shapes(inner, "field", f"{path}.properties[{name}]")
-    if isinstance(values, dict):
-        yield from _shapes(values, "field", f"{path}.additionalProperties")
+    for step, inner in inner_schemas(schema, (*DECLARED, "additionalProperties")):
+        yield from _shapes(inner, "items" if step == ".items" else "field", path + step)
     for name, given in (("preserve-unknown-fields", keeps), ("embedded-resource", embedded)):
         if int_or_string and given:
             detail = "must be false if x-kubernetes-int-or-string is true"
@@ -80,7 +69,7 @@ def _shapes(schema: Document, level: Level, path: str) -> Iterator[Cause]:
         yield required(f"{path}.type", _UNTYPED[level])
     if level == "root":
         yield from _root_shape(schema, properties, path)
-    if embedded and values is not None:
+    if embedded and schema.get("additionalProperties") is not None:
         detail = "must not be used if x-kubernetes-embedded-resource is set"
         yield forbidden_value(f"{path}.additionalProperties", detail)
     if embedded and not keeps and not properties:
@@ -112,7 +101,7 @@ def _root_shape(schema: Document, properties: Document, path: str) -> Iterator[C
 
 def _checks(schema: Document, path: str) -> Iterator[Cause]:
     """The checks of a schema. Only where it is clear that they are for it may they speak of types."""
-    for step, inner in alternatives(schema):
+    for step, inner in inner_schemas(schema, ALTERNATIVES):
         if step.startswith(".anyOf") and schema["anyOf"] == _INT_OR_STRING:
             continue
         known = step == ".allOf[0]" and inner.get("anyOf") == _INT_OR_STRING
@@ -125,7 +114,7 @@ def _checks(schema: Document, path: str) -> Iterator[Cause]:
 
 def _nested(schema: Document, path: str) -> Iterator[Cause]:
     yield from _checks(schema, path)
-    for step, inner in _items_and_fields(schema):
+    for step, inner in inner_schemas(schema, DECLARED):
         yield from _nested(inner, path + step)
     for name, wanted in _NESTED.items():
         given = schema.get(name)
@@ -135,22 +124,16 @@ def _nested(schema: Document, path: str) -> Iterator[Cause]:
         yield forbidden_value(f"{path}.properties[metadata]", "must not be specified in a nested context")
 
 
-def _items_and_fields(schema: Document) -> Steps:
-    if isinstance(schema.get("items"), dict):
-        yield ".items", schema["items"]
-    yield from ((f".properties[{name}]", inner) for name, inner in (schema.get("properties") or {}).items())
-
-
 def _incomplete(checks: Document, schema: Document, path: str, checks_path: str) -> Iterator[Cause]:
     """What is checked somewhere without being declared."""
-    for step, inner in alternatives(checks):
+    for step, inner in inner_schemas(checks, ALTERNATIVES):
         yield from _undeclared(inner, schema, path, checks_path + step)
 
 
 def _undeclared(checks: Document, schema: Document, path: str, checks_path: str) -> Iterator[Cause]:
     yield from _incomplete(checks, schema, path, checks_path)
-    declared = dict(_items_and_fields(schema))
-    for step, inner in _items_and_fields(checks):
+    declared = dict(inner_schemas(schema, DECLARED))
+    for step, inner in inner_schemas(checks, DECLARED):
         if step in declared:
             yield from _undeclared(inner, declared[step], path + step, checks_path + step)
         else:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 from moorage.cluster.base.errors import Cause, duplicate_value, invalid_value, required, too_many
 from moorage.cluster.base.go_text import as_json
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.field_paths import PathProblem, follow
 from moorage.cluster.custom.open_api import open_api_of
 from moorage.cluster.custom.schema_rules import schema_problems
-from moorage.cluster.custom.structural import declared_schema
+from moorage.cluster.custom.structural import PathProblem, declared_schema, follow
 from moorage.cluster.kinds.name_forms import size
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
