@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from moorage.cluster.custom.patterns import compiled, problem
@@ -54,3 +56,28 @@ def test_patterns_mean_what_they_mean_in_go(pattern: str, fitting: list[str], ot
 def test_what_is_no_pattern(pattern: str, expected: str) -> None:
     assert compiled(pattern) is None
     assert problem(pattern) == f"error parsing regexp: {expected}"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["^(a+)+$", "(a|a)*b", "(a*)*b", "(.*)*x", ".*.*.*=.*", "(a?){30}a{30}b", "^(([a-z])+.)+[A-Z]([a-z])+$"],
+)
+def test_no_pattern_takes_long(pattern: str) -> None:
+    expression = compiled(pattern)
+    assert expression is not None
+    began = time.perf_counter()
+    assert not expression.search("a" * 20_000 + "!")
+    assert time.perf_counter() - began < 5
+
+
+def test_an_empty_text_has_no_boundary() -> None:
+    within, between = compiled(r"\B"), compiled(r"\b")
+    assert within is not None and between is not None
+    assert within.search("")
+    assert not between.search("")
+
+
+@pytest.mark.parametrize("pattern", ["((a{100}){100}){100}", r"(\pL{100}){10}"])
+def test_repetitions_that_multiply_are_refused(pattern: str) -> None:
+    assert compiled(pattern) is None
+    assert problem(pattern)

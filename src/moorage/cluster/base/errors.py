@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from moorage.cluster.base.go_text import as_json, number
 from moorage.cluster.base.quoting import quoted
 
 
@@ -100,10 +100,12 @@ def too_many(field: str, found: int, limit: int) -> Cause:
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in messages: texts in quotes, everything else as JSON."""
+    """A value as it stands in messages: texts in quotes, numbers plain, everything else as JSON."""
     if isinstance(value, str):
         return quoted(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number(value)
+    return as_json(value)
 
 
 # Refusals. `resource` is the plural, with the group behind a dot: pods, deployments.apps.

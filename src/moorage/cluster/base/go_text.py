@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import math
+from decimal import Decimal
 from typing import Any
 
 from moorage.cluster.base.quoting import quoted
+
+_INT64 = 2**63
+_HTML_ESCAPES = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
 
 
 def shown(value: Any) -> str:
@@ -18,7 +26,7 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         return "[" + " ".join(map(shown, value)) + "]"
     if isinstance(value, float):
-        return _float(value)
+        return number(value)
     return str(value)
 
 
@@ -62,6 +70,42 @@ def json_type(value: Any) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def _float(value: float) -> str:
-    text = repr(value)
-    return text.removesuffix(".0")
+def is_integer(value: Any) -> bool:
+    """Whether a number of a document is kept as an integer of 64 bits; others are floating."""
+    return type(value) is int and -_INT64 <= value < _INT64
+
+
+def as_float(value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def number(value: int | float) -> str:
+    """A number in the shortest form, with an exponent if it is a large or a very small fraction."""
+    return str(value) if is_integer(value) else _float(as_float(value), 1e-4, 1e6, exponent_digits=2)
+
+
+def as_json(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{as_json(name)}:{as_json(inner)}' for name, inner in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(as_json, value))}]"
+    if isinstance(value, float) or (type(value) is int and not is_integer(value)):
+        return _float(as_float(value), 1e-6, 1e21, exponent_digits=1)
+    return json.dumps(value, ensure_ascii=False).translate(_HTML_ESCAPES)
+
+
+def _float(value: float, least: float, most: float, exponent_digits: int) -> str:
+    """Without an exponent from `least` up to `most`."""
+    if not value or not math.isfinite(value):
+        return {0.0: "0", math.inf: "+Inf", -math.inf: "-Inf"}.get(value, "NaN")
+    shortest = Decimal(repr(value)).normalize()
+    if least <= abs(value) < most:
+        return format(shortest, "f")
+    digits = "".join(map(str, shortest.as_tuple().digits))
+    exponent = shortest.adjusted()
+    mantissa = digits if len(digits) == 1 else f"{digits[0]}.{digits[1:]}"
+    sign = "-" if value < 0 else ""
+    return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):0{exponent_digits}}"

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from urllib.parse import urlsplit
 
 from moorage.api.names import dns_subdomain_problems
-from moorage.cluster.base.errors import Cause, invalid_value, required
+from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.approval import approval, approval_problems
-from moorage.cluster.custom.conversion_rules import conversion_problems
+from moorage.cluster.custom.definition_status import APPROVAL, approval, is_established
 from moorage.cluster.custom.internal_form import internal_version
-from moorage.cluster.custom.structure_rules import parts
+from moorage.cluster.custom.metadata import kind_problems
+from moorage.cluster.custom.open_api import all_schemas, open_api_of, versions_of
 from moorage.cluster.custom.version_rules import deprecation_problems, version_problems
-from moorage.cluster.custom.wording import Ordered, invalid, unsupported
-from moorage.cluster.kinds.rules import IMMUTABLE
+from moorage.cluster.schema.checking import IMMUTABLE
 from moorage.cluster.schema.forms import dns_1035_label_problems
 
-_SHARED = (
-    ("schema", "validation"),
-    ("subresources", "subresources"),
-    ("additionalPrinterColumns", "additionalPrinterColumns"),
-    ("selectableFields", "selectableFields"),
-)
+_SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+_REVIEW_VERSIONS = ("v1", "v1beta1")
+_URL_FORM = "; desired format: https://host[/path]"
 
 
 def definition_problems(document: Document, *, new: bool) -> Iterator[Cause]:
@@ -29,19 +26,15 @@ def definition_problems(document: Document, *, new: bool) -> Iterator[Cause]:
     spec = document["spec"]
     name = document["metadata"].get("name", "")
     if new and name != f"{spec['names'].get('plural', '')}.{spec.get('group', '')}":
-        yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+        yield invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     yield from _spec_problems(spec)
     yield from names_problems(document.get("status", {}).get("acceptedNames") or {}, "status.acceptedNames")
-    yield from stored_versions_problems(document)
+    yield from _stored_versions_problems(document)
     if new:
-        yield from approval_problems(document)
+        yield from _approval_problems(document)
     if spec.get("preserveUnknownFields") is True:
-        yield invalid(
-            "spec.preserveUnknownFields",
-            True,
-            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
-            "spec.versions[*].schema instead",
-        )
+        elsewhere = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        yield invalid_value("spec.preserveUnknownFields", True, f"cannot set to true, {elsewhere}")
 
 
 def change_problems(new: Document, old: Document) -> Iterator[Cause]:
@@ -52,7 +45,17 @@ def change_problems(new: Document, old: Document) -> Iterator[Cause]:
     yield from _unchanged(new, old, "group")
     yield from _unchanged(new, old, "names", "plural")
     if approval(new)[0] != approval(old)[0]:
-        yield from approval_problems(new)
+        yield from _approval_problems(new)
+
+
+def _approval_problems(document: Document) -> Iterator[Cause]:
+    """A definition in a group of the Kubernetes community names its review, or says that there was none."""
+    reason, message = approval(document)
+    field = f"metadata.annotations[{APPROVAL}]"
+    if reason == "MissingAnnotation":
+        yield required(field, message)
+    elif reason == "InvalidAnnotation":
+        yield invalid_value(field, document["metadata"]["annotations"][APPROVAL], message)
 
 
 def _unchanged(new: Document, old: Document, *names: str) -> Iterator[Cause]:
@@ -63,125 +66,112 @@ def _unchanged(new: Document, old: Document, *names: str) -> Iterator[Cause]:
         yield invalid_value(f"spec.{'.'.join(names)}", value, IMMUTABLE)
 
 
-def is_established(document: Document) -> bool:
-    conditions = document.get("status", {}).get("conditions") or ()
-    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
-
-
-def versions_of(spec: Document) -> list[Document]:
-    return spec.get("versions") or []
-
-
 def _spec_problems(spec: Document) -> Iterator[Cause]:
     yield from _group_problems(spec.get("group", ""))
     yield from _choice("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced"))
-    versions = versions_of(spec)
+    versions, names = versions_of(spec), spec["names"]
     for place, version in enumerate(versions):
-        if (version.get("schema") or {}).get("openAPIV3Schema") is None:
+        if open_api_of(version) is None:
             yield required(f"spec.versions[{place}].schema.openAPIV3Schema")
-    if spec.get("preserveUnknownFields") is True and any(map(_has_defaults, versions)):
+    has_defaults = any(schema.get("default") is not None for schema in all_schemas(spec))
+    if spec.get("preserveUnknownFields") is True and has_defaults:
         detail = "must be false in order to use defaults in the schema"
-        yield invalid("spec.preserveUnknownFields", True, detail)
+        yield invalid_value("spec.preserveUnknownFields", True, detail)
+    yield from _versions_problems(versions)
+    for each in ("plural", "singular", "kind", "listKind"):
+        if not names.get(each):
+            yield required(f"spec.names.{each}")
+    yield from names_problems(names, "spec.names")
+    if versions:
+        own = {name: versions[0][name] for name in _shared(versions) if name in versions[0]}
+        yield from version_problems(own, versions[0], "spec", schema_path="spec.validation")
+    if spec.get("conversion") is not None:
+        yield from _conversion_problems(spec["conversion"], "spec.conversion")
+
+
+def _versions_problems(versions: list[Document]) -> Iterator[Cause]:
     shared = _shared(versions)
     for place, version in enumerate(versions):
         path = f"spec.versions[{place}]"
-        if problems := dns_1035_label_problems(version["name"]):
-            yield invalid(f"{path}.name", version["name"], ",".join(problems))
+        yield from _label(f"{path}.name", version["name"])
         yield from deprecation_problems(version, f"{path}.deprecationWarning")
-        own = {name: version[name] for name, _ in _SHARED if name in version and name not in shared}
-        yield from version_problems(own, version, path, in_version=True)
-    yield from _whole_list_problems(versions, shared)
-    if versions and versions[0]["name"] and (problems := dns_1035_label_problems(versions[0]["name"])):
-        yield invalid("spec.version", versions[0]["name"], ",".join(problems))
-    names = spec["names"]
-    yield from (
-        required(f"spec.names.{each}")
-        for each in ("plural", "singular", "kind", "listKind")
-        if not names.get(each)
-    )
-    yield from names_problems(names, "spec.names")
-    if versions:
-        yield from version_problems(
-            {name: versions[0][name] for name in shared if name in versions[0]}, versions[0], "spec"
-        )
-    yield from conversion_problems(spec.get("conversion"))
-
-
-def _shared(versions: list[Document]) -> set[str]:
-    """What all versions have in common is looked at once, and reported for the whole."""
-    return {
-        name
-        for name, _ in _SHARED
-        if all((version.get(name) or None) == (versions[0].get(name) or None) for version in versions)
-    }
-
-
-def _whole_list_problems(versions: list[Document], shared: set[str]) -> Iterator[Cause]:
-    problems = []
-    if len({version["name"] for version in versions}) < len(versions):
-        problems.append("must contain unique version names")
-    if sum(version["storage"] for version in versions) != 1:
-        problems.append("must have exactly one version marked as storage version")
-    if problems:
+        own = {name: version[name] for name in _SHARED if name in version and name not in shared}
+        yield from version_problems(own, version, path, schema_path=f"{path}.schema")
+    for problem in _problems_between(versions):
         shown = [
             internal_version({name: each for name, each in version.items() if name not in shared})
             for version in versions
         ]
-        yield from (invalid("spec.versions", Ordered(shown), problem) for problem in problems)
+        yield invalid_value("spec.versions", shown, problem)
+    if versions and versions[0]["name"]:
+        yield from _label("spec.version", versions[0]["name"])
+
+
+def _problems_between(versions: list[Document]) -> Iterator[str]:
+    if len({version["name"] for version in versions}) < len(versions):
+        yield "must contain unique version names"
+    if sum(version["storage"] for version in versions) != 1:
+        yield "must have exactly one version marked as storage version"
+
+
+def _shared(versions: list[Document]) -> list[str]:
+    """What all versions have in common is looked at once, and reported for the whole."""
+    return [
+        name
+        for name in _SHARED
+        if all((version.get(name) or None) == (versions[0].get(name) or None) for version in versions)
+    ]
 
 
 def _group_problems(group: str) -> Iterator[Cause]:
     if not group:
         yield required("spec.group")
     elif problems := dns_subdomain_problems(group):
-        yield invalid("spec.group", group, ",".join(problems))
+        yield invalid_value("spec.group", group, ",".join(problems))
     elif "." not in group:
-        yield invalid("spec.group", group, "should be a domain with at least one dot")
+        yield invalid_value("spec.group", group, "should be a domain with at least one dot")
 
 
-def _choice(field: str, value: str, choices: Iterable[str]) -> Iterator[Cause]:
-    if not value:
-        yield required(field)
-    elif value not in choices:
-        yield unsupported(field, value, choices)
+def _choice(field: str, value: str, choices: Collection[str]) -> Iterator[Cause]:
+    if value not in choices:
+        yield unsupported_value(field, value, choices) if value else required(field)
+
+
+def _label(field: str, value: str) -> Iterator[Cause]:
+    if problems := dns_1035_label_problems(value):
+        yield invalid_value(field, value, ",".join(problems))
 
 
 def names_problems(names: Document, path: str) -> Iterator[Cause]:
-    kind, list_kind = names.get("kind", ""), names.get("listKind", "")
-    for name in ("plural", "singular"):
-        if (value := names.get(name)) and (problems := dns_1035_label_problems(value)):
-            yield invalid(f"{path}.{name}", value, ",".join(problems))
-    for name, value in (("kind", kind), ("listKind", list_kind)):
-        if value and (problems := dns_1035_label_problems(value.lower())):
-            detail = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-            yield invalid(f"{path}.{name}", value, detail)
-    yield from _labels(names, "shortNames", path)
-    if kind and kind == list_kind:
-        yield invalid(f"{path}.listKind", list_kind, "kind and listKind may not be the same")
-    yield from _labels(names, "categories", path)
+    rules = {"plural": _label, "singular": _label, "kind": kind_problems, "listKind": kind_problems}
+    for name, rule in rules.items():
+        if names.get(name):
+            yield from rule(f"{path}.{name}", names[name])
+    yield from _labels(f"{path}.shortNames", names.get("shortNames") or ())
+    if names.get("kind") and names["kind"] == names.get("listKind"):
+        yield invalid_value(f"{path}.listKind", names["kind"], "kind and listKind may not be the same")
+    yield from _labels(f"{path}.categories", names.get("categories") or ())
 
 
-def _labels(names: Document, name: str, path: str) -> Iterator[Cause]:
-    for place, value in enumerate(names.get(name) or ()):
-        if problems := dns_1035_label_problems(value):
-            yield invalid(f"{path}.{name}[{place}]", value, ",".join(problems))
+def _labels(field: str, values: Iterable[str]) -> Iterator[Cause]:
+    for place, value in enumerate(values):
+        yield from _label(f"{field}[{place}]", value)
 
 
-def stored_versions_problems(document: Document) -> Iterator[Cause]:
+def _stored_versions_problems(document: Document) -> Iterator[Cause]:
     """Versions in which objects may still be stored cannot go."""
     field = "status.storedVersions"
     stored: list[str] = document.get("status", {}).get("storedVersions") or []
     if not stored:
-        yield invalid(field, None, "must have at least one stored version")
+        yield invalid_value(field, None, "must have at least one stored version")
         return
-    names = []
-    for version in versions_of(document["spec"]):
-        names.append(version["name"])
+    versions = versions_of(document["spec"])
+    for version in versions:
         if version["storage"] and version["name"] not in stored:
-            yield invalid(field, stored, f"must have the storage version {version['name']}")
+            yield invalid_value(field, stored, f"must have the storage version {version['name']}")
     for place, name in enumerate(stored):
-        if name not in names:
-            yield invalid(
+        if name not in [version["name"] for version in versions]:
+            yield invalid_value(
                 f"{field}[{place}]",
                 name,
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "
@@ -190,9 +180,57 @@ def stored_versions_problems(document: Document) -> Iterator[Cause]:
             )
 
 
-def _has_defaults(version: Document) -> bool:
-    return _has(((version.get("schema") or {}).get("openAPIV3Schema")) or {}, "default")
+# How objects get from one version to another
 
 
-def _has(schema: Document, name: str) -> bool:
-    return schema.get(name) is not None or any(_has(part, name) for part in parts(schema))
+def _conversion_problems(conversion: Document, path: str) -> Iterator[Cause]:
+    strategy = conversion.get("strategy", "")
+    yield from _choice(f"{path}.strategy", strategy, ("None", "Webhook"))
+    webhook = conversion.get("webhook") or {}
+    client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
+    if strategy != "Webhook":
+        detail = "should not be set when strategy is not set to Webhook"
+        if client is not None:
+            yield forbidden_value(f"{path}.webhookClientConfig", detail)
+        if versions:
+            yield forbidden_value(f"{path}.conversionReviewVersions", detail)
+        return
+    if client is None:
+        yield required(f"{path}.webhookClientConfig", "required when strategy is set to Webhook")
+    elif (client.get("url") is None) == (client.get("service") is None):
+        yield required(f"{path}.webhookClientConfig", "exactly one of url or service is required")
+    elif client.get("url") is not None:
+        yield from _url_problems(f"{path}.webhookClientConfig.url", client["url"])
+    yield from _review_version_problems(f"{path}.conversionReviewVersions", versions)
+
+
+def _url_problems(field: str, url: str) -> Iterator[Cause]:
+    try:
+        found = urlsplit(url)
+    except ValueError as error:
+        yield required(field, f"url must be a valid URL: {error}{_URL_FORM}")
+        return
+    user, at, host = found.netloc.rpartition("@")
+    for wrong, value, detail in (
+        (found.scheme != "https", found.scheme, f"'https' is the only allowed URL scheme{_URL_FORM}"),
+        (not host, "", f"host must be specified{_URL_FORM}"),
+        (at, user, "user information is not permitted in the URL"),
+        (found.fragment, found.fragment, "fragments are not permitted in the URL"),
+        (found.query, found.query, "query parameters are not permitted in the URL"),
+    ):
+        if wrong:
+            yield invalid_value(field, value, detail)
+
+
+def _review_version_problems(field: str, versions: list[str]) -> Iterator[Cause]:
+    if not versions:
+        yield required(field)
+        return
+    for place, version in enumerate(versions):
+        if version in versions[:place]:
+            yield invalid_value(f"{field}[{place}]", version, "duplicate version")
+        else:
+            for problem in dns_1035_label_problems(version):
+                yield invalid_value(f"{field}[{place}]", version, problem)
+    if not set(versions) & set(_REVIEW_VERSIONS):
+        yield invalid_value(field, versions, f"must include at least one of {', '.join(_REVIEW_VERSIONS)}")

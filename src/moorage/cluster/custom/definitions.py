@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.definition_rules import (
-    change_problems,
-    definition_problems,
-    names_problems,
-    versions_of,
-)
+from moorage.cluster.custom.definition_rules import change_problems, definition_problems, names_problems
 from moorage.cluster.custom.formats import is_known
-from moorage.cluster.custom.structure_rules import parts
+from moorage.cluster.custom.open_api import all_schemas, versions_of
 from moorage.cluster.schema.definitions import Strategy, keep_status
 
 _HTTPS = 443
+_NO_RULES = "x-kubernetes-validations: the rules are accepted, but objects are not checked by them"
+_NO_WEBHOOKS = "spec.conversion: webhooks are not called; versions differ in their apiVersion only"
 
 
 class CrdStrategy(Strategy):
@@ -30,13 +27,12 @@ class CrdStrategy(Strategy):
             names["singular"] = names["kind"].lower()
         if not names.get("listKind") and names.get("kind"):
             names["listKind"] = f"{names['kind']}List"
-        conversion = spec.get("conversion")
-        if conversion is None:
-            conversion = spec["conversion"] = {"strategy": "None"}
+        if spec.get("conversion") is None:
+            spec["conversion"] = {"strategy": "None"}
         status = document.get("status")
         if status is not None and not status.get("storedVersions"):
             _remember_storage_version(document)
-        client = (conversion.get("webhook") or {}).get("clientConfig") or {}
+        client = (spec["conversion"].get("webhook") or {}).get("clientConfig") or {}
         if client.get("service") is not None:
             client["service"].setdefault("port", _HTTPS)
 
@@ -60,22 +56,17 @@ class CrdStrategy(Strategy):
         return names_problems(accepted, "status.acceptedNames")
 
     def warnings(self, document: Document) -> list[str]:
-        schemas = [
-            version["schema"]["openAPIV3Schema"]
-            for version in versions_of(document["spec"])
-            if (version.get("schema") or {}).get("openAPIV3Schema") is not None
-        ]
+        schemas = list(all_schemas(document["spec"]))
+        formats = ((schema.get("type", ""), schema.get("format", "")) for schema in schemas)
         warnings = [
-            f"unrecognized format {quoted(name)}" for schema in schemas for name in _unknown_formats(schema)
+            f"unrecognized format {quoted(name)}"
+            for kind, name in formats
+            if name and not is_known(kind, name)
         ]
-        if any(map(_has_expressions, schemas)):
-            warnings.append(
-                "x-kubernetes-validations: the rules are accepted, but objects are not checked by them"
-            )
+        if any(schema.get("x-kubernetes-validations") for schema in schemas):
+            warnings.append(_NO_RULES)
         if (document["spec"].get("conversion") or {}).get("strategy") == "Webhook":
-            warnings.append(
-                "spec.conversion: webhooks are not called; versions differ in their apiVersion only"
-            )
+            warnings.append(_NO_WEBHOOKS)
         return list(dict.fromkeys(warnings))
 
 
@@ -86,15 +77,3 @@ def _remember_storage_version(document: Document) -> None:
     if storage is not None and storage not in stored:
         # The status may be that of the stored definition, which must stay as it is.
         document["status"] = {**status, "storedVersions": [*stored, storage]}
-
-
-def _unknown_formats(schema: Document) -> Iterator[str]:
-    name = schema.get("format", "")
-    if name and not is_known(schema.get("type", ""), name):
-        yield name
-    for part in parts(schema):
-        yield from _unknown_formats(part)
-
-
-def _has_expressions(schema: Document) -> bool:
-    return bool(schema.get("x-kubernetes-validations")) or any(map(_has_expressions, parts(schema)))

@@ -9,111 +9,102 @@ from datetime import date
 from email.utils import parseaddr
 from ipaddress import IPv6Address
 
+from moorage.api import names
+from moorage.cluster.schema.forms import size
+
 _NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
-_HEX = "0-9a-fA-F"
-_UUID = "[{0}]{{8}}-?[{0}]{{4}}-?{1}-?{2}-?[{0}]{{12}}"
-_RFC_VARIANT = f"[89abAB][{_HEX}]{{3}}"
-_ANY_FOUR = f"[{_HEX}]{{4}}"
+
+def _matching(form: str, flags: re.RegexFlag = re.ASCII) -> Callable[[str], bool]:
+    matches = re.compile(form, flags | re.ASCII).fullmatch
+    return lambda text: matches(text) is not None
+
+
+_HEX = "[0-9a-fA-F]"
+_UUID = f"{_HEX}{{{{8}}}}-?{_HEX}{{{{4}}}}-?{{0}}-?{{1}}-?{_HEX}{{{{12}}}}"
+_ANY_FOUR = f"{_HEX}{{4}}"
+_RFC_VARIANT = f"[89abAB]{_HEX}{{3}}"
 _COLOR_PART = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
-_SHORT_NAME = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_CREDIT_CARD = re.compile(
-    r"(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
-    r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})",
-    re.ASCII,
+_MAC = "|".join(
+    f"({part}{separator}){{{count - 1}}}{part}"
+    for part, separator, counts in (
+        (f"{_HEX}{{2}}", ":", (6, 8, 20)),
+        (f"{_HEX}{{2}}", "-", (6, 8, 20)),
+        (f"{_HEX}{{4}}", r"\.", (3, 4, 10)),
+    )
+    for count in counts
 )
-_TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))", re.ASCII)
-_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
-_GO_DURATION = re.compile(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
-_LOOSE_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
+_BYTE = "0*(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_ATOM = r"[^\s()<>\[\]:;@\\,.\"]+"
 _UNITS = (
     ("ns", "nano"), ("us", "µs", "micro"), ("ms", "milli"), ("s", "sec"), ("m", "min"), ("h", "hr", "hour"),
     ("d", "day"), ("w", "wk", "week"),
 )  # fmt: skip
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
-_BAD_ESCAPE = re.compile(rf"%(?![{_HEX}]{{2}})")
-_HOST = re.compile(r"[^\s<>\"\\^`{}|\[\]@]*", re.ASCII)
-_ATOM = r"[^\s()<>\[\]:;@\\,.\"]+"
-_ADDRESS = re.compile(rf'({_ATOM}(\.{_ATOM})*|"(?:[^"\\]|\\.)*")@({_ATOM}(\.{_ATOM})*|\[[^\]]*\])')
+_LOOSE_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
 
-
-def _matching(form: str) -> Callable[[str], bool]:
-    matches = re.compile(form, re.ASCII).fullmatch
-    return lambda text: matches(text) is not None
+_has_scheme = _matching(r"[A-Za-z][A-Za-z0-9+.-]*:.*", re.DOTALL)
+_is_authority = _matching(
+    rf"(.*@)?(\[[^\]@]*\]|([^\s<>\"\\^`{{}}|\[\]@:%]|%{_HEX}{{2}})*)(:[0-9]*)?", re.DOTALL
+)
+_is_escaped = _matching(rf"([^%]|%{_HEX}{{2}})*")
+_is_address = _matching(rf'({_ATOM}(\.{_ATOM})*|"(?:[^"\\]|\\.)*")@({_ATOM}(\.{_ATOM})*|\[[^\]]*\])')
+_is_ipv4_sloppy = _matching(
+    rf"{_BYTE}(\.{_BYTE}){{3}}"
+)  # leading zeros are fine, as they were in Go for long
+_is_date_form = _matching("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_is_time = _matching("([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})")
+_is_go_duration = _matching(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")
+_is_card_number = _matching(
+    r"4[0-9]{12}([0-9]{3})?|5[1-5][0-9]{14}|6(011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
+    r"|3(0[0-5]|[68][0-9])[0-9]{11}|(2131|1800|35\d{3})\d{11}"
+)
 
 
 def is_uri(text: str) -> bool:
     """An address with a scheme, or an absolute path."""
-    if not text or any(letter < " " or letter == "\x7f" for letter in text):
+    if any(letter < " " or letter == "\x7f" for letter in text):
         return False
-    scheme, colon, rest = text.partition(":")
     if text.startswith("/"):
-        rest = text
-    elif not colon or not _SCHEME.fullmatch(scheme):
+        return _is_escaped(text.partition("?")[0])
+    if not _has_scheme(text):
         return False
-    elif not rest.startswith("/"):
+    rest = text.partition(":")[2]
+    if not rest.startswith("/"):
         return True
     path = rest.partition("?")[0]
-    if path.startswith("//") and not text.startswith("//"):
-        authority, slash, path = path[2:].partition("/")
-        path = slash + path
-        if not _is_authority(authority):
-            return False
-    return not _BAD_ESCAPE.search(path)
-
-
-def _is_authority(authority: str) -> bool:
-    host = authority.rpartition("@")[2]
-    if host.startswith("["):
-        end = host.find("]")
-        return end > 0 and _is_port(host[end + 1 :])
-    name, colon, port = host.partition(":")
-    return _HOST.fullmatch(name) is not None and not _BAD_ESCAPE.search(name) and _is_port(colon + port)
-
-
-def _is_port(text: str) -> bool:
-    return not text or (text.startswith(":") and (text == ":" or (text[1:].isascii() and text[1:].isdigit())))
+    if not path.startswith("//"):
+        return _is_escaped(path)
+    authority, _, path = path[2:].partition("/")
+    return _is_authority(authority) and _is_escaped(path)
 
 
 def _is_email(text: str) -> bool:
-    name, address = parseaddr(text)
-    bare = text.strip() == address
-    bracketed = text.rstrip().endswith(f"<{address}>") and bool(address)
-    return (bare or (bracketed and name is not None)) and _ADDRESS.fullmatch(address) is not None
-
-
-def _is_word(letter: str) -> bool:
-    return (letter.isascii() and letter.isalnum()) or unicodedata.category(letter)[0] in "LS"
+    address = parseaddr(text)[1]
+    ends_with_it = text.strip() == address or text.rstrip().endswith(f"<{address}>")
+    return ends_with_it and _is_address(address)
 
 
 def _is_letter(letter: str) -> bool:
-    return (letter.isascii() and letter.isalpha()) or unicodedata.category(letter)[0] == "L"
+    return unicodedata.category(letter)[0] == "L"
+
+
+def _is_word(letter: str) -> bool:
+    return letter in "0123456789" or unicodedata.category(letter)[0] in "LS"
 
 
 def _is_hostname(text: str) -> bool:
     labels = text.split(".")
-    if len(text.encode(errors="replace")) > 255 or any(
-        len(label.encode(errors="replace")) > 63 for label in labels
-    ):
+    if size(text) > 255 or any(size(label) > 63 for label in labels):
         return False
     if not all(label and _is_word(label[0]) for label in labels):
         return False
     if len(labels) == 1:
         return all(map(_is_word, text[1:2].removeprefix("-") + text[2:])) and not text.endswith("-")
-    *names, top = labels
+    *above, top = labels
     return (
         len(top) >= 2
         and all(map(_is_letter, top))
-        and all(_is_word(name[-1]) and all(each == "-" or _is_word(each) for each in name) for name in names)
-    )
-
-
-def _is_ipv4_sloppy(text: str) -> bool:
-    """Leading zeros are fine, as they were in Go for a long time."""
-    parts = text.split(".")
-    return len(parts) == 4 and all(
-        part.isascii() and part.isdigit() and len(part.lstrip("0")) <= 3 and int(part) <= 255
-        for part in parts
+        and all(_is_word(label[-1]) and all(map(_is_word, label.replace("-", ""))) for label in above)
     )
 
 
@@ -124,28 +115,16 @@ def _is_ipv6(text: str) -> bool:
         return False
 
 
-def _is_ipv4(text: str) -> bool:
-    return _is_ipv4_sloppy(text) or ("." in text and _is_ipv6(text))
-
-
 def _is_cidr(text: str) -> bool:
-    address, slash, length = text.partition("/")
-    if not slash or not (length.isascii() and length.isdigit()) or len(length) > 3:
+    address, _, length = text.partition("/")
+    if not (length.isascii() and length.isdigit()) or len(length) > 3:
         return False
     return (_is_ipv4_sloppy(address) and int(length) <= 32) or (_is_ipv6(address) and int(length) <= 128)
 
 
-def _is_mac(text: str) -> bool:
-    for separator, digits, lengths in ((":", 2, (6, 8, 20)), ("-", 2, (6, 8, 20)), (".", 4, (3, 4, 10))):
-        parts = text.split(separator)
-        if len(parts) in lengths:
-            return all(re.fullmatch(rf"[{_HEX}]{{{digits}}}", part) for part in parts)
-    return False
-
-
 def _is_isbn10(text: str) -> bool:
     digits = re.sub(r"[\s-]+", "", text, flags=re.ASCII)
-    if not re.fullmatch("[0-9]{9}X|[0-9]{10}", digits):
+    if not re.fullmatch("[0-9]{9}[0-9X]", digits):
         return False
     values = [10 if digit == "X" else int(digit) for digit in digits]
     return sum((place + 1) * value for place, value in enumerate(values)) % 11 == 0
@@ -160,79 +139,57 @@ def _is_isbn13(text: str) -> bool:
 
 def _is_credit_card(text: str) -> bool:
     digits = re.sub("[^0-9]+", "", text)
-    if not _CREDIT_CARD.fullmatch(digits):
-        return False
     doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits))]
-    return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
+    return _is_card_number(digits) and sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
 
 
 def _is_date(text: str) -> bool:
-    found = _DATE.fullmatch(text)
-    if not found:
-        return False
-    year, month, day = map(int, found.groups())
     try:
-        date(year or 2000, month, day)  # the year 0 is a leap year, and Python has none
+        # The year 0 is a leap year, and Python has none.
+        return _is_date_form(text) and bool(date.fromisoformat(re.sub("^0000", "2000", text)))
     except ValueError:
         return False
-    return True
 
 
 def _is_date_time(text: str) -> bool:
-    day, _, rest = text.lower().partition("t")
-    found = _TIME.fullmatch(rest.partition("t")[0])
-    if not found or not _is_date(day):
-        return False
-    hour, minute, second = found.group(1, 2, 3)
-    return hour <= "23" and minute <= "59" and second <= "59"
+    day, time, *_ = [*text.lower().split("t"), ""]
+    return _is_date(day) and _is_time(time)
 
 
 def _is_duration(text: str) -> bool:
-    if _GO_DURATION.fullmatch(text):
+    if _is_go_duration(text):
         return True
-    return any(_is_unit(unit.lower()) for _, unit in _LOOSE_DURATION.findall(text))
-
-
-def _is_unit(unit: str) -> bool:
-    return any(unit in names or unit.startswith(names[-1]) for names in _UNITS)
-
-
-def _sized(form: str, limit: int) -> Callable[[str], bool]:
-    matches = _matching(form)
-    return lambda text: len(text) <= limit and matches(text)
-
-
-def _always(text: str) -> bool:
-    return True
+    units = [unit.lower() for _, unit in _LOOSE_DURATION.findall(text)]
+    return any(unit in known or unit.startswith(known[-1]) for unit in units for known in _UNITS)
 
 
 _TEXT_FORMATS: dict[str, Callable[[str], bool]] = {
-    "bsonobjectid": _matching(f"[{_HEX}]{{24}}"),
+    "bsonobjectid": _matching(f"{_HEX}{{24}}"),
     "uri": is_uri,
     "email": _is_email,
     "hostname": _is_hostname,
-    "ipv4": _is_ipv4,
+    "ipv4": lambda text: _is_ipv4_sloppy(text) or ("." in text and _is_ipv6(text)),
     "ipv6": _is_ipv6,
     "cidr": _is_cidr,
-    "mac": _is_mac,
-    "uuid": _matching(_UUID.format(_HEX, _ANY_FOUR, _ANY_FOUR)),
-    "uuid3": _matching(_UUID.format(_HEX, f"3[{_HEX}]{{3}}", _ANY_FOUR)),
-    "uuid4": _matching(_UUID.format(_HEX, f"4[{_HEX}]{{3}}", _RFC_VARIANT)),
-    "uuid5": _matching(_UUID.format(_HEX, f"5[{_HEX}]{{3}}", _RFC_VARIANT)),
+    "mac": _matching(_MAC),
+    "uuid": _matching(_UUID.format(_ANY_FOUR, _ANY_FOUR)),
+    "uuid3": _matching(_UUID.format(f"3{_HEX}{{3}}", _ANY_FOUR)),
+    "uuid4": _matching(_UUID.format(f"4{_HEX}{{3}}", _RFC_VARIANT)),
+    "uuid5": _matching(_UUID.format(f"5{_HEX}{{3}}", _RFC_VARIANT)),
     "isbn": lambda text: _is_isbn10(text) or _is_isbn13(text),
     "isbn10": _is_isbn10,
     "isbn13": _is_isbn13,
     "creditcard": _is_credit_card,
-    "ssn": lambda text: len(text) == 11 and bool(re.fullmatch(r"\d{3}[- ]?\d{2}[- ]?\d{4}", text, re.ASCII)),
-    "hexcolor": _matching(f"#?([{_HEX}]{{3}}|[{_HEX}]{{6}})"),
+    "ssn": _matching(r"\d{3}[- ]\d{2}[- ]\d{4}"),
+    "hexcolor": _matching(f"#?({_HEX}{{3}}|{_HEX}{{6}})"),
     "rgbcolor": _matching(rf"rgb\({_COLOR_PART},{_COLOR_PART},{_COLOR_PART}\)"),
     "byte": _matching("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"),
-    "password": _always,
+    "password": lambda text: True,
     "date": _is_date,
     "duration": _is_duration,
     "datetime": _is_date_time,
-    "k8sshortname": _sized(_SHORT_NAME, 63),
-    "k8slongname": _sized(rf"{_SHORT_NAME}(\.{_SHORT_NAME})*", 253),
+    "k8sshortname": lambda text: not names.dns_label_problems(text),
+    "k8slongname": lambda text: not names.dns_subdomain_problems(text),
 }
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 
+from moorage.cluster.base.errors import invalid_value
+from moorage.cluster.base.go_text import as_float, is_integer, number
 from moorage.cluster.custom.problems import Problems
-from moorage.cluster.custom.wording import as_float, is_integer, number
-from moorage.cluster.schema.model import Schema
+from moorage.cluster.schema.model import INTEGER, NUMBER, Schema
 
-NUMBERS = ("integer", "number")
+NUMBERS = (INTEGER, NUMBER)
 _LARGEST_FLOAT32 = 3.4028235677973366e38
+_LIMIT = 2.0**63  # of integers
+_LIMITS = (("multipleOf", "MultipleOf"), ("minimum", "Minimum boundary"), ("maximum", "Maximum boundary"))
 
 
 def is_whole(value: float) -> bool:
@@ -19,9 +22,7 @@ def is_whole(value: float) -> bool:
     truncated = float(int(value))
     if value == truncated:
         return True
-    if not truncated:
-        return False
-    return abs(value - truncated) / (abs(value) + abs(truncated)) < 1e-9
+    return bool(truncated) and abs(value - truncated) / (abs(value) + abs(truncated)) < 1e-9
 
 
 def check_number(schema: Schema, value: int | float, path: str, problems: Problems) -> None:
@@ -36,43 +37,39 @@ def check_number(schema: Schema, value: int | float, path: str, problems: Proble
         return False
 
     in_range(value, "Checked")
-    rules = schema.rules
-    if not rules:
-        return
-    for name, check in (("multipleOf", _multiple), ("minimum", _minimum), ("maximum", _maximum)):
-        bound = rules.get(name)
-        if bound is None:
+    for name, what in _LIMITS if schema.rules else ():
+        limit = schema.rules.get(name)
+        if limit is None:
             continue
-        what = "MultipleOf" if name == "multipleOf" else f"{name.capitalize()} boundary"
-        exclusive = rules.get(f"exclusive{name.capitalize()}") is True
-        if in_range(bound, what) and is_integer(value):
-            check(problems, path, value, _truncated(bound), exclusive)
+        whole = in_range(limit, what) and is_integer(value)
+        left, right = (value, _truncated(limit)) if whole else (as_float(value), as_float(limit))
+        if name == "multipleOf":
+            _check_multiple(left, right, path, problems)
         else:
-            check(problems, path, as_float(value), as_float(bound), exclusive)
+            exclusive = schema.rules.get(f"exclusive{name.capitalize()}") is True
+            if problem := _bound_problem(name, left, right, exclusive):
+                problems.invalid(path, left, problem)
 
 
 def _fits(value: int | float, kind: str, form: str) -> bool:
-    if kind == "integer":
+    if kind == INTEGER:
         if not is_integer(value):
             floating = as_float(value)
-            if not floating.is_integer() or not -(2.0**63) <= floating < 2.0**63 or abs(floating) >= 1e21:
+            if not floating.is_integer() or not -_LIMIT <= floating < _LIMIT:
                 return False
         return form != "int32" or -(2**31) <= value < 2**31
     return form != "float" or abs(as_float(value)) < _LARGEST_FLOAT32
 
 
-def _truncated(bound: int | float) -> int:
-    """A bound as an integer of 64 bits; those that are too large all become the least one, as in Go."""
-    floating = as_float(bound)
-    if not -(2.0**63) <= floating < 2.0**63:
-        return -(2**63)
-    return int(bound)
+def _truncated(limit: int | float) -> int:
+    """A limit as an integer of 64 bits; those that are too large all become the least one, as in Go."""
+    return int(limit) if -_LIMIT <= as_float(limit) < _LIMIT else -(2**63)
 
 
-def _multiple(problems: Problems, path: str, value: int | float, factor: int | float, _: bool) -> None:
+def _check_multiple(value: int | float, factor: int | float, path: str, problems: Problems) -> None:
     if factor <= 0:
         text = f"factor MultipleOf declared for {path} must be positive: {number(factor)}"
-        problems.invalid(path, factor, text)
+        problems.add(path, invalid_value("", factor, text))
         return
     if isinstance(value, int):
         fits = value % int(factor) == 0
@@ -80,16 +77,11 @@ def _multiple(problems: Problems, path: str, value: int | float, factor: int | f
         quotient = 1 / factor * value if factor < 1 else value / factor
         fits = math.isfinite(quotient) and is_whole(quotient)
     if not fits:
-        problems.invalid(path, value, f"{path} in body should be a multiple of {number(factor)}")
+        problems.invalid(path, value, f"should be a multiple of {number(factor)}")
 
 
-def _minimum(problems: Problems, path: str, value: int | float, bound: int | float, exclusive: bool) -> None:
-    if value < bound or (exclusive and value == bound):
-        how = "" if exclusive else " or equal to"
-        problems.invalid(path, value, f"{path} in body should be greater than{how} {number(bound)}")
-
-
-def _maximum(problems: Problems, path: str, value: int | float, bound: int | float, exclusive: bool) -> None:
-    if value > bound or (exclusive and value == bound):
-        how = "" if exclusive else " or equal to"
-        problems.invalid(path, value, f"{path} in body should be less than{how} {number(bound)}")
+def _bound_problem(name: str, value: int | float, bound: int | float, exclusive: bool) -> str:
+    than, beyond = ("greater", value < bound) if name == "minimum" else ("less", value > bound)
+    if not beyond and not (exclusive and value == bound):
+        return ""
+    return f"should be {than} than{'' if exclusive else ' or equal to'} {number(bound)}"

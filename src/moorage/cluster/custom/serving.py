@@ -7,14 +7,11 @@ from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Document, Store, Stored
 from moorage.cluster.base.times import timestamp
-from moorage.cluster.custom.definition_rules import is_established, versions_of
-from moorage.cluster.custom.naming import named_status, taken_names, with_condition
-from moorage.cluster.custom.stored_form import StoredForm, open_api_of
-from moorage.cluster.custom.strategy import CustomStrategy, ScalePaths
+from moorage.cluster.custom.definition_status import is_established, named_status, with_condition
+from moorage.cluster.custom.open_api import open_api_of, versions_of
+from moorage.cluster.custom.strategy import CustomStrategy, StoredForm
 from moorage.cluster.custom.structural import to_schema
 from moorage.cluster.schema.definitions import Definition, Definitions, Subresource
-
-__all__ = ["CRDS", "CustomResources", "CustomStrategy", "ScalePaths", "terminating"]
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -58,28 +55,28 @@ class CustomResources:
 
     def start(self) -> None:
         """Serves what the store already defines, and from now on follows its changes."""
-        self._store.listen(CRDS, self.on_change)
+        self._store.listen(CRDS, self._on_change)
         stored = sorted(self._store.iterate(CRDS), key=lambda each: each.revision)
         for each in stored:
             names = (each.document.get("status") or {}).get("acceptedNames")
             if names:
                 self._names[each.name] = (each.document["spec"]["group"], names)
         for each in stored:
-            self.apply(each.document)
+            self._apply(each.document)
         if stored:
             self._wake()
 
-    def on_change(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.type == "DELETED":
-            self.remove(change.new.document)
+            self._remove(change.new.document)
         else:
-            self.apply(change.new.document)
+            self._apply(change.new.document)
         self._wake()
 
-    def apply(self, crd: Document) -> None:
+    def _apply(self, crd: Document) -> None:
         """Serves what the definition says, in place of what it said before, unless its names are taken."""
         name = crd["metadata"]["name"]
-        status = self.established_status(crd)
+        status = self._status_of(crd)
         accepted = {**crd, "status": status}
         self._names[name] = (crd["spec"]["group"], status["acceptedNames"])
         wanted = {
@@ -98,12 +95,14 @@ class CustomResources:
         if not wanted["established"] or self._is_built_in(name):
             return
         self._store.reread(name, StoredForm(crd).read)
-        made = [_definition(accepted, version) for version in _in_order(crd) if version["served"]]
+        # That in which objects are stored comes first.
+        versions = sorted(versions_of(crd["spec"]), key=lambda version: not version["storage"])
+        made = [_definition(accepted, version) for version in versions if version["served"]]
         for definition in made:
             self._definitions.add(definition)
         self._served[name] = made
 
-    def remove(self, crd: Document) -> None:
+    def _remove(self, crd: Document) -> None:
         """Serves the definition no longer."""
         name = crd["metadata"]["name"]
         self._withdraw(name)
@@ -122,14 +121,14 @@ class CustomResources:
         found = self._definitions.of_storage(storage)
         return found is not None and not found.custom
 
-    def established_status(self, crd: Document) -> Document:
+    def _status_of(self, crd: Document) -> Document:
         """The status with the names the definition gets, given those that others of its group have."""
         group = crd["spec"]["group"]
-        taken = taken_names(names for its_group, names in self._names.values() if its_group == group)
+        others = [names for its_group, names in self._names.values() if its_group == group]
         known = self._names.get(crd["metadata"]["name"])
         if known is not None:
             crd = {**crd, "status": {**(crd.get("status") or {}), "acceptedNames": known[1]}}
-        return named_status(crd, taken, timestamp(self._clock()))
+        return named_status(crd, others, self._now())
 
     def settle(self) -> None:
         """Writes what is due: the status of definitions, and the end of those that are being deleted."""
@@ -140,14 +139,14 @@ class CustomResources:
                 if "deletionTimestamp" in stored.document["metadata"]:
                     changed |= self._end(stored)
                 else:
-                    changed |= self._write_status(stored)
+                    crd = stored.document
+                    changed |= self._write(stored, {**crd, "status": self._status_of(crd)})
 
-    def _write_status(self, stored: Stored) -> bool:
-        crd = stored.document
-        status = self.established_status(crd)
-        if status == crd.get("status"):
+    def _write(self, stored: Stored, document: Document) -> bool:
+        """Writes a definition unless it is as it was; says whether it is not."""
+        if document == stored.document:
             return False
-        self._store.update(CRDS, stored, {**crd, "status": status})
+        self._store.update(CRDS, stored, document)
         return True
 
     def _end(self, stored: Stored) -> bool:
@@ -163,23 +162,16 @@ class CustomResources:
         finalizers = [each for each in metadata["finalizers"] if each != CLEANUP_FINALIZER]
         if finalizers:
             kept = {**crd, "metadata": {**metadata, "finalizers": finalizers}}
-            reason, message = "InstanceDeletionCompleted", "removed all instances"
-            self._store.update(
-                CRDS, stored, _terminating_condition(kept, "False", reason, message, self._now())
-            )
-        else:
-            self._store.delete(CRDS, stored)
+            done = (False, "InstanceDeletionCompleted", "removed all instances")
+            return self._write(stored, _terminating_condition(kept, done, self._now()))
+        self._store.delete(CRDS, stored)
         return True
 
     def _wait_for_objects(self, stored: Stored) -> bool:
         if stored.name not in self._ending:
             self._ending[stored.name] = self._store.listen(stored.name, lambda change: self._wake())
-        reason, message = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
-        new = _terminating_condition(stored.document, "True", reason, message, self._now())
-        if new == stored.document:
-            return False
-        self._store.update(CRDS, stored, new)
-        return True
+        going_on = (True, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+        return self._write(stored, _terminating_condition(stored.document, going_on, self._now()))
 
     def _delete_objects(self, storage: str) -> bool:
         changed = False
@@ -188,12 +180,8 @@ class CustomResources:
             if not metadata.get("finalizers"):
                 self._store.delete(storage, stored)
             elif "deletionTimestamp" not in metadata:
-                marked = {
-                    **metadata,
-                    "deletionTimestamp": self._now(),
-                    "deletionGracePeriodSeconds": 0,
-                    "generation": metadata.get("generation", 0) + 1,
-                }
+                deleted = {"deletionTimestamp": self._now(), "deletionGracePeriodSeconds": 0}
+                marked = {**metadata, **deleted, "generation": metadata.get("generation", 0) + 1}
                 self._store.update(storage, stored, {**stored.document, "metadata": marked})
             else:
                 continue
@@ -209,52 +197,38 @@ def terminating(crd: Document, now: str) -> Document:
     metadata = crd["metadata"]
     if "deletionTimestamp" in metadata:
         return crd
-    finalizers = metadata.get("finalizers", [])
-    if CLEANUP_FINALIZER not in finalizers:
-        finalizers = [*finalizers, CLEANUP_FINALIZER]
-    marked = {
-        **metadata,
-        "deletionTimestamp": now,
-        "finalizers": finalizers,
-    }
+    others = [each for each in metadata.get("finalizers", ()) if each != CLEANUP_FINALIZER]
+    marked = {**metadata, "deletionTimestamp": now, "finalizers": [*others, CLEANUP_FINALIZER]}
     message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-    pending = {**crd, "metadata": marked}
-    return _terminating_condition(pending, "True", "InstanceDeletionPending", message, now)
+    return _terminating_condition(
+        {**crd, "metadata": marked}, (True, "InstanceDeletionPending", message), now
+    )
 
 
-def _terminating_condition(crd: Document, state: str, reason: str, message: str, now: str) -> Document:
+def _terminating_condition(crd: Document, condition: tuple[bool, str, str], now: str) -> Document:
     status = crd.get("status") or {}
-    conditions = with_condition(status.get("conditions") or [], "Terminating", state, reason, message, now)
+    conditions = with_condition(status.get("conditions") or [], ("Terminating", *condition), now)
     return {**crd, "status": {**status, "conditions": conditions}}
-
-
-def _in_order(crd: Document) -> list[Document]:
-    """The versions, that in which objects are stored first."""
-    return sorted(versions_of(crd["spec"]), key=lambda version: not version["storage"])
 
 
 def _definition(crd: Document, version: Document) -> Definition:
     spec, names = crd["spec"], crd["status"]["acceptedNames"]
     strategy = CustomStrategy(crd, version)
-    parts = {}
-    if strategy.has_status:
-        parts["status"] = _STATUS
-    if strategy.scale_paths is not None:
-        parts["scale"] = _SCALE
+    served = ((_STATUS, strategy.has_status), (_SCALE, strategy.scale_paths is not None))
     return Definition(
         group=spec["group"],
         version=version["name"],
         plural=names["plural"],
         kind=names["kind"],
         namespaced=spec["scope"] == "Namespaced",
-        schema=to_schema(open_api_of(version)),
+        schema=to_schema(open_api_of(version) or {}),
         storage=crd["metadata"]["name"],
         singular=names.get("singular", ""),
         list_kind=names.get("listKind", ""),
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         verbs=_VERBS,
-        subresources=parts,
+        subresources={part.name: part for part, is_served in served if is_served},
         strategy=strategy,
         custom=True,
     )

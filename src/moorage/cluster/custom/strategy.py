@@ -1,4 +1,4 @@
-"""How custom objects are completed and checked."""
+"""How custom objects are completed, checked and kept."""
 
 from __future__ import annotations
 
@@ -6,27 +6,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from moorage.api.names import qualified_name_problems
-from moorage.cluster.base.errors import Cause, bad_request, forbidden
+from moorage.cluster.base.errors import Cause, bad_request, forbidden, invalid_value
 from moorage.cluster.base.go_text import shown, type_name
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.definition_rules import versions_of
-from moorage.cluster.custom.metadata import (
-    WrongMetadata,
-    has_embedded,
-    read_embedded,
-    read_metadata,
-    validate_embedded,
-)
-from moorage.cluster.custom.stored_form import StoredForm, open_api_of
-from moorage.cluster.custom.structural import declared_schema
-from moorage.cluster.custom.uniqueness import duplicates, has_unique_lists
-from moorage.cluster.custom.validation import validate
+from moorage.cluster.custom.metadata import WrongMetadata, read_embedded, read_metadata, validate_embedded
+from moorage.cluster.custom.open_api import open_api_of, versions_of
+from moorage.cluster.custom.structural import declared_schema, shapes_in
+from moorage.cluster.custom.validation import duplicates, validate
 from moorage.cluster.custom.values import default, prune
-from moorage.cluster.custom.wording import invalid
 from moorage.cluster.schema.conform import Conformed
-from moorage.cluster.schema.definitions import Strategy, keep_but, keep_status, version_order
-from moorage.cluster.schema.model import ABSENT
+from moorage.cluster.schema.definitions import Strategy, keep_status, version_order
+from moorage.cluster.schema.model import ABSENT, MAP, SET
 
 _MOST_REPLICAS = 2**31 - 1
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
@@ -41,6 +32,39 @@ class ScalePaths(NamedTuple):
     status_replicas: str
     label_selector: str
 
+    @staticmethod
+    def of(scale: Document) -> ScalePaths:
+        fields = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
+        return ScalePaths(*(scale.get(field) or "" for field in fields))
+
+
+class StoredForm:
+    """Every object is kept in the version that was the stored one when it was written.
+
+    By the schema of that version it is completed when it is read, and loses what is unknown: what is read is
+    as the present definition says, even if it was written under an earlier one.
+    """
+
+    def __init__(self, definition: Document) -> None:
+        spec = definition["spec"]
+        versions = {f"{spec['group']}/{version['name']}": version for version in versions_of(spec)}
+        self._schemas = {
+            name: declared_schema(open_api_of(version) or {}) for name, version in versions.items()
+        }
+        self._present = next((name for name, version in versions.items() if version["storage"]), "")
+
+    def written(self, document: Document) -> Document:
+        return self.read({**document, "apiVersion": self._present})
+
+    def read(self, document: Document) -> Document:
+        schema = self._schemas.get(document["apiVersion"])
+        if schema is None:
+            return document
+        known, _ = prune(schema, document)
+        default(schema, known)
+        known["metadata"] = document["metadata"]
+        return known
+
 
 class CustomStrategy(Strategy):
     """The rules of one version of a custom resource."""
@@ -54,45 +78,40 @@ class CustomStrategy(Strategy):
         self._version = version["name"]
         self._terminating = "deletionTimestamp" in definition["metadata"]
         self._stored_form = None if version["storage"] else StoredForm(definition)
-        self._schema = declared_schema(open_api_of(version))
-        self._has_embedded = has_embedded(self._schema)
-        self._has_unique_lists = has_unique_lists(self._schema)
+        self._schema = declared_schema(open_api_of(version) or {})
+        self._has_embedded = any(shape.embedded for shape in shapes_in(self._schema))
+        self._has_unique_lists = any(shape.list_type in (SET, MAP) for shape in shapes_in(self._schema))
         subresources = version.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
-        self.scale_paths = _scale_paths(subresources.get("scale"))
+        scale = subresources.get("scale")
+        self.scale_paths = None if scale is None else ScalePaths.of(scale)
         self.printer_columns: list[Document] = version.get("additionalPrinterColumns") or [_AGE_COLUMN]
         self._selectable = [each["jsonPath"].lstrip(".") for each in version.get("selectableFields") or ()]
         self.deprecation = _deprecation(spec, version)
 
     def conform(self, document: Document) -> Conformed:
         """The document without what its schema does not know. Wrong types in it are for `validate`."""
-        unknown: list[str] = []
+        inside: list[str] = []
         try:
             metadata = read_metadata(document.get("metadata"))
             pruned, unknown = prune(self._schema, document)
             pruned["metadata"] = metadata.document
-            inside: list[str] = []
             if self._has_embedded:
                 read_embedded(self._schema, pruned, "", inside)
-        except WrongMetadata as error:
-            raise self._unreadable(str(error)) from None
-        except RecursionError:
-            raise self._unreadable("json: exceeded max depth") from None
+        except (WrongMetadata, RecursionError) as error:
+            why = str(error) if isinstance(error, WrongMetadata) else "json: exceeded max depth"
+            what = f'{self._kind} in version "{self._version}" cannot be handled as a {self._kind}'
+            raise bad_request(f"{what}: {why}") from None
         of_metadata = [f"metadata.{name}" for name in metadata.unknown]
         return Conformed(pruned, [*of_metadata, *unknown, *sorted(inside)])
-
-    def _unreadable(self, why: str) -> Exception:
-        named = f'{self._kind} in version "{self._version}" cannot be handled as a {self._kind}'
-        return bad_request(f"{named}: {why}")
 
     def default(self, document: Document) -> None:
         default(self._schema, document)
 
     def prepare_create(self, document: Document) -> None:
         if self._terminating:
-            name = document["metadata"].get("name", "")
             why = "create not allowed while custom resource definition is terminating"
-            raise forbidden(self._resource, name, why)
+            raise forbidden(self._resource, document["metadata"].get("name", ""), why)
         if self.has_status:
             document.pop("status", None)
 
@@ -103,58 +122,44 @@ class CustomStrategy(Strategy):
             # Where it has no address of its own, the status is an ordinary field.
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def prepare_status_update(self, new: Document, old: Document) -> None:
-        keep_but(new, old, "status")
-
     def validate(self, document: Document) -> Iterable[Cause]:
         """The rules a new object breaks; those of a changed one are all for `validate_update`."""
-        if "resourceVersion" in document["metadata"]:
-            return
-        yield from validate(self._schema, document)
-        yield from self._validate_scale(document)
-        yield from self._validate_embedded(document)
-        yield from self._duplicates(document)
+        return () if "resourceVersion" in document["metadata"] else self._problems(document, None)
 
     def validate_update(self, new: Document, old: Document) -> Iterable[Cause]:
         """All the rules; what breaks them already, and is not changed, may go on doing so."""
-        yield from validate(self._schema, new, old=old)
-        yield from self._validate_scale(new)
-        yield from self._validate_embedded(new)
-        yield from self._new_duplicates(new, old)
+        return self._problems(new, old)
 
     def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
         field = self._schema.fields.get("status")
         if "status" in new and field is not None:
             before = old.get("status", ABSENT)
             yield from validate(field.schema, new["status"], field="status", old=before)
-        if self.scale_paths is not None:
-            yield from self._validate_scale_status(new, self.scale_paths)
+        yield from self._scale_status_problems(new)
         yield from self._new_duplicates(new, old)
 
-    def _new_duplicates(self, new: Document, old: Document) -> Iterator[Cause]:
-        found = list(self._duplicates(new))
-        if found and not any(self._duplicates(old)):
-            yield from found
-
-    def _duplicates(self, document: Document) -> Iterable[Cause]:
-        return duplicates(self._schema, document) if self._has_unique_lists else ()
-
-    def _validate_embedded(self, document: Document) -> Iterator[Cause]:
-        if self._has_embedded:
-            yield from validate_embedded(self._schema, document)
-
-    def _validate_scale(self, document: Document) -> Iterator[Cause]:
+    def _problems(self, new: Document, old: Document | None) -> Iterator[Cause]:
+        yield from validate(self._schema, new, old=ABSENT if old is None else old)
         if self.scale_paths is not None:
-            yield from _validate_replicas(document, self.scale_paths.spec_replicas)
-            yield from self._validate_scale_status(document, self.scale_paths)
+            yield from _replicas_problems(new, self.scale_paths.spec_replicas)
+        yield from self._scale_status_problems(new)
+        if self._has_embedded:
+            yield from validate_embedded(self._schema, new)
+        yield from self._new_duplicates(new, old)
 
-    @staticmethod
-    def _validate_scale_status(document: Document, paths: ScalePaths) -> Iterator[Cause]:
-        yield from _validate_replicas(document, paths.status_replicas)
-        if paths.label_selector:
-            _, problem = _nested(document, paths.label_selector, str)
+    def _scale_status_problems(self, document: Document) -> Iterator[Cause]:
+        if self.scale_paths is None:
+            return
+        yield from _replicas_problems(document, self.scale_paths.status_replicas)
+        if selector := self.scale_paths.label_selector:
+            _, problem = _nested(document, selector, str)
             if problem:
-                yield invalid(paths.label_selector, "", problem)
+                yield invalid_value(selector, "", problem)
+
+    def _new_duplicates(self, new: Document, old: Document | None) -> Iterator[Cause]:
+        found = list(duplicates(self._schema, new)) if self._has_unique_lists else []
+        if found and (old is None or not any(duplicates(self._schema, old))):
+            yield from found
 
     def stored(self, document: Document) -> Document:
         return document if self._stored_form is None else self._stored_form.written(document)
@@ -163,20 +168,8 @@ class CustomStrategy(Strategy):
         return {path: _selected(document, path) for path in self._selectable}
 
     def warnings(self, document: Document) -> list[str]:
-        warnings: list[str] = []
-        for finalizer in sorted(document["metadata"].get("finalizers", ())):
-            warnings += _finalizer_warnings(finalizer)
-        return warnings
-
-
-def _scale_paths(scale: Document | None) -> ScalePaths | None:
-    if scale is None:
-        return None
-    return ScalePaths(
-        scale.get("specReplicasPath", ""),
-        scale.get("statusReplicasPath", ""),
-        scale.get("labelSelectorPath") or "",
-    )
+        finalizers = sorted(document["metadata"].get("finalizers", ()))
+        return [warning for finalizer in finalizers for warning in _finalizer_warnings(finalizer)]
 
 
 def _deprecation(spec: Document, version: Document) -> str:
@@ -212,14 +205,14 @@ def _not_what(value: Any, names: list[str], wanted: str) -> str:
     return f"{way} accessor error: {shown(value)} is of the type {kind}, expected {wanted}"
 
 
-def _validate_replicas(document: Document, path: str) -> Iterator[Cause]:
+def _replicas_problems(document: Document, path: str) -> Iterator[Cause]:
     replicas, problem = _nested(document, path, int)
     if problem:
-        yield invalid(path, 0, problem)
+        yield invalid_value(path, 0, problem)
     elif replicas is not None and replicas < 0:
-        yield invalid(path, replicas, "should be a non-negative integer")
+        yield invalid_value(path, replicas, "should be a non-negative integer")
     elif replicas is not None and replicas > _MOST_REPLICAS:
-        yield invalid(path, replicas, f"should be less than or equal to {_MOST_REPLICAS}")
+        yield invalid_value(path, replicas, f"should be less than or equal to {_MOST_REPLICAS}")
 
 
 def _selected(document: Document, path: str) -> str:

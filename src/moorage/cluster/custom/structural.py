@@ -1,20 +1,22 @@
-"""The schema in a CustomResourceDefinition as a tree of shapes."""
+"""The schema in a CustomResourceDefinition as a tree of shapes, and paths along it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from copy import copy
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.formats import is_known
-from moorage.cluster.custom.linear_match import Expression
-from moorage.cluster.custom.patterns import compiled
+from moorage.cluster.custom.patterns import Expression, compiled
 from moorage.cluster.schema.model import ABSENT, ATOMIC, GRANULAR, STRING, Field, Schema
 
 META_FIELDS = ("apiVersion", "kind", "metadata")
 INT_OR_STRING = "int-or-string"
+
+_PATH_TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]']+|'")
 
 _CHECKS = (
     "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
@@ -26,17 +28,21 @@ _CHECKS = (
 class Rules(dict[str, Any]):
     """The checks of a schema word for word, with those among them that are schemas made ready for use."""
 
-    __slots__ = ("all_of", "any_of", "needs", "not_", "one_of", "pattern")
+    __slots__ = ("all_of", "any_of", "has_alternatives", "needs", "not_", "one_of", "pattern")
 
     def __init__(self, checks: Mapping[str, Any]) -> None:
         super().__init__(checks)
-        self.all_of = [_declared(each) for each in _list(checks, "allOf")]
-        self.any_of = [_declared(each) for each in _list(checks, "anyOf")]
-        self.one_of = [_declared(each) for each in _list(checks, "oneOf")]
-        self.not_ = _declared(checks["not"]) if isinstance(checks.get("not"), dict) else None
-        self.needs = [name for name in _list(checks, "required") if isinstance(name, str)]
-        pattern = checks.get("pattern")
-        self.pattern: Expression | None = compiled(pattern) if isinstance(pattern, str) and pattern else None
+        self.all_of, self.any_of, self.one_of = (
+            [_declared(each) for each in checks.get(name) or ()] for name in ("allOf", "anyOf", "oneOf")
+        )
+        self.not_ = _declared(checks["not"]) if "not" in checks else None
+        self.has_alternatives = bool(self.all_of or self.any_of or self.one_of or self.not_)
+        self.needs: list[str] = checks.get("required") or []
+        self.pattern: Expression | None = compiled(checks["pattern"]) if checks.get("pattern") else None
+
+
+def rules_of(schema: Schema) -> Rules:
+    return schema.rules if isinstance(schema.rules, Rules) else _NO_RULES
 
 
 def to_schema(open_api: Document) -> Schema:
@@ -55,28 +61,23 @@ def declared_schema(open_api: Document) -> Schema:
 
 
 def _declared(open_api: Document) -> Schema:
-    kind = _text(open_api, "type")
-    declared_format = _text(open_api, "format")
+    shape, form = open_api.get("type", ""), open_api.get("format", "")
     if open_api.get("x-kubernetes-int-or-string") is True:
-        shape, declared_format = "", INT_OR_STRING
-    else:
-        shape = kind
-        if not is_known(kind, declared_format):
-            declared_format = ""
+        shape, form = "", INT_OR_STRING
+    elif not is_known(shape, form):
+        form = ""
     checks = {name: open_api[name] for name in _CHECKS if open_api.get(name) is not None}
     items = open_api.get("items")
     return Schema(
         type=shape,
-        format=declared_format,
-        description=_text(open_api, "description"),
+        format=form,
+        description=open_api.get("description", ""),
         fields=_fields(open_api),
         values=_values(open_api.get("additionalProperties")),
         items=_element(items) if isinstance(items, dict) else None,
-        list_type=_text(open_api, "x-kubernetes-list-type") or ATOMIC,
-        list_keys=tuple(
-            each for each in _list(open_api, "x-kubernetes-list-map-keys") if isinstance(each, str)
-        ),
-        map_type=_text(open_api, "x-kubernetes-map-type") or GRANULAR,
+        list_type=open_api.get("x-kubernetes-list-type") or ATOMIC,
+        list_keys=tuple(open_api.get("x-kubernetes-list-map-keys") or ()),
+        map_type=open_api.get("x-kubernetes-map-type") or GRANULAR,
         keeps_unknown=open_api.get("x-kubernetes-preserve-unknown-fields") is True,
         embedded=open_api.get("x-kubernetes-embedded-resource") is True,
         nullable=open_api.get("nullable") is True,
@@ -85,18 +86,14 @@ def _declared(open_api: Document) -> Schema:
 
 
 def _fields(open_api: Document) -> dict[str, Field]:
-    properties = open_api.get("properties")
-    if not isinstance(properties, dict):
-        return {}
-    needed = set(map(str, _list(open_api, "required")))
+    needed = open_api.get("required") or ()
     return {
         name: Field(
             _declared(declared),
             required=name in needed,
             default=ABSENT if declared.get("default") is None else declared["default"],
         )
-        for name, declared in properties.items()
-        if isinstance(declared, dict)
+        for name, declared in (open_api.get("properties") or {}).items()
     }
 
 
@@ -117,36 +114,27 @@ def _element(declared: Document) -> Schema:
 
 def _with_metadata(schema: Schema, *, root: bool = False) -> Schema:
     """A copy in which whole objects have the fields that all objects have."""
-    whole = copy(schema)
-    whole.fields = {name: _field_with_metadata(found) for name, found in schema.fields.items()}
-    whole.values = _with_metadata(schema.values) if schema.values is not None else None
-    whole.items = _with_metadata(schema.items) if schema.items is not None else None
+    fields = {
+        name: replace(field, schema=_with_metadata(field.schema)) for name, field in schema.fields.items()
+    }
     if root or schema.embedded:
         common = {name: Field(Schema(type=STRING), required=not root) for name in ("apiVersion", "kind")}
-        metadata = _metadata(schema.fields.get("metadata"))
-        whole.fields = {**common, **whole.fields, "metadata": metadata}
-    return whole
-
-
-def _field_with_metadata(found: Field) -> Field:
-    changed = copy(found)
-    changed.schema = _with_metadata(found.schema)
-    return changed
+        fields = {**common, **fields, "metadata": _metadata(schema.fields.get("metadata"))}
+    values = None if schema.values is None else _with_metadata(schema.values)
+    items = None if schema.items is None else _with_metadata(schema.items)
+    return replace(schema, fields=fields, values=values, items=items)
 
 
 def _metadata(declared: Field | None) -> Field:
+    """The common metadata, with the rules that are declared for it."""
     whole = object_meta_schema()
     if declared is None or not (declared.schema.rules or declared.schema.fields):
         return Field(whole, required=declared is not None and declared.required)
-    narrowed = copy(whole)
-    narrowed.rules = declared.schema.rules
-    narrowed.fields = {**whole.fields}
+    fields = {**whole.fields}
     for name, own in declared.schema.fields.items():
-        if name in whole.fields:
-            narrowed.fields[name] = copy(whole.fields[name])
-            narrowed.fields[name].schema = copy(whole.fields[name].schema)
-            narrowed.fields[name].schema.rules = own.schema.rules
-    return Field(narrowed, required=declared.required)
+        if known := fields.get(name):
+            fields[name] = replace(known, schema=replace(known.schema, rules=own.schema.rules))
+    return Field(replace(whole, rules=declared.schema.rules, fields=fields), required=declared.required)
 
 
 @lru_cache(maxsize=1)
@@ -157,11 +145,52 @@ def object_meta_schema() -> Schema:
     return schema_of("", "v1", "ConfigMap").fields["metadata"].schema
 
 
-def _text(open_api: Document, name: str) -> str:
-    value = open_api.get(name)
-    return value if isinstance(value, str) else ""
+def shapes_in(schema: Schema) -> Iterator[Schema]:
+    """All shapes inside a shape."""
+    for part in (*(field.schema for field in schema.fields.values()), schema.values, schema.items):
+        if part is not None:
+            yield part
+            yield from shapes_in(part)
 
 
-def _list(found: Mapping[str, Any], name: str) -> list[Any]:
-    value = found.get(name)
-    return value if isinstance(value, list) else []
+class PathProblem(Exception):
+    """The path leads nowhere; the text says why."""
+
+
+def follow(schema: Schema, path: str, *, brackets: bool = True) -> tuple[tuple[str, ...], Schema]:
+    """The names on a path such as `.spec.replicas`, and where it leads.
+
+    `['name']` may stand for `.name` if brackets are allowed.
+    """
+    names: list[str] = []
+    tokens = iter(_PATH_TOKENS.findall(path))
+    for token in tokens:
+        if token == ".":
+            name = next(tokens, None)
+            if name is None:
+                raise PathProblem("unexpected end of JSON path")
+        elif token == "[":
+            if not brackets:
+                raise PathProblem("array notation is not allowed")
+            quoted = next(tokens, "")
+            if len(quoted) < 2 or not (quoted[0] == quoted[-1] == "'"):
+                raise PathProblem(f"expected single quoted string but got {quoted}")
+            if next(tokens, "") != "]":
+                raise PathProblem("unexpected end of JSON path")
+            name = quoted[1:-1].replace("\\'", "'")
+        else:
+            raise PathProblem(f"expected [ or . but got: {token}")
+        schema = _child(schema, name)
+        names.append(name)
+    return tuple(names), schema
+
+
+def _child(schema: Schema, name: str) -> Schema:
+    if name in schema.fields:
+        return schema.fields[name].schema
+    if schema.fields or schema.values is None:
+        raise PathProblem("does not refer to a valid field")
+    return schema.values
+
+
+_NO_RULES = Rules({})

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from moorage.cluster.base.errors import Cause
+from moorage.cluster.base import errors
+from moorage.cluster.base.go_text import as_float, as_json, is_integer
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.custom.formats import has_format
 from moorage.cluster.custom.number_rules import NUMBERS, check_number, is_whole
-from moorage.cluster.custom.problems import Problems
-from moorage.cluster.custom.structural import INT_OR_STRING, Rules
-from moorage.cluster.custom.wording import as_float, as_json, is_integer, unsupported
-from moorage.cluster.schema.model import ABSENT, MAP, Schema
+from moorage.cluster.custom.problems import Problems, by_name, shown
+from moorage.cluster.custom.structural import INT_OR_STRING, Rules, rules_of
+from moorage.cluster.custom.values import parts
+from moorage.cluster.schema.model import ABSENT, MAP, SET, Schema
 
 _JSON_NAMES: dict[type, str] = {
     str: "string", bool: "boolean", dict: "object", list: "array", int: "integer", float: "number",
@@ -21,7 +22,7 @@ _PLAIN_TYPES: dict[str, type] = {"string": str, "boolean": bool, "object": dict,
 _GO_NUMBERS = {"integer": "int64", "number": "float64"}
 
 
-def validate(schema: Schema, value: Any, *, field: str = "", old: Any = ABSENT) -> list[Cause]:
+def validate(schema: Schema, value: Any, *, field: str = "", old: Any = ABSENT) -> list[errors.Cause]:
     """The broken rules, in the words of the original.
 
     `field` is where the whole value is. With `old`, what has not changed may go on breaking rules.
@@ -34,35 +35,29 @@ def validate(schema: Schema, value: Any, *, field: str = "", old: Any = ABSENT) 
 def _check_unless_same(schema: Schema, value: Any, old: Any, path: str, problems: Problems) -> int:
     before = len(problems)
     matches = _check(schema, value, old, path, problems)
-    if len(problems) > before and old is not ABSENT and _same(value, old):
+    if len(problems) > before and type(value) is type(old) and value == old:
         del problems[before:]
     return matches
 
 
-def _same(value: Any, old: Any) -> bool:
-    return type(value) is type(old) and bool(value == old)
-
-
 def _check(schema: Schema, value: Any, old: Any, path: str, problems: Problems) -> int:
     """Collects problems; returns how many checks went well, which tells near misses from far ones."""
-    rules = schema.rules
+    rules = rules_of(schema)
     matches = 0
     if type(value) is _PLAIN_TYPES.get(schema.type):
         matches = 2
     elif schema.type or schema.format:
         matches = _check_type(schema, value, path, problems) + (value is not None)
     if value is None:
-        if "enum" in rules:
-            _check_enum(rules["enum"], value, path, problems)
+        _check_enum(rules, value, path, problems)
         return matches
     matches += 4  # the alternatives twice, the enum and the schema itself
-    if isinstance(rules, Rules) and (rules.any_of or rules.one_of or rules.all_of or rules.not_):
+    if rules.has_alternatives:
         matches += _check_alternatives(rules, value, old, path, problems)
     kind = type(value)
     if kind is str:
         matches += 1
-        if rules:
-            _check_text(rules, value, path, problems)
+        _check_text(rules, value, path, problems)
         if schema.format and schema.format != INT_OR_STRING and schema.type not in NUMBERS:
             matches += 1
             if not has_format(value, schema.format):
@@ -72,8 +67,7 @@ def _check(schema: Schema, value: Any, old: Any, path: str, problems: Problems) 
         check_number(schema, value, path, problems)
     elif kind is list:
         matches += 2 + _check_items(schema, value, old, path, problems)
-    if "enum" in rules:
-        _check_enum(rules["enum"], value, path, problems)
+    _check_enum(rules, value, path, problems)
     if kind is dict:
         matches += 1 + _check_fields(schema, value, old, path, problems)
     return matches
@@ -91,43 +85,38 @@ def _check_type(schema: Schema, value: Any, path: str, problems: Problems) -> in
     found = _JSON_NAMES.get(type(value), "object")
     if found == "integer" and not is_integer(value):
         found = "number"
-    fits = (
+    if (
         found in wanted.split(",")
         or (found == "number" and "integer" in wanted and is_whole(as_float(value)))
         or (found == "integer" and wanted == "number")
-    )
-    if fits:
+    ):
         return 1
     if form and found not in ("string", "array"):
         problems.wrong_type(path, form, _GO_NUMBERS.get(found, ""))
         return 0
-    if form and wanted not in NUMBERS:
+    if not wanted or (form and wanted not in NUMBERS):
         return 1  # the format itself is looked at later
-    if not wanted:
-        return 1
     problems.wrong_type(path, wanted, found)
     return 0
 
 
-def _check_text(rules: Any, value: str, path: str, problems: Problems) -> None:
+def _check_text(rules: Rules, value: str, path: str, problems: Problems) -> None:
     """Only the first of these is reported."""
     most, least = rules.get("maxLength"), rules.get("minLength")
     if most is not None and len(value) > most:
-        problems.too_long(path, most)
+        problems.add(path, errors.too_long("", most))
     elif least is not None and len(value) < least:
-        problems.invalid(path, value, f"{path} in body should be at least {least} chars long")
-    elif isinstance(rules, Rules) and rules.pattern is not None and not rules.pattern.search(value):
-        problems.invalid(path, value, f"{path} in body should match '{rules['pattern']}'")
+        problems.invalid(path, value, f"should be at least {least} chars long")
+    elif rules.pattern is not None and not rules.pattern.search(value):
+        problems.invalid(path, value, f"should match '{rules['pattern']}'")
 
 
-def _check_enum(allowed: list[Any], value: Any, path: str, problems: Problems) -> None:
-    if not allowed:
+def _check_enum(rules: Rules, value: Any, path: str, problems: Problems) -> None:
+    allowed = rules.get("enum")
+    if not allowed or (value is not None and any(_is_allowed(value, each) for each in allowed)):
         return
-    if value is not None and any(_is_allowed(value, each) for each in allowed):
-        return
-    names = [each if isinstance(each, str) else as_json(each) for each in allowed]
-    text = f"{path} in body should be one of {allowed}"
-    problems.at(path, text, lambda field: unsupported(field, value, names))
+    names = [each if isinstance(each, str) else as_json(by_name(each)) for each in allowed]
+    problems.add(path, errors.unsupported_value("", by_name(value), names))
 
 
 def _is_allowed(value: Any, allowed: Any) -> bool:
@@ -136,30 +125,31 @@ def _is_allowed(value: Any, allowed: Any) -> bool:
     return isinstance(value, bool) == isinstance(allowed, bool) and bool(value == allowed)
 
 
+def _check_size(rules: Rules, size: int, what: str, path: str, problems: Problems) -> None:
+    least, most = rules.get(f"min{what.capitalize()}"), rules.get(f"max{what.capitalize()}")
+    if least is not None and size < least:
+        problems.invalid(path, size, f"should have at least {least} {what}")
+    if most is not None and size > most:
+        problems.add(path, errors.too_many("", size, most))
+
+
 def _check_items(schema: Schema, value: list[Any], old: Any, path: str, problems: Problems) -> int:
     matches = 0
-    items, rules = schema.items, schema.rules
-    if items is not None:
-        known = _old_items(schema, old)
+    if schema.items is not None:
+        before = _old_items(schema, old)
         for place, each in enumerate(value):
-            before = known(each) if known is not None else ABSENT
-            matches += _check_unless_same(items, each, before, f"{path}[{place}]", problems)
-    if rules:
-        size, least, most = len(value), rules.get("minItems"), rules.get("maxItems")
-        if least is not None and size < least:
-            problems.invalid(path, size, f"{path} in body should have at least {least} items")
-        if most is not None and size > most:
-            problems.too_many(path, size, most, "items")
+            matches += _check_unless_same(schema.items, each, before(each), f"{path}[{place}]", problems)
+    _check_size(rules_of(schema), len(value), "items", path, problems)
     return matches
 
 
-def _old_items(schema: Schema, old: Any) -> Callable[[Any], Any] | None:
+def _old_items(schema: Schema, old: Any) -> Callable[[Any], Any]:
     """How to find the item that an item was before: only those of list-type map have a name."""
     if type(old) is not list or schema.list_type != MAP or not schema.list_keys:
-        return None
+        return lambda item: ABSENT
 
     def key(item: Any) -> str:
-        return as_json([item.get(name) for name in schema.list_keys])
+        return shown([item.get(name) for name in schema.list_keys])
 
     by_key = {key(item): item for item in reversed(old) if type(item) is dict}
     return lambda item: by_key.get(key(item), ABSENT) if type(item) is dict else ABSENT
@@ -167,27 +157,18 @@ def _old_items(schema: Schema, old: Any) -> Callable[[Any], Any] | None:
 
 def _check_fields(schema: Schema, value: dict[str, Any], old: Any, path: str, problems: Problems) -> int:
     matches = 0
-    fields, values, rules = schema.fields, schema.values, schema.rules
-    known = old if type(old) is dict else {}
-    if rules:
-        size, least, most = len(value), rules.get("minProperties"), rules.get("maxProperties")
-        if least is not None and size < least:
-            problems.invalid(path, size, f"{path} in body should have at least {least} properties")
-        if most is not None and size > most:
-            problems.too_many(path, size, most, "properties")
-    prefix = f"{path}." if path else ""
+    rules = rules_of(schema)
+    before = old if type(old) is dict else {}
+    _check_size(rules, len(value), "properties", path, problems)
     for name, each in value.items():
-        field = fields.get(name)
-        if field is not None:
-            before = known.get(name, ABSENT)
-            matches += _check_unless_same(field.schema, each, before, prefix + name, problems)
-        elif values is not None:
-            before = known.get(name, ABSENT)
-            matches += _check_unless_same(values, each, before, f"{path}.{name}", problems)
-    if isinstance(rules, Rules):
-        for name in rules.needs:
-            if name not in value:
-                problems.required(f"{path}.{name}")
+        field = schema.fields.get(name)
+        shape = field.schema if field is not None else schema.values
+        if shape is not None:
+            place = name if field is not None and not path else f"{path}.{name}"
+            matches += _check_unless_same(shape, each, before.get(name, ABSENT), place, problems)
+    for name in rules.needs:
+        if name not in value:
+            problems.add(f"{path}.{name}", errors.required(""))
     return matches
 
 
@@ -196,46 +177,72 @@ def _check_alternatives(rules: Rules, value: Any, old: Any, path: str, problems:
     matches = 0
     named = quoted(path)
     if rules.any_of:
-        tries = _tries(rules.any_of, value, old, path)
-        fitting = next((count for count, found in tries if not found), None)
-        if fitting is None:
+        tries, good = _tries(rules.any_of, value, old, path)
+        if not good:
             problems.general(f"{named} must validate at least one schema (anyOf)")
-            matches += _report_nearest(tries, problems)
-        else:
-            matches += fitting
+        matches += good[0] if good else _report_nearest(tries, problems)
     if rules.one_of:
-        tries = _tries(rules.one_of, value, old, path)
-        good = [count for count, found in tries if not found]
-        if len(good) == 1:
-            matches += good[0]
-        else:
+        tries, good = _tries(rules.one_of, value, old, path)
+        if len(good) != 1:
             how = f"Found {len(good)} valid alternatives" if good else "Found none valid"
             problems.general(f"{named} must validate one and only one schema (oneOf). {how}")
-            if not good:
-                matches += _report_nearest(tries, problems)
+        if len(good) < 2:
+            matches += good[0] if good else _report_nearest(tries, problems)
     if rules.all_of:
-        tries = _tries(rules.all_of, value, old, path)
+        tries, good = _tries(rules.all_of, value, old, path)
         for count, found in tries:
             matches += count
             problems += found
-        good = [count for count, found in tries if not found]
         if len(good) < len(tries):
             none = "" if good else ". None validated"
             problems.general(f"{named} must validate all the schemas (allOf){none}")
-    if rules.not_ is not None and not _tries([rules.not_], value, old, path)[0][1]:
+    if rules.not_ is not None and _tries([rules.not_], value, old, path)[1]:
         problems.general(f"{named} must not validate the schema (not)")
     return matches
 
 
-def _tries(schemas: list[Schema], value: Any, old: Any, path: str) -> list[tuple[int, Problems]]:
+def _tries(
+    schemas: list[Schema], value: Any, old: Any, path: str
+) -> tuple[list[tuple[int, Problems]], list[int]]:
+    """How many checks of each schema went well and what its problems are; and of those without, how many."""
     tries = []
     for schema in schemas:
         found = Problems()
         tries.append((_check(schema, value, old, path, found), found))
-    return tries
+    return tries, [count for count, found in tries if not found]
 
 
 def _report_nearest(tries: list[tuple[int, Problems]], problems: Problems) -> int:
     count, found = max(tries, key=lambda each: each[0])
     problems += found
     return count
+
+
+def duplicates(schema: Schema, value: Any, field: str = "") -> Iterator[errors.Cause]:
+    """What lists of type `set` and `map` have more than once."""
+    if type(value) is list and schema.list_type == SET:
+        yield from _repeated(value, field)
+    elif type(value) is list and schema.list_type == MAP:
+        yield from _duplicate_keys(schema, value, field)
+    for shape, inner, place in parts(schema, value, field):
+        yield from duplicates(shape, inner, place)
+
+
+def _duplicate_keys(schema: Schema, value: list[Any], field: str) -> Iterator[errors.Cause]:
+    for place, each in enumerate(value):
+        if each is not None and type(each) is not dict:
+            detail = "must be an object for an array of list-type map"
+            yield errors.invalid_value(f"{field}[{place}]", by_name(each), detail)
+            return
+    keys = [{name: each[name] for name in schema.list_keys if name in each} if each else {} for each in value]
+    yield from _repeated(keys, field)
+
+
+def _repeated(items: list[Any], field: str) -> Iterator[errors.Cause]:
+    """Each item that is there more than once, where it is there the second time."""
+    times: dict[str, int] = {}
+    for place, item in enumerate(items):
+        key = shown(item)
+        times[key] = times.get(key, 0) + 1
+        if times[key] == 2:
+            yield errors.duplicate_value(f"{field}[{place}]", by_name(item))

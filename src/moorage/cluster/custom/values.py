@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -10,6 +11,21 @@ from moorage.cluster.custom.structural import META_FIELDS
 from moorage.cluster.schema.model import ABSENT, Field, Schema
 
 _EXACT_FLOATS = float(2**53)
+_NOTHING = Schema()
+
+
+def parts(schema: Schema, value: Any, path: str) -> Iterator[tuple[Schema, Any, str]]:
+    """What is directly inside a value, as far as the schema knows it, with its shape and its path."""
+    if type(value) is dict:
+        for name, inner in value.items():
+            field = schema.fields.get(name)
+            if field is not None:
+                yield field.schema, inner, f"{path}.{name}" if path else name
+            elif schema.values is not None:
+                yield schema.values, inner, f"{path}[{name}]"
+    elif type(value) is list and schema.items is not None:
+        for place, inner in enumerate(value):
+            yield schema.items, inner, f"{path}[{place}]"
 
 
 def prune(schema: Schema, document: Document) -> tuple[Document, list[str]]:
@@ -17,14 +33,9 @@ def prune(schema: Schema, document: Document) -> tuple[Document, list[str]]:
 
     Nulls go too where a value may not be null and no default takes their place.
     """
-    pruning = _Pruning()
-    pruned = pruning.known_object(schema, document, "")
-    return pruned, sorted(pruning.unknown)
-
-
-def default(schema: Schema, document: Document) -> None:
-    """Puts defaults where nothing is, or null where that is not allowed; in place."""
-    _default(schema, document)
+    unknown: list[str] = []
+    pruned = _known_fields(schema, document, "", unknown, keeps=schema.keeps_unknown)
+    return pruned, sorted(unknown)
 
 
 def plain_copy(value: Any) -> Any:
@@ -38,51 +49,34 @@ def plain_copy(value: Any) -> Any:
     return value
 
 
-class _Pruning:
-    def __init__(self) -> None:
-        self.unknown: list[str] = []
-
-    def known(self, schema: Schema, value: Any, path: str) -> Any:
-        if type(value) is dict:
-            return self.known_object(schema, value, path)
-        if type(value) is list:
-            kept = self._kept_item if schema.keeps_unknown else self.known
-            items = schema.items or _NOTHING
-            return [kept(items, each, f"{path}[{place}]") for place, each in enumerate(value)]
-        return plain_copy(value)
-
-    def known_object(self, schema: Schema, found: Document, path: str, *, keeps: bool = False) -> Document:
-        fields, values, whole = schema.fields, schema.values, schema.embedded
-        keeps = keeps or schema.keeps_unknown
-        prefix = f"{path}." if path else ""
-        kept: Document = {}
-        for name, value in found.items():
-            if whole and name in META_FIELDS:
-                kept[name] = plain_copy(value)
-                continue
-            field = fields.get(name)
-            shape = field.schema if field is not None else values
-            if shape is not None:
-                if value is None and _goes(field, shape):
-                    continue
-                kept[name] = self.known(shape, value, prefix + name)
-            elif keeps:
-                kept[name] = plain_copy(value)
-            elif path or name not in META_FIELDS:
-                self.unknown.append(prefix + name)
-        return kept
-
-    def _kept_item(self, schema: Schema, value: Any, path: str) -> Any:
-        """An item of a list that keeps what it does not know: the item does too, but not what is in it."""
-        if type(value) is dict:
-            return self.known_object(schema, value, path, keeps=True)
-        if type(value) is list:
-            items = schema.items or _NOTHING
-            return [self._kept_item(items, each, f"{path}[{place}]") for place, each in enumerate(value)]
-        return plain_copy(value)
+def _known(schema: Schema, value: Any, path: str, unknown: list[str], *, keeps: bool = False) -> Any:
+    """With `keeps`, as for the items of a list that keeps unknown fields, an object keeps its own too."""
+    if type(value) is dict:
+        return _known_fields(schema, value, path, unknown, keeps=keeps or schema.keeps_unknown)
+    if type(value) is list:
+        items, keeps = schema.items or _NOTHING, keeps or schema.keeps_unknown
+        return [
+            _known(items, each, f"{path}[{place}]", unknown, keeps=keeps) for place, each in enumerate(value)
+        ]
+    return plain_copy(value)
 
 
-_NOTHING = Schema()
+def _known_fields(schema: Schema, found: Document, path: str, unknown: list[str], *, keeps: bool) -> Document:
+    prefix = f"{path}." if path else ""
+    kept: Document = {}
+    for name, value in found.items():
+        field = schema.fields.get(name)
+        shape = field.schema if field is not None else schema.values
+        if schema.embedded and name in META_FIELDS:
+            kept[name] = plain_copy(value)
+        elif shape is not None:
+            if value is not None or not _goes(field, shape):
+                kept[name] = _known(shape, value, prefix + name, unknown)
+        elif keeps:
+            kept[name] = plain_copy(value)
+        elif path or name not in META_FIELDS:
+            unknown.append(prefix + name)
+    return kept
 
 
 def _goes(field: Field | None, shape: Schema) -> bool:
@@ -92,32 +86,25 @@ def _goes(field: Field | None, shape: Schema) -> bool:
     return field.default is ABSENT if field is not None else "default" not in shape.rules
 
 
-def _default(schema: Schema, value: Any) -> None:
+def default(schema: Schema, value: Any) -> None:
+    """Puts defaults where nothing is, or null where that is not allowed; in place."""
     if type(value) is dict:
-        _default_fields(schema, value)
+        for name, field in schema.fields.items():
+            absent = name not in value or (value[name] is None and not field.schema.nullable)
+            if absent and field.default is not ABSENT:
+                value[name] = deepcopy(field.default)
+            if name in value:
+                default(field.schema, value[name])
+        if schema.values is not None:
+            _default_each(schema.values, value, [name for name in value if name not in schema.fields])
     elif type(value) is list and schema.items is not None:
-        items = schema.items
-        replaced = None if items.nullable else items.rules.get("default")
-        for place, each in enumerate(value):
-            if each is None and replaced is not None:
-                value[place] = deepcopy(replaced)
-            _default(items, value[place])
+        _default_each(schema.items, value, range(len(value)))
 
 
-def _default_fields(schema: Schema, found: Document) -> None:
-    fields, values = schema.fields, schema.values
-    for name, field in fields.items():
-        if field.default is not ABSENT and (
-            name not in found or (found[name] is None and not field.schema.nullable)
-        ):
-            found[name] = deepcopy(field.default)
-        if name in found:
-            _default(field.schema, found[name])
-    if values is None:
-        return
-    replaced = None if values.nullable else values.rules.get("default")
-    for name, value in found.items():
-        if name not in fields:
-            if value is None and replaced is not None:
-                found[name] = value = deepcopy(replaced)
-            _default(values, value)
+def _default_each(shape: Schema, found: Any, places: Any) -> None:
+    """The same for the values of a map, or the items of a list."""
+    replaced = None if shape.nullable else shape.rules.get("default")
+    for place in places:
+        if found[place] is None and replaced is not None:
+            found[place] = deepcopy(replaced)
+        default(shape, found[place])

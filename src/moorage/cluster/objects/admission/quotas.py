@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.kinds.common import part
-from moorage.cluster.kinds.fields import nanos
 from moorage.cluster.objects.admission.attempt import Attempt
 from moorage.cluster.schema.canonical import quantity as canonical
+from moorage.cluster.schema.forms import nanos
 
 _COUNTED = (
     "configmaps",
