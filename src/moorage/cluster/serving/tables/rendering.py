@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any, Literal, cast
 
 from moorage.cluster.base.errors import bad_request, shown
+from moorage.cluster.base.parts import text
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.serving.tables.columns import Columns
-from moorage.cluster.serving.tables.parts import text
 
 IncludeObject = Literal["None", "Metadata", "Object"]
 """How much of an object comes with its row."""

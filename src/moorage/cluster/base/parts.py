@@ -59,7 +59,12 @@ def size(document: Document, *path: str) -> int:
     return len(found) if isinstance(found, dict | list) else 0
 
 
-def has_condition(document: Document, type_: str) -> bool:
+def is_deleted(document: Document) -> bool:
+    """Whether its deletion has begun."""
+    return value(document, "metadata", "deletionTimestamp") is not None
+
+
+def is_true(document: Document, type_: str) -> bool:
     """Whether the first condition of this type in the status is true."""
     for condition in records(document, "status", "conditions"):
         if condition.get("type") == type_:
