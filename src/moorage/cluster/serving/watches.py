@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable
-from typing import Protocol
 
 from moorage.cluster.access.requests import Query
-from moorage.cluster.base.errors import Cause, Refusal, expired, forbidden_value, invalid, unsupported_value
+from moorage.cluster.base.errors import Cause, expired, forbidden_value, invalid, unsupported_value
 from moorage.cluster.base.store import Change, Document, Forgotten, Store, Stored
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.serving.lists import Selection, read_version, too_new
+from moorage.cluster.serving.rendering import Renderer
+from moorage.cluster.serving.tables.rendering import INITIAL_EVENTS_END
 
 SHORTEST, LONGEST = 1800.0, 3600.0  # seconds a watch lasts whose client does not say
 BOOKMARK_SECONDS = 60.0
@@ -19,18 +20,6 @@ _LAST_BOOKMARK = 2.0  # seconds before the end: where the client can go on
 BEHIND = 50_000  # changes a client may be behind before its watch is ended
 
 _MATCH = "NotOlderThan"
-INITIAL_END = "k8s.io/initial-events-end"
-
-
-class Rendering(Protocol):
-    """How a watch shows objects: whole, in part, or as rows of a table."""
-
-    def event(self, type: str, stored: Stored) -> bytes:
-        """One event with its line end."""
-
-    def bookmark(self, metadata: Document) -> bytes: ...
-
-    def error(self, refusal: Refusal) -> bytes: ...
 
 
 class Watch:
@@ -42,13 +31,13 @@ class Watch:
         definition: Definition,
         selection: Selection,
         query: Query,
-        rendering: Rendering,
+        renderer: Renderer,
         on_end: Callable[[Watch], None],
     ) -> None:
         self.resource = definition.storage
         self._store = store
         self._selection = selection
-        self._rendering = rendering
+        self._renderer = renderer
         self._on_end = on_end
         self._bookmarks = query.flag("allowWatchBookmarks")
         asked = query.number("timeoutSeconds")
@@ -65,23 +54,23 @@ class Watch:
             self._begin(definition.storage, version, initial)
         except Forgotten as forgotten:
             refusal = expired(f"too old resource version: {version} ({forgotten.oldest})")
-            self._waiting.append(rendering.error(refusal))
+            self._waiting.append(renderer.error(refusal))
             self.close()
 
     def _begin(self, resource: str, version: int, initial: bool) -> None:
         """What the client does not know yet: everything, or the changes since a version."""
-        event = self._rendering.event
+        event = self._renderer.event
         if initial:
             self._waiting += [event("ADDED", each) for each in self._selection.of(self._store, resource)]
             if self._bookmarks:
-                self._waiting.append(self._bookmark({INITIAL_END: "true"}))
+                self._waiting.append(self._bookmark({INITIAL_EVENTS_END: "true"}))
         elif version:
             for change in self._store.since(resource, version):
                 self._hear(change)
         self._unlisten = self._store.listen(resource, self._hear)
 
     def _hear(self, change: Change) -> None:
-        matches, event = self._selection.matches, self._rendering.event
+        matches, event = self._selection.matches, self._renderer.event
         old = change.old
         was = old is not None and matches(old)
         if change.type == "DELETED":
@@ -107,7 +96,7 @@ class Watch:
         metadata: Document = {"resourceVersion": str(self._store.revision)}
         if annotations:
             metadata["annotations"] = annotations
-        return self._rendering.bookmark(metadata)
+        return self._renderer.bookmark(metadata)
 
     def close(self) -> None:
         """Ends the watch after what is already said."""

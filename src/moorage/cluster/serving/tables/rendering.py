@@ -15,7 +15,7 @@ IncludeObject = Literal["None", "Metadata", "Object"]
 
 API_VERSION = "meta.k8s.io/v1"
 
-_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 def include_object(asked: str) -> IncludeObject:
@@ -64,4 +64,4 @@ def _row(columns: Columns, document: Document, now: float, include_object: Inclu
 
 def _ends_initial_events(document: Document) -> bool:
     """A bookmark that means nothing without its metadata."""
-    return text(document, "metadata", "annotations", _INITIAL_EVENTS_END) == "true"
+    return text(document, "metadata", "annotations", INITIAL_EVENTS_END) == "true"
