@@ -17,8 +17,8 @@ from moorage.cluster.serving.calls import Call, warning
 from moorage.cluster.serving.lists import Lists, Page, Selection
 from moorage.cluster.serving.rendering import Renderer, accepted, encode, warning_headers
 from moorage.cluster.serving.tables.builtin import PLAIN, columns_of
-from moorage.cluster.serving.tables.columns import Columns
 from moorage.cluster.serving.tables.custom import custom_columns
+from moorage.cluster.serving.tables.rendering import Columns
 from moorage.cluster.serving.watches import Watch
 
 _SHOWN_WHEN_DELETED = frozenset(

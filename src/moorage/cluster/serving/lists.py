@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -215,16 +215,3 @@ def _check_options(query: Query) -> None:
         causes.append(forbidden_value("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     if causes:
         raise invalid("ListOptions", "meta.k8s.io", "", causes)
-
-
-def list_body(
-    definition: Definition,
-    page: Page,
-    body_of: Callable[[Stored], bytes],
-    encode: Callable[[Document], bytes],
-) -> bytes:
-    """A list as text, put together from the texts of its objects."""
-    head = encode(
-        {"kind": definition.list_kind, "apiVersion": definition.api_version, "metadata": page.metadata()}
-    )
-    return b"".join((head[:-1], b',"items":[', b",".join(map(body_of, page.items)), b"]}"))

@@ -15,10 +15,9 @@ from moorage.cluster.base.errors import Refusal, not_acceptable
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.objects.versions import from_stored, is_stored_form
 from moorage.cluster.schema.definitions import Definition
-from moorage.cluster.serving.lists import Page, list_body
-from moorage.cluster.serving.tables.columns import Columns
+from moorage.cluster.serving.lists import Page
+from moorage.cluster.serving.tables.rendering import Columns, table
 from moorage.cluster.serving.tables.rendering import include_object as how_much
-from moorage.cluster.serving.tables.rendering import table
 
 YAML = "application/yaml"
 _KNOWN = frozenset((JSON, YAML, "*/*", "application/*", "application/json;stream=watch"))
@@ -111,7 +110,7 @@ class Renderer:
                 }
             )
         else:
-            body = list_body(self._definition, page, self._whole, encode)
+            body = self._list(page)
         return self._in_media_type(body)
 
     def event(self, type: str, stored: Stored) -> bytes:
@@ -145,6 +144,12 @@ class Renderer:
         if is_stored_form(self._definition, stored.document):
             return stored.body
         return encode(from_stored(self._definition, stored.document))
+
+    def _list(self, page: Page) -> bytes:
+        """Put together from the texts of its objects."""
+        kind, version = self._definition.list_kind, self._definition.api_version
+        head = encode({"kind": kind, "apiVersion": version, "metadata": page.metadata()})
+        return b"".join((head[:-1], b',"items":[', b",".join(map(self._whole, page.items)), b"]}"))
 
     def _partial(self, stored: Stored) -> Document:
         return {

@@ -18,10 +18,10 @@ from typing import Any, Final
 from moorage.cluster.base import parts
 from moorage.cluster.base.store import Document
 from moorage.cluster.serving.tables import formatting
-from moorage.cluster.serving.tables.columns import Column, Columns
 from moorage.cluster.serving.tables.computed import COMPUTED
 from moorage.cluster.serving.tables.durations import age
 from moorage.cluster.serving.tables.pods import ended
+from moorage.cluster.serving.tables.rendering import Column, Columns
 
 _DATA = Path(__file__).parent / "data"
 _USUAL = {

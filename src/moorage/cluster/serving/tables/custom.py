@@ -11,9 +11,9 @@ import msgspec
 
 from moorage.cluster.base.parts import number, text
 from moorage.cluster.base.store import Document
-from moorage.cluster.serving.tables.columns import Column, Columns
 from moorage.cluster.serving.tables.durations import INVALID, age, is_no_time, seconds_since_epoch
 from moorage.cluster.serving.tables.json_path import JSONPath, PathError
+from moorage.cluster.serving.tables.rendering import Column, Columns
 
 _AGE: Document = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 _MIN_INT64 = -(2**63)
