@@ -14,7 +14,7 @@ from moorage.cluster.objects.patching import Patches
 from moorage.cluster.objects.versions import to_stored
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.serving.calls import Call, warning
-from moorage.cluster.serving.lists import Lists, Page, Selection
+from moorage.cluster.serving.lists import Page, Selection, read_page
 from moorage.cluster.serving.rendering import Renderer, accepted, encode, warning_headers
 from moorage.cluster.serving.tables.builtin import PLAIN, columns_of
 from moorage.cluster.serving.tables.custom import custom_columns
@@ -41,7 +41,6 @@ class Handlers:
         self.objects = objects
         self.patches = patches
         self._reviews = reviews
-        self._lists = Lists(objects.store)
         self._watches: set[Watch] = set()
 
     def handle(self, call: Call) -> Answer | Stream:
@@ -112,14 +111,12 @@ class Handlers:
         return Answer(200, renderer.page(self._page(call)), renderer.content_type)
 
     def _page(self, call: Call) -> Page:
-        selection = Selection(call.definition, call.place.namespace, call.query)
-        return self._lists.page(call.definition, selection, call.query)
+        return read_page(self.objects.store, _selection(call), call.query)
 
     def _watch(self, call: Call) -> Stream:
         renderer = self._renderer(call)
-        selection = Selection(call.definition, call.place.namespace, call.query)
         store, ended = self.objects.store, self._watches.discard
-        watch = Watch(store, call.definition, selection, call.query, renderer, on_end=ended)
+        watch = Watch(store, _selection(call), call.query, renderer, on_end=ended)
         self._watches.add(watch)
         return Stream(watch.chunks(), ended=watch.close, gathers=True)
 
@@ -149,6 +146,10 @@ class Handlers:
         for stored in page.items:
             self.objects.delete(call.definition, stored.namespace, stored.name, options)
         return Answer(200, renderer.page(page), renderer.content_type)
+
+
+def _selection(call: Call) -> Selection:
+    return Selection(call.definition, call.place.namespace, call.query)
 
 
 def _columns(definition: Definition) -> Columns:

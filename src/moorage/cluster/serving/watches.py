@@ -9,8 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from moorage.cluster.access.requests import Query
 from moorage.cluster.base.errors import Cause, expired, forbidden_value, invalid, unsupported_value
 from moorage.cluster.base.store import Change, Document, Forgotten, Store, Stored
-from moorage.cluster.schema.definitions import Definition
-from moorage.cluster.serving.lists import Selection, read_version, too_new
+from moorage.cluster.serving.lists import Selection, check_known, read_version
 from moorage.cluster.serving.rendering import Renderer
 from moorage.cluster.serving.tables.rendering import INITIAL_EVENTS_END
 
@@ -28,13 +27,12 @@ class Watch:
     def __init__(
         self,
         store: Store,
-        definition: Definition,
         selection: Selection,
         query: Query,
         renderer: Renderer,
         on_end: Callable[[Watch], None],
     ) -> None:
-        self.resource = definition.storage
+        self.resource = selection.resource
         self._store = store
         self._selection = selection
         self._renderer = renderer
@@ -44,30 +42,29 @@ class Watch:
         self._seconds = float(asked) if asked and asked > 0 else random.uniform(SHORTEST, LONGEST)
         initial = _wants_initial(query)
         version = read_version(query.text("resourceVersion"))
-        if version > store.revision:
-            raise too_new(version, store.revision)
+        check_known(store, version)
         self._waiting: list[bytes] = []
         self._news = asyncio.Event()
         self._closed = False
         self._unlisten: Callable[[], None] = lambda: None
         try:
-            self._begin(definition.storage, version, initial)
+            self._begin(version, initial)
         except Forgotten as forgotten:
             refusal = expired(f"too old resource version: {version} ({forgotten.oldest})")
             self._waiting.append(renderer.error(refusal))
             self.close()
 
-    def _begin(self, resource: str, version: int, initial: bool) -> None:
+    def _begin(self, version: int, initial: bool) -> None:
         """What the client does not know yet: everything, or the changes since a version."""
         event = self._renderer.event
         if initial:
-            self._waiting += [event("ADDED", each) for each in self._selection.of(self._store, resource)]
+            self._waiting += [event("ADDED", each) for each in self._selection.of(self._store)]
             if self._bookmarks:
                 self._waiting.append(self._bookmark({INITIAL_EVENTS_END: "true"}))
         elif version:
-            for change in self._store.since(resource, version):
+            for change in self._store.since(self.resource, version):
                 self._hear(change)
-        self._unlisten = self._store.listen(resource, self._hear)
+        self._unlisten = self._store.listen(self.resource, self._hear)
 
     def _hear(self, change: Change) -> None:
         matches, event = self._selection.matches, self._renderer.event

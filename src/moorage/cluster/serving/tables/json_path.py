@@ -132,10 +132,8 @@ def _whole(text: str) -> int:
 
 
 def _number(text: str) -> int | float:
-    if "." not in text:
-        return _whole(text)
     try:
-        return float(text)
+        return float(text) if "." in text else _whole(text)
     except ValueError:
         raise PathError(f"not a number: {text}") from None
 
