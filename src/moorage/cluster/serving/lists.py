@@ -7,6 +7,7 @@ import binascii
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -188,18 +189,15 @@ def _check_options(query: Query) -> None:
     causes: list[errors.Cause] = []
     if match:
         field = "resourceVersionMatch"
+        forbidden = partial(errors.forbidden_value, field)
         if not version:
-            causes.append(
-                errors.forbidden_value(field, f"{field} is forbidden unless resourceVersion is provided")
-            )
+            causes.append(forbidden(f"{field} is forbidden unless resourceVersion is provided"))
         if query.text("continue"):
-            causes.append(errors.forbidden_value(field, f"{field} is forbidden when continue is provided"))
+            causes.append(forbidden(f"{field} is forbidden when continue is provided"))
         if match not in _MATCHES:
             causes.append(errors.unsupported_value(field, match, _MATCHES))
         if match == "Exact" and version == "0":
-            causes.append(
-                errors.forbidden_value(field, f'{field} "exact" is forbidden for resourceVersion "0"')
-            )
+            causes.append(forbidden(f'{field} "exact" is forbidden for resourceVersion "0"'))
     if "sendInitialEvents" in query.given:
         causes.append(errors.forbidden_value("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     if causes:

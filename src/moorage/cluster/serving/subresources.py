@@ -20,7 +20,7 @@ from moorage.cluster.objects.eviction import Evictions
 from moorage.cluster.objects.scaling import Scales, scale_definition
 from moorage.cluster.objects.stamping import check_name
 from moorage.cluster.schema.builtin import schema_of
-from moorage.cluster.schema.definitions import Definition, Definitions
+from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.serving.calls import Call
 from moorage.cluster.serving.handlers import Handlers
 from moorage.cluster.serving.rendering import encode, warning_headers
@@ -31,7 +31,6 @@ _SUCCESS: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "sta
 class Subresources:
     def __init__(
         self,
-        definitions: Definitions,
         handlers: Handlers,
         tokens: Tokens,
         log_answer: Callable[[Document, Query], Answer | Stream],
@@ -41,7 +40,7 @@ class Subresources:
         self._tokens = tokens
         self._log_answer = log_answer
         self._binder = Binder(handlers.objects.store, handlers.objects.clock)
-        self._evictions = Evictions(handlers.objects, definitions)
+        self._evictions = Evictions(handlers.objects, handlers.objects.definitions)
         self._scales = Scales(handlers.objects, handlers.patches)
 
     def handle(self, call: Call) -> Answer | Stream:
