@@ -102,7 +102,7 @@ class ApiServer:
             return self._subresources.handle(call)
         _check_verb(call)
         if call.definition.storage == "bindings":
-            return self._subresources.bind(call)
+            return self._subresources.bind(call, call.options())
         return self._handlers.handle(call)
 
     def _admit(self, request: Request, attributes: Attributes) -> User:

@@ -57,25 +57,19 @@ class Subresources:
         if verb == "get":
             return self._handlers.answer(call, self._objects.get(*call.where))
         options = call.options()
-        if verb == "create":
-            return self._post(call, options)
-        return self._handlers.write(call, options)
-
-    def bind(self, call: Call) -> Answer:
-        """A Binding that is posted to the collection of bindings."""
-        return self._bind(call, call.options())
-
-    def _post(self, call: Call, options: Options) -> Answer:
-        match call.place.subresource:
+        if verb != "create":
+            return self._handlers.write(call, options)
+        match part.name:
             case "binding":
-                return self._bind(call, options)
+                return self.bind(call, options)
             case "eviction":
                 return self._evict(call, options)
             case "token":
                 return self._token(call, options)
         raise method_not_allowed()
 
-    def _bind(self, call: Call, options: Options) -> Answer:
+    def bind(self, call: Call, options: Options) -> Answer:
+        """A Binding, posted to its pod or to the collection of bindings."""
         name = call.place.name
         binding = call.document(options, of_kind("", "v1", "Binding"))
         given = binding["metadata"].get("name", "")
