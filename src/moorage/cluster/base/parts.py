@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from moorage.api.selectors import (
+    NOTHING,
+    LabelSelector,
+    Requirement,
+    Selector,
+    SelectorError,
+    parse_selector,
+)
 from moorage.cluster.base.store import Document
 
 _NOTHING: Document = {}
@@ -64,9 +72,32 @@ def is_deleted(document: Document) -> bool:
     return value(document, "metadata", "deletionTimestamp") is not None
 
 
+def condition(status: Document, type_: str) -> Document | None:
+    """The first condition of this type in a status; not to be changed."""
+    found: Document
+    for found in status.get("conditions") or ():
+        if found.get("type") == type_:
+            return found
+    return None
+
+
 def is_true(document: Document, type_: str) -> bool:
     """Whether the first condition of this type in the status is true."""
     for condition in records(document, "status", "conditions"):
         if condition.get("type") == type_:
             return bool(condition.get("status") == "True")
     return False
+
+
+def selector_of(selector: Document | None) -> Selector:
+    """The usable form of a label selector; one that is invalid matches nothing."""
+    if selector is None:
+        return NOTHING
+    expressions = tuple(
+        Requirement(part.get("key", ""), part.get("operator", ""), tuple(part.get("values") or ()))
+        for part in selector.get("matchExpressions") or ()
+    )
+    try:
+        return parse_selector(LabelSelector(selector.get("matchLabels") or {}, expressions))
+    except SelectorError:
+        return NOTHING

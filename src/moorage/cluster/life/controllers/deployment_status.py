@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from moorage.cluster.base.parts import condition
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import seconds_of, timestamp
-from moorage.cluster.life.controllers.facts import condition, spec_of, status_of
 from moorage.cluster.life.controllers.rollout_sizes import counted, surge_and_unavailable, wanted
 
 AVAILABLE = "Available"
@@ -26,15 +26,16 @@ NEVER = 2**31 - 1
 
 def deadline_of(deployment: Stored) -> int | None:
     """The seconds a rollout may stand still, if that is limited."""
-    seconds: int | None = spec_of(deployment).get("progressDeadlineSeconds")
+    seconds: int | None = deployment.spec.get("progressDeadlineSeconds")
     return None if seconds == NEVER else seconds
 
 
 def is_complete(deployment: Stored, status: Document) -> bool:
     total = wanted(deployment)
-    return all(
-        status.get(name, 0) == total for name in ("updatedReplicas", "replicas", "availableReplicas")
-    ) and status.get("observedGeneration", 0) >= _generation(deployment)
+    return (
+        all(status.get(name, 0) == total for name in ("updatedReplicas", "replicas", "availableReplicas"))
+        and status.get("observedGeneration", 0) >= deployment.generation
+    )
 
 
 def set_condition(
@@ -71,9 +72,9 @@ def current_status(deployment: Stored, new: Stored | None, sets: Sequence[Stored
     """The counts and whether enough pods are available; other conditions as they are."""
     available = sum(counted(each, "availableReplicas") for each in sets)
     unavailable = max(sum(wanted(each) for each in sets) - available, 0)
-    known = status_of(deployment)
+    known = deployment.status
     counts = {
-        "observedGeneration": _generation(deployment),
+        "observedGeneration": deployment.generation,
         "replicas": sum(counted(each, "replicas") for each in sets),
         "updatedReplicas": counted(new, "replicas") if new is not None else 0,
         "readyReplicas": sum(counted(each, "readyReplicas") for each in sets),
@@ -98,7 +99,7 @@ def rollout_status(deployment: Stored, new: Stored | None, sets: Sequence[Stored
     """As `current_status`, with whether the rollout gets ahead, is done, or has stood still for too long."""
     status = current_status(deployment, new, sets, now)
     deadline = deadline_of(deployment)
-    known = condition(status_of(deployment), PROGRESSING)
+    known = condition(deployment.status, PROGRESSING)
     if deadline is None:
         drop_condition(status, PROGRESSING)
     was_done = (
@@ -111,7 +112,7 @@ def rollout_status(deployment: Stored, new: Stored | None, sets: Sequence[Stored
         if is_complete(deployment, status):
             text = f"{who} has successfully progressed."
             set_condition(status, PROGRESSING, "True", NEW_AVAILABLE, text, now)
-        elif _gets_ahead(status_of(deployment), status):
+        elif _gets_ahead(deployment.status, status):
             text = f"{who} is progressing."
             set_condition(status, PROGRESSING, "True", "ReplicaSetUpdated", text, now, again=True)
         elif _stands_still(status, deadline, now):
@@ -134,7 +135,7 @@ def rollout_status(deployment: Stored, new: Stored | None, sets: Sequence[Stored
 def seconds_to_deadline(deployment: Stored, now: float) -> float | None:
     """When to look whether the rollout has stood still for too long."""
     deadline = deadline_of(deployment)
-    status = status_of(deployment)
+    status = deployment.status
     known = condition(status, PROGRESSING)
     if deadline is None or known is None or known.get("reason") in (TIMED_OUT, NEW_AVAILABLE):
         return None
@@ -168,12 +169,7 @@ def _stands_still(status: Document, deadline: int, now: float) -> bool:
 
 def _failure(new: Stored | None, sets: Sequence[Stored]) -> Document | None:
     for each in (*((new,) if new is not None else ()), *sets):
-        found = condition(status_of(each), FAILURE)
+        found = condition(each.status, FAILURE)
         if found is not None:
             return found
     return None
-
-
-def _generation(deployment: Stored) -> int:
-    number: int = deployment.document["metadata"].get("generation", 0)
-    return number

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from moorage.cluster.base.parts import selector_of
 from moorage.cluster.base.store import Change
 from moorage.cluster.base.times import Clock
-from moorage.cluster.life.controllers.facts import key_of, selector_of, spec_of
+from moorage.cluster.life.controllers.controller import Controller
 from moorage.cluster.life.controllers.owners import controller_of
-from moorage.cluster.life.controllers.queue import Key, Queue
+from moorage.cluster.life.controllers.queue import Key
 from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS
 from moorage.cluster.life.controllers.rollouts import DEPLOYMENTS, Rollouts, selects
 from moorage.cluster.life.controllers.writer import Writer
 
 
-class Deployments:
+class Deployments(Controller):
     def __init__(self, writer: Writer, clock: Clock) -> None:
-        self._store = writer.store
+        super().__init__("deployment", writer)
         self._rollouts = Rollouts(writer, clock)
-        self._queue = Queue("deployment", self._reconcile)
-        self._silencers: list[Callable[[], None]] = []
 
-    def start(self) -> None:
-        self._silencers = [
-            self._store.listen(DEPLOYMENTS, lambda change: self._queue.add(key_of(change.new))),
-            self._store.listen(REPLICA_SETS, self._set_changed),
-            self._store.listen("pods", self._pod_changed),
-        ]
-        for deployment in self._store.iterate(DEPLOYMENTS):
-            self._queue.add(key_of(deployment))
-        self._queue.start()
-
-    async def stop(self) -> None:
-        for silence in self._silencers:
-            silence()
-        await self._queue.stop()
+    def _begin(self) -> None:
+        self._listen(DEPLOYMENTS, lambda change: self._queue.add(change.new.key))
+        self._listen(REPLICA_SETS, self._set_changed)
+        self._listen("pods", self._pod_changed)
+        self._add_all(DEPLOYMENTS)
 
     def _set_changed(self, change: Change) -> None:
         for replica_set in (change.new, change.old):
@@ -44,7 +32,7 @@ class Deployments:
             if owner is None:
                 for deployment in self._store.iterate(DEPLOYMENTS, replica_set.namespace):
                     if selects(deployment, replica_set):
-                        self._queue.add(key_of(deployment))
+                        self._queue.add(deployment.key)
             elif owner.get("kind") == "Deployment":
                 self._queue.add((replica_set.namespace, owner.get("name", "")))
 
@@ -61,6 +49,6 @@ class Deployments:
 
     async def _reconcile(self, key: Key) -> float | None:
         deployment = self._store.get(DEPLOYMENTS, *key)
-        if deployment is None or selector_of(spec_of(deployment).get("selector")).empty:
+        if deployment is None or selector_of(deployment.spec.get("selector")).empty:
             return None
         return self._rollouts.step(deployment)

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock, timestamp
-from moorage.cluster.life.controllers.facts import uid_of
 from moorage.cluster.life.controllers.writer import Writer
 
 SIMILAR = 10  # texts of one reason about an object before they are told together
@@ -67,7 +66,7 @@ class Recorder:
     ) -> None:
         """Records an event; never raises, since nothing depends on it. `host` is for nodes' components."""
         now = self._clock()
-        uid = uid_of(about)
+        uid = about.uid
         kind = (uid, field_path, reason, warning)
         similar = self._similar.get(kind)
         if similar is None or now - similar.last > SIMILAR_SECONDS:
@@ -124,7 +123,7 @@ class Recorder:
             "kind": document.get("kind", ""),
             "namespace": about.namespace,
             "name": about.name,
-            "uid": uid_of(about),
+            "uid": about.uid,
             "apiVersion": document.get("apiVersion", ""),
             "resourceVersion": str(about.revision),
             "fieldPath": field_path,

@@ -27,6 +27,13 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
+async def cancel(task: asyncio.Task[None] | None) -> None:
+    """Ends a task, if there is one, and waits for that."""
+    if task is not None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
 class Breaks:
     """Lets other tasks run whenever a slice of work is done."""
 
@@ -72,10 +79,8 @@ class Queue:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        task, self._task = self._task, None
+        await cancel(task)
 
     def add(self, key: Key) -> None:
         if key in self._waiting:

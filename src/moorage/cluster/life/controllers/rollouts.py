@@ -5,29 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.parts import condition, selector_of
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers import deployment_status as statuses
+from moorage.cluster.life.controllers.controller import is_ending
 from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.facts import (
-    FINISHED,
-    annotations_of,
-    condition,
-    is_deleted,
-    is_ending,
-    labels_of,
-    selector_of,
-    spec_of,
-    status_of,
-    uid_of,
-)
 from moorage.cluster.life.controllers.owners import (
     adopt,
     controller_of,
     controller_reference,
+    drop_owners,
     is_controlled_by,
-    release,
 )
+from moorage.cluster.life.controllers.pod_facts import is_finished
 from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS
 from moorage.cluster.life.controllers.revisions import (
     REVISION,
@@ -51,7 +42,7 @@ from moorage.cluster.life.controllers.rollout_sizes import (
     strategy_type,
     wanted,
 )
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.writer import Writer, write_status
 
 DEPLOYMENTS = "deployments.apps"
 
@@ -78,7 +69,7 @@ class Rollouts:
 
     def _go_on(self, deployment: Stored) -> float | None:
         sets = self._claim(deployment)
-        if is_deleted(deployment):
+        if deployment.is_deleted:
             self._tell(
                 deployment,
                 statuses.current_status(deployment, find_new(deployment, sets), sets, self._clock()),
@@ -89,10 +80,10 @@ class Rollouts:
         if new is not None:
             deployment, new = self._know_revision(deployment, new, [each for each in sets if each is not new])
             sets = self._sets(deployment)
-        if spec_of(deployment).get("paused") or _is_scaled(deployment, sets):
+        if deployment.spec.get("paused") or _is_scaled(deployment, sets):
             self._scale(deployment, new, sets)
             sets = self._sets(deployment)
-            if spec_of(deployment).get("paused"):
+            if deployment.spec.get("paused"):
                 self._clean_up(deployment, new, sets)
             new = find_new(deployment, sets)
             self._tell(deployment, statuses.current_status(deployment, new, sets, self._clock()))
@@ -112,13 +103,13 @@ class Rollouts:
         """The replica sets of a deployment, after fitting ones were adopted and others let go."""
         for each in self._store.objects(REPLICA_SETS, deployment.namespace):
             if is_controlled_by(each, deployment):
-                if not selects(deployment, each) and not is_deleted(deployment):
-                    release(self._writer, REPLICA_SETS, each, uid_of(deployment))
+                if not selects(deployment, each) and not deployment.is_deleted:
+                    drop_owners(self._writer, REPLICA_SETS, each, {deployment.uid})
             elif (
                 controller_of(each) is None
                 and selects(deployment, each)
-                and not is_deleted(deployment)
-                and not is_deleted(each)
+                and not deployment.is_deleted
+                and not each.is_deleted
             ):
                 adopt(
                     self._writer,
@@ -139,7 +130,7 @@ class Rollouts:
     def _know_revision(self, deployment: Stored, new: Stored, old: Iterable[Stored]) -> tuple[Stored, Stored]:
         """Makes the newest replica set the newest revision, and has the deployment say so."""
         revision = max((revision_of(each) for each in old), default=0) + 1
-        least = spec_of(deployment).get("minReadySeconds", 0)
+        least = deployment.spec.get("minReadySeconds", 0)
 
         def renew(document: Document) -> None:
             annotate_revision(document["metadata"].setdefault("annotations", {}), deployment, revision)
@@ -151,7 +142,7 @@ class Rollouts:
         deployment = self._note_revision(deployment, str(revision_of(new)))
         if (
             statuses.deadline_of(deployment) is not None
-            and condition(status_of(deployment), statuses.PROGRESSING) is None
+            and condition(deployment.status, statuses.PROGRESSING) is None
         ):
             deployment = self._note(deployment, "True", statuses.FOUND, f'Found new replica set "{new.name}"')
         return deployment, new
@@ -166,8 +157,8 @@ class Rollouts:
         if present is not None:
             if is_controlled_by(present, deployment) and has_template_of(present, deployment):
                 return deployment, present
-            count = status_of(deployment).get("collisionCount", 0) + 1
-            self._write_status(deployment, {**status_of(deployment), "collisionCount": count})
+            count = deployment.status.get("collisionCount", 0) + 1
+            self._write_status(deployment, {**deployment.status, "collisionCount": count})
             raise _Outdated
         try:
             new = self._writer.create(REPLICA_SETS, document)
@@ -210,7 +201,7 @@ class Rollouts:
         return True
 
     def _clean_up(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> None:
-        old = [each for each in sets if new is None or uid_of(each) != uid_of(new)]
+        old = [each for each in sets if new is None or each.uid != new.uid]
         for each in superfluous(deployment, old):
             self._writer.delete(REPLICA_SETS, each)
 
@@ -219,7 +210,7 @@ class Rollouts:
     def _roll(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> Stored:
         if new is None:
             deployment, new = self._create(deployment, sets)
-        old = [each for each in sets if uid_of(each) != uid_of(new)]
+        old = [each for each in sets if each.uid != new.uid]
         size = wanted(new)
         if size > wanted(deployment):
             goal = wanted(deployment)
@@ -229,12 +220,12 @@ class Rollouts:
             return deployment
         sizes = sizes_of_old(deployment, new, old)
         shrunk = [self._resize(deployment, each, sizes[each.name]) for each in old]
-        if not any(shrunk) and statuses.is_complete(deployment, status_of(deployment)):
+        if not any(shrunk) and statuses.is_complete(deployment, deployment.status):
             self._clean_up(deployment, new, sets)
         return deployment
 
     def _recreate(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> Stored:
-        old = [each for each in sets if new is None or uid_of(each) != uid_of(new)]
+        old = [each for each in sets if new is None or each.uid != new.uid]
         for each in old:
             self._resize(deployment, each, 0)
         if self._has_pods(old):
@@ -242,19 +233,19 @@ class Rollouts:
         if new is None:
             deployment, new = self._create(deployment, old)
         self._resize(deployment, new, wanted(deployment))
-        if statuses.is_complete(deployment, status_of(deployment)):
+        if statuses.is_complete(deployment, deployment.status):
             self._clean_up(deployment, new, sets)
         return deployment
 
     def _has_pods(self, old: list[Stored]) -> bool:
         if any(counted(each, "replicas") for each in old):
             return True
-        uids = {uid_of(each) for each in old}
+        uids = {each.uid for each in old}
         if not uids:
             return False
         for pod in self._store.iterate("pods", old[0].namespace):
             owner = controller_of(pod)
-            if owner is not None and owner.get("uid") in uids and status_of(pod).get("phase") not in FINISHED:
+            if owner is not None and owner.get("uid") in uids and not is_finished(pod):
                 return True
         return False
 
@@ -268,7 +259,7 @@ class Rollouts:
             return
         if new is not None and _is_saturated(deployment, new):
             for each in active:
-                if uid_of(each) != uid_of(new):
+                if each.uid != new.uid:
                     self._resize(deployment, each, 0)
             return
         if strategy_type(deployment) != RECREATE:
@@ -281,11 +272,11 @@ class Rollouts:
     def _note_pause(self, deployment: Stored) -> Stored:
         if statuses.deadline_of(deployment) is None:
             return deployment
-        known = condition(status_of(deployment), statuses.PROGRESSING) or {}
+        known = condition(deployment.status, statuses.PROGRESSING) or {}
         if known.get("reason") == statuses.TIMED_OUT:
             return deployment
         noted = known.get("reason") == statuses.PAUSED
-        if spec_of(deployment).get("paused"):
+        if deployment.spec.get("paused"):
             return (
                 deployment
                 if noted
@@ -296,12 +287,12 @@ class Rollouts:
         return self._note(deployment, "Unknown", statuses.RESUMED, "Deployment is resumed")
 
     def _note(self, deployment: Stored, value: str, reason: str, message: str) -> Stored:
-        status = dict(status_of(deployment))
+        status = dict(deployment.status)
         statuses.set_condition(status, statuses.PROGRESSING, value, reason, message, self._clock())
         return self._write_status(deployment, status)
 
     def _note_revision(self, deployment: Stored, revision: str) -> Stored:
-        if annotations_of(deployment).get(REVISION) == revision:
+        if deployment.annotations.get(REVISION) == revision:
             return deployment
 
         def annotate(document: Document) -> None:
@@ -310,25 +301,24 @@ class Rollouts:
         return self._change(DEPLOYMENTS, deployment, annotate)
 
     def _tell(self, deployment: Stored, status: Document) -> Stored:
-        return deployment if status == status_of(deployment) else self._write_status(deployment, status)
+        return deployment if status == deployment.status else self._write_status(deployment, status)
 
     def _write_status(self, deployment: Stored, status: Document) -> Stored:
-        return self._change(
-            DEPLOYMENTS, deployment, lambda document: document.update(status=status), subresource="status"
-        )
+        return _up_to_date(write_status(self._writer, DEPLOYMENTS, deployment, status))
 
-    def _change(
-        self, resource: str, stored: Stored, change: Callable[[Document], None], subresource: str = ""
-    ) -> Stored:
-        changed = self._writer.change(resource, stored, change, subresource=subresource)
-        if changed is None:
-            raise _Outdated
-        return changed
+    def _change(self, resource: str, stored: Stored, change: Callable[[Document], None]) -> Stored:
+        return _up_to_date(self._writer.change(resource, stored, change))
+
+
+def _up_to_date(written: Stored | None) -> Stored:
+    if written is None:
+        raise _Outdated
+    return written
 
 
 def selects(deployment: Stored, replica_set: Stored) -> bool:
-    selector = selector_of(spec_of(deployment).get("selector"))
-    return not selector.empty and selector.matches(labels_of(replica_set))
+    selector = selector_of(deployment.spec.get("selector"))
+    return not selector.empty and selector.matches(replica_set.labels)
 
 
 def _is_scaled(deployment: Stored, sets: list[Stored]) -> bool:

@@ -39,3 +39,9 @@ class Writer(Protocol):
     ) -> None:
         """Deletes an object, or starts to where finalizers or a grace period keep it for a while."""
         ...
+
+
+def write_status(writer: Writer, resource: str, stored: Stored, status: Document) -> Stored | None:
+    return writer.change(
+        resource, stored, lambda document: document.update(status=status), subresource="status"
+    )

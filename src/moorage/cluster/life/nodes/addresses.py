@@ -9,7 +9,6 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from zlib import crc32
 
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.life.controllers.facts import spec_of, status_of
 
 RANGES = 2**15  # ranges for pods; what nodes come after that do not get one of their own
 LOOPBACK = "127.0.0.1"
@@ -57,9 +56,9 @@ class NodeNumbers:
     def note(self, node: Stored) -> None:
         """Learns what a node has already."""
         self._taken.update(
-            (address.get("address", "") for address in status_of(node).get("addresses") or ()),
+            (address.get("address", "") for address in node.status.get("addresses") or ()),
         )
-        self._taken.update(spec_of(node).get("podCIDRs") or ())
+        self._taken.update(node.spec.get("podCIDRs") or ())
 
     def take(self) -> int:
         for number in self._numbers:

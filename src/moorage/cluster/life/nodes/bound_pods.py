@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Store, Stored
-from moorage.cluster.life.controllers.facts import key_of, spec_of
 from moorage.cluster.life.controllers.queue import Key
 
 
@@ -26,17 +25,17 @@ class BoundPods:
         return [pod for key in sorted(self._by_node.get(node, ())) if (pod := get("pods", *key)) is not None]
 
     def _note(self, pod: Stored) -> None:
-        node = spec_of(pod).get("nodeName")
+        node = pod.spec.get("nodeName")
         if node:
-            self._by_node.setdefault(node, set()).add(key_of(pod))
+            self._by_node.setdefault(node, set()).add(pod.key)
 
     def _changed(self, change: Change) -> None:
         if change.type == "DELETED":
-            node = spec_of(change.new).get("nodeName", "")
+            node = change.new.spec.get("nodeName", "")
             pods = self._by_node.get(node)
             if pods is not None:
-                pods.discard(key_of(change.new))
+                pods.discard(change.new.key)
                 if not pods:
                     del self._by_node[node]
-        elif change.old is None or spec_of(change.old).get("nodeName") != spec_of(change.new).get("nodeName"):
+        elif change.old is None or change.old.spec.get("nodeName") != change.new.spec.get("nodeName"):
             self._note(change.new)

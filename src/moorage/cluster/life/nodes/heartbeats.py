@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Document, Stale, Stored
 from moorage.cluster.base.times import Clock, micro_timestamp
-from moorage.cluster.life.controllers.facts import is_deleted, key_of, uid_of
 from moorage.cluster.life.controllers.queue import Breaks, Key, Queue
 from moorage.cluster.life.controllers.writer import Writer
 from moorage.cluster.life.nodes.addresses import NodeNumbers, address_of
@@ -52,7 +51,7 @@ class Heartbeats:
         self._silence = self._store.listen("nodes", self._changed)
         for node in self._store.objects("nodes"):
             self._numbers.note(node)
-            self._queue.add(key_of(node))
+            self._queue.add(node.key)
         self._queue.start()
         self._task = asyncio.get_running_loop().create_task(self._renew(), name="node heartbeats")
 
@@ -64,7 +63,7 @@ class Heartbeats:
         await self._queue.stop()
 
     def _changed(self, change: Change) -> None:
-        key = key_of(change.new)
+        key = change.new.key
         if change.type == "DELETED":
             self._gone[change.new.name] = asyncio.get_running_loop().time()
             self._queue.add(key)
@@ -120,9 +119,7 @@ class Heartbeats:
             "metadata": {
                 "name": node.name,
                 "namespace": LEASE_NAMESPACE,
-                "ownerReferences": [
-                    {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid_of(node)}
-                ],
+                "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}],
             },
             "spec": {
                 "holderIdentity": node.name,
@@ -135,7 +132,7 @@ class Heartbeats:
         self._leases.pop(name, None)
         self._statuses.pop(name, None)
         lease = self._store.get(LEASES, LEASE_NAMESPACE, name)
-        if lease is not None and not is_deleted(lease):
+        if lease is not None and not lease.is_deleted:
             self._writer.delete(LEASES, lease)
         # A node that comes back at once under the same name keeps its pods.
         gone = self._gone.get(name)
@@ -148,7 +145,7 @@ class Heartbeats:
             if self._store.get("nodes", "", name) is not None:
                 return
             current = self._store.get("pods", pod.namespace, pod.name)
-            if current is not None and uid_of(current) == uid_of(pod):
+            if current is not None and current.uid == pod.uid:
                 self._writer.delete("pods", current, grace_seconds=0)
             await breaks.take()
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.facts import is_deleted, key_of, spec_of, status_of, uid_of
 from moorage.cluster.life.controllers.queue import Key
 from moorage.cluster.life.controllers.writer import Writer
 from moorage.cluster.life.nodes.addresses import PodAddresses
@@ -64,9 +63,9 @@ class Pods:
             self._store.listen("nodes", self._node_changed),
         ]
         for pod in self._store.iterate("pods"):
-            address = status_of(pod).get("podIP")
+            address = pod.status.get("podIP")
             if address:
-                self._addresses.note(uid_of(pod), address)
+                self._addresses.note(pod.uid, address)
             self._look(pod)
         self._starts.start()
         self._ends.start()
@@ -81,7 +80,7 @@ class Pods:
         if change.type != "DELETED":
             self._look(change.new)
             return
-        uid = uid_of(change.new)
+        uid = change.new.uid
         self._addresses.release(uid)
         self._starting.discard(uid)
         self._ending.discard(uid)
@@ -93,37 +92,37 @@ class Pods:
 
     def _look(self, pod: Stored) -> None:
         """Sees what there is to be done for a pod."""
-        spec = spec_of(pod)
+        spec = pod.spec
         if not spec.get("nodeName"):
             return
-        uid = uid_of(pod)
-        if is_deleted(pod):
+        uid = pod.uid
+        if pod.is_deleted:
             if uid not in self._ending and not self._is_real(pod.document):
                 self._ending.add(uid)
-                self._ends.add((key_of(pod), uid))
+                self._ends.add((pod.key, uid))
             return
-        waits = (status_of(pod).get("phase") or PENDING) == PENDING or _gates_differ(pod)
+        waits = (pod.status.get("phase") or PENDING) == PENDING or _gates_differ(pod)
         if waits and uid not in self._starting and not self._is_real(pod.document):
             self._starting.add(uid)
-            self._starts.add((key_of(pod), uid))
+            self._starts.add((pod.key, uid))
 
     def _find(self, item: _Item) -> Stored | None:
         key, uid = item
         pod = self._store.get("pods", *key)
-        return pod if pod is not None and uid_of(pod) == uid else None
+        return pod if pod is not None and pod.uid == uid else None
 
     def _start(self, item: _Item, crowded: bool) -> None:
         uid = item[1]
         self._starting.discard(uid)
         pod = self._find(item)
-        if pod is None or is_deleted(pod):
+        if pod is None or pod.is_deleted:
             return
-        spec = spec_of(pod)
+        spec = pod.spec
         node = self._store.get("nodes", "", spec.get("nodeName", ""))
         if node is None:
             return
         now = self._clock()
-        known = status_of(pod)
+        known = pod.status
         first = (known.get("phase") or PENDING) == PENDING
         document = pod.document
         if first:
@@ -151,7 +150,7 @@ class Pods:
             self._tell_start(changed)
 
     def _tell_start(self, pod: Stored) -> None:
-        spec = spec_of(pod)
+        spec = pod.spec
         for field, containers in (
             ("initContainers", spec.get("initContainers")),
             ("containers", spec.get("containers")),
@@ -169,8 +168,8 @@ class Pods:
         pod = self._find(item)
         if pod is None:
             return
-        spec = spec_of(pod)
-        if not crowded and status_of(pod).get("phase") == RUNNING:
+        spec = pod.spec
+        if not crowded and pod.status.get("phase") == RUNNING:
             for each in spec.get("containers") or ():
                 name = each.get("name", "")
                 self._recorder.tell(
@@ -191,9 +190,9 @@ class Pods:
 
 def _gates_differ(pod: Stored) -> bool:
     """Whether a running pod's readiness gates say another thing than its Ready condition."""
-    gates = spec_of(pod).get("readinessGates")
-    if not gates or status_of(pod).get("phase") != RUNNING:
+    gates = pod.spec.get("readinessGates")
+    if not gates or pod.status.get("phase") != RUNNING:
         return False
-    values = {each.get("type"): each.get("status") for each in status_of(pod).get("conditions") or ()}
+    values = {each.get("type"): each.get("status") for each in pod.status.get("conditions") or ()}
     open_gates = all(values.get(gate.get("conditionType")) == "True" for gate in gates)
     return open_gates != (values.get("Ready") == "True")

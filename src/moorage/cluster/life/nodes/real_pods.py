@@ -12,7 +12,7 @@ from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.facts import FINISHED, key_of, spec_of, status_of, uid_of
+from moorage.cluster.life.controllers.pod_facts import FINISHED
 from moorage.cluster.life.controllers.queue import Key
 from moorage.cluster.life.controllers.writer import Writer
 from moorage.cluster.life.nodes.addresses import PodAddresses, local_address
@@ -66,13 +66,13 @@ class RealPod:
         self._machine = machine
         self._store = machine.writer.store
         self.namespace = pod.namespace
-        self._key: Key = key_of(pod)
-        self._uid = uid_of(pod)
+        self._key: Key = pod.key
+        self._uid = pod.uid
         self._folder = machine.folder / folder_name(self._uid)
         self._first_state = first_state(pod.document)
         self._volumes = Volumes(self._folder, self._store, machine.token_for)
-        self._containers = [self._container(pod, each) for each in spec_of(pod).get("containers") or ()]
-        self._inits = [self._container(pod, each) for each in spec_of(pod).get("initContainers") or ()]
+        self._containers = [self._container(pod, each) for each in pod.spec.get("containers") or ()]
+        self._inits = [self._container(pod, each) for each in pod.spec.get("initContainers") or ()]
         self._began = machine.clock()
         self._started = False
         self._silent = False
@@ -176,18 +176,18 @@ class RealPod:
     def _container(self, pod: Stored, spec: Document) -> Container | Document:
         """A container that is run, or the spec of one that is not."""
         machine = self._machine
-        is_init = spec in (spec_of(pod).get("initContainers") or ())
+        is_init = spec in (pod.spec.get("initContainers") or ())
         is_sidecar = is_init and spec.get("restartPolicy") == "Always"
         if is_sidecar or not machine.programs.is_run(spec):
             return spec
         field = "initContainer" if is_init else "container"
-        known = status_of(pod).get(f"{field}Statuses") or ()
+        known = pod.status.get(f"{field}Statuses") or ()
         restarts = sum(
             each.get("restartCount", 0) + ("running" in each.get("state", {}))
             for each in known
             if each.get("name") == spec.get("name")
         )
-        policy = spec_of(pod).get("restartPolicy", "Always")
+        policy = pod.spec.get("restartPolicy", "Always")
         if is_init and policy == "Always":
             policy = "OnFailure"
         path = f"spec.{field}s{{{spec.get('name', '')}}}"
@@ -247,7 +247,7 @@ class RealPod:
             init_containers=[self._status(each, phase, init=True) for each in self._inits],
             now=machine.clock(),
         )
-        if status == status_of(pod) or self._silent:
+        if status == pod.status or self._silent:
             return
         try:
             machine.writer.change(
@@ -286,13 +286,13 @@ class RealPod:
                 message,
                 warning=warning,
                 field_path=path,
-                host=spec_of(pod).get("nodeName", ""),
+                host=pod.spec.get("nodeName", ""),
             )
 
     def _find(self) -> Stored | None:
         pod = self._store.get("pods", *self._key)
-        return pod if pod is not None and uid_of(pod) == self._uid else None
+        return pod if pod is not None and pod.uid == self._uid else None
 
     def _node(self, pod: Stored) -> Document | None:
-        node = self._store.get("nodes", "", spec_of(pod).get("nodeName", ""))
+        node = self._store.get("nodes", "", pod.spec.get("nodeName", ""))
         return node.document if node is not None else None

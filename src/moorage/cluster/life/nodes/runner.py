@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Stored
-from moorage.cluster.life.controllers.facts import FINISHED, is_deleted, spec_of, status_of, uid_of
+from moorage.cluster.life.controllers.pod_facts import FINISHED
 from moorage.cluster.life.nodes.bound_pods import BoundPods
 from moorage.cluster.life.nodes.real_pods import Machine, RealPod
 
@@ -47,7 +47,7 @@ class Runner:
         if change.type != "DELETED":
             self._look(change.new)
             return
-        known = self._pods.pop(uid_of(change.new), None)
+        known = self._pods.pop(change.new.uid, None)
         if known is not None:
             leaving = known
             self._leaving.add(leaving)
@@ -59,20 +59,20 @@ class Runner:
                 self._look(pod)
 
     def _look(self, pod: Stored) -> None:
-        node = spec_of(pod).get("nodeName")
+        node = pod.spec.get("nodeName")
         if not node or not self._machine.programs.runs_pod(pod.document):
             return
-        uid = uid_of(pod)
+        uid = pod.uid
         known = self._pods.get(uid)
         if known is not None:
-            if is_deleted(pod):
+            if pod.is_deleted:
                 known.end()
             return
-        if status_of(pod).get("phase") in FINISHED or self._store.get("nodes", "", node) is None:
+        if pod.status.get("phase") in FINISHED or self._store.get("nodes", "", node) is None:
             return
         # One that is to be deleted, from before a restart of the cluster, has only its end left.
         self._pods[uid] = RealPod(self._machine, pod)
-        if is_deleted(pod):
+        if pod.is_deleted:
             self._pods[uid].end()
 
     def _source_changed(self, change: Change) -> None:
