@@ -82,7 +82,9 @@ class Recorder:
             return
         try:
             if not self._repeat(key, message, now):
-                self._write(about, key, reason, message, warning, field_path, host, now)
+                source = {**self._source, "host": host} if host else self._source
+                event = self._event(about, reason, message, warning, field_path, source, now)
+                self._written.put(key, self._writer.create("events", event).key)
         except Refusal as refusal:
             log.debug("No event %s about %s: %s", reason, about.name, refusal)
 
@@ -106,51 +108,44 @@ class Recorder:
 
         return self._writer.change("events", stored, count) is not None
 
-    def _write(
+    def _event(
         self,
         about: Stored,
-        key: Any,
         reason: str,
         message: str,
         warning: bool,
         field_path: str,
-        host: str,
+        source: dict[str, str],
         now: float,
-    ) -> None:
-        document = about.document
+    ) -> Document:
         namespace = about.namespace or "default"
         involved = {
-            "kind": document.get("kind", ""),
+            "kind": about.document.get("kind", ""),
             "namespace": about.namespace,
             "name": about.name,
             "uid": about.uid,
-            "apiVersion": document.get("apiVersion", ""),
+            "apiVersion": about.document.get("apiVersion", ""),
             "resourceVersion": str(about.revision),
             "fieldPath": field_path,
         }
-        source = {**self._source, "host": host} if host else self._source
         name = f"{about.name}.{int(now * 1e9):x}"
         for number in range(1, BURST):
             if self._writer.store.get("events", namespace, name) is None:
                 break
             name = f"{about.name}.{int(now * 1e9) + number:x}"
-        stored = self._writer.create(
-            "events",
-            {
-                "apiVersion": "v1",
-                "kind": "Event",
-                "metadata": {"name": name, "namespace": namespace},
-                "involvedObject": {name: value for name, value in involved.items() if value},
-                "reason": reason,
-                "message": message[:1024],
-                "source": dict(source),
-                "firstTimestamp": timestamp(now),
-                "lastTimestamp": timestamp(now),
-                "count": 1,
-                "eventTime": None,
-                "type": "Warning" if warning else "Normal",
-                "reportingComponent": source["component"],
-                "reportingInstance": source.get("host", ""),
-            },
-        )
-        self._written.put(key, (stored.namespace, stored.name))
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": {name: value for name, value in involved.items() if value},
+            "reason": reason,
+            "message": message[:1024],
+            "source": dict(source),
+            "firstTimestamp": timestamp(now),
+            "lastTimestamp": timestamp(now),
+            "count": 1,
+            "eventTime": None,
+            "type": "Warning" if warning else "Normal",
+            "reportingComponent": source["component"],
+            "reportingInstance": source.get("host", ""),
+        }

@@ -57,6 +57,8 @@ def drop_finalizer(writer: Writer, resource: str, stored: Stored, finalizer: str
 
 def keep_only(part: Document, name: str, keeps: Callable[[Any], bool]) -> None:
     """Drops items of a list, and a list in which nothing is left."""
-    left = [each for each in part.pop(name, None) or () if keeps(each)]
+    left = [each for each in part.get(name) or () if keeps(each)]
     if left:
         part[name] = left
+    else:
+        part.pop(name, None)

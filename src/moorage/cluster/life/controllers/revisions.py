@@ -129,7 +129,7 @@ def superfluous(deployment: Stored, old: Iterable[Stored]) -> list[Stored]:
     """Old replica sets beyond the history that is to be kept, as far as they are empty and settled."""
     limit = deployment.spec.get("revisionHistoryLimit", 10)
     kept = sorted(
-        (each for each in old if "deletionTimestamp" not in each.document["metadata"]),
+        (each for each in old if not each.is_deleted),
         key=lambda each: (revision_of(each), each.created),
     )
     return [
@@ -137,7 +137,7 @@ def superfluous(deployment: Stored, old: Iterable[Stored]) -> list[Stored]:
         for each in kept[: max(len(kept) - limit, 0)]
         if not wanted(each)
         and not each.status.get("replicas")
-        and each.document["metadata"].get("generation", 0) <= each.status.get("observedGeneration", 0)
+        and each.generation <= each.status.get("observedGeneration", 0)
     ]
 
 

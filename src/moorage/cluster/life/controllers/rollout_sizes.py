@@ -82,7 +82,7 @@ def proportional_sizes(deployment: Stored, active: Sequence[Stored]) -> dict[str
     to_add = allowed - sum(sizes.values())
     if to_add == 0:
         return sizes
-    by_age = sorted(active, key=lambda each: _age(each), reverse=to_add > 0)
+    by_age = sorted(active, key=lambda each: (each.created, each.name), reverse=to_add > 0)
     by_size = sorted(by_age, key=lambda each: -wanted(each))
     added = 0
     for each in by_size:
@@ -123,7 +123,3 @@ def _share(deployment: Stored, replica_set: Stored, allowed: int) -> int:
     if not before:
         return 0
     return (2 * size * allowed + before) // (2 * before) - size
-
-
-def _age(stored: Stored) -> tuple[str, str]:
-    return stored.document["metadata"].get("creationTimestamp") or "", stored.name

@@ -9,6 +9,8 @@ from moorage.cluster.base.parts import condition, selector_of
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers import deployment_status as statuses
+from moorage.cluster.life.controllers import revisions
+from moorage.cluster.life.controllers import rollout_sizes as sizes
 from moorage.cluster.life.controllers.controller import is_ending
 from moorage.cluster.life.controllers.events import Recorder
 from moorage.cluster.life.controllers.owners import (
@@ -20,28 +22,7 @@ from moorage.cluster.life.controllers.owners import (
 )
 from moorage.cluster.life.controllers.pod_facts import is_finished
 from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS
-from moorage.cluster.life.controllers.revisions import (
-    REVISION,
-    annotate_revision,
-    annotate_sizes,
-    find_new,
-    has_template_of,
-    new_replica_set,
-    oldest_first,
-    revision_of,
-    superfluous,
-)
-from moorage.cluster.life.controllers.rollout_sizes import (
-    DESIRED,
-    RECREATE,
-    annotation_number,
-    counted,
-    proportional_sizes,
-    size_of_new,
-    sizes_of_old,
-    strategy_type,
-    wanted,
-)
+from moorage.cluster.life.controllers.rollout_sizes import counted, wanted
 from moorage.cluster.life.controllers.writer import Writer, write_status
 
 DEPLOYMENTS = "deployments.apps"
@@ -72,28 +53,30 @@ class Rollouts:
         if deployment.is_deleted:
             self._tell(
                 deployment,
-                statuses.current_status(deployment, find_new(deployment, sets), sets, self._clock()),
+                statuses.current_status(
+                    deployment, revisions.find_new(deployment, sets), sets, self._clock()
+                ),
             )
             return None
         deployment = self._note_pause(deployment)
-        new = find_new(deployment, sets)
+        new = revisions.find_new(deployment, sets)
         if new is not None:
-            deployment, new = self._know_revision(deployment, new, [each for each in sets if each is not new])
+            deployment, new = self._know_revision(deployment, new, _others(sets, new))
             sets = self._sets(deployment)
         if deployment.spec.get("paused") or _is_scaled(deployment, sets):
             self._scale(deployment, new, sets)
             sets = self._sets(deployment)
             if deployment.spec.get("paused"):
                 self._clean_up(deployment, new, sets)
-            new = find_new(deployment, sets)
+            new = revisions.find_new(deployment, sets)
             self._tell(deployment, statuses.current_status(deployment, new, sets, self._clock()))
             return None
-        if strategy_type(deployment) == RECREATE:
+        if sizes.strategy_type(deployment) == sizes.RECREATE:
             deployment = self._recreate(deployment, new, sets)
         else:
             deployment = self._roll(deployment, new, sets)
         sets = self._sets(deployment)
-        new = find_new(deployment, sets)
+        new = revisions.find_new(deployment, sets)
         told = self._tell(deployment, statuses.rollout_status(deployment, new, sets, self._clock()))
         return statuses.seconds_to_deadline(told, self._clock())
 
@@ -125,37 +108,36 @@ class Rollouts:
             for each in self._store.iterate(REPLICA_SETS, deployment.namespace)
             if is_controlled_by(each, deployment) and selects(deployment, each)
         ]
-        return oldest_first(owned)
+        return revisions.oldest_first(owned)
 
     def _know_revision(self, deployment: Stored, new: Stored, old: Iterable[Stored]) -> tuple[Stored, Stored]:
         """Makes the newest replica set the newest revision, and has the deployment say so."""
-        revision = max((revision_of(each) for each in old), default=0) + 1
+        revision = max((revisions.revision_of(each) for each in old), default=0) + 1
         least = deployment.spec.get("minReadySeconds", 0)
 
         def renew(document: Document) -> None:
-            annotate_revision(document["metadata"].setdefault("annotations", {}), deployment, revision)
+            revisions.annotate_revision(
+                document["metadata"].setdefault("annotations", {}), deployment, revision
+            )
             document["spec"].pop("minReadySeconds", None)
             if least:
                 document["spec"]["minReadySeconds"] = least
 
         new = self._change(REPLICA_SETS, new, renew)
-        deployment = self._note_revision(deployment, str(revision_of(new)))
-        if (
-            statuses.deadline_of(deployment) is not None
-            and condition(deployment.status, statuses.PROGRESSING) is None
-        ):
+        deployment = self._note_revision(deployment, str(revisions.revision_of(new)))
+        if condition(deployment.status, statuses.PROGRESSING) is None:
             deployment = self._note(deployment, "True", statuses.FOUND, f'Found new replica set "{new.name}"')
         return deployment, new
 
     def _create(self, deployment: Stored, old: list[Stored]) -> tuple[Stored, Stored]:
         """Makes the replica set for the deployment's template."""
-        size = size_of_new(deployment, 0, sum(wanted(each) for each in old))
-        revision = max((revision_of(each) for each in old), default=0) + 1
-        document = new_replica_set(deployment, size, revision)
+        size = sizes.size_of_new(deployment, 0, sum(wanted(each) for each in old))
+        revision = max((revisions.revision_of(each) for each in old), default=0) + 1
+        document = revisions.new_replica_set(deployment, size, revision)
         name = document["metadata"]["name"]
         present = self._store.get(REPLICA_SETS, deployment.namespace, name)
         if present is not None:
-            if is_controlled_by(present, deployment) and has_template_of(present, deployment):
+            if is_controlled_by(present, deployment) and revisions.has_template_of(present, deployment):
                 return deployment, present
             count = deployment.status.get("collisionCount", 0) + 1
             self._write_status(deployment, {**deployment.status, "collisionCount": count})
@@ -167,17 +149,15 @@ class Rollouts:
                 raise _Outdated from None
             text = f'Failed to create new replica set "{name}": {refusal.message}'
             self._recorder.tell(deployment, statuses.CREATE_ERROR, text, warning=True)
-            if statuses.deadline_of(deployment) is not None:
-                self._note(deployment, "False", statuses.CREATE_ERROR, text)
+            self._note(deployment, "False", statuses.CREATE_ERROR, text)
             raise
         if size:
             self._recorder.tell(
                 deployment, "ScalingReplicaSet", f"Scaled up replica set {name} from 0 to {size}"
             )
         deployment = self._note_revision(deployment, str(revision))
-        if statuses.deadline_of(deployment) is not None:
-            deployment = self._note(deployment, "True", statuses.CREATED, f'Created new replica set "{name}"')
-        return deployment, new
+        text = f'Created new replica set "{name}"'
+        return self._note(deployment, "True", statuses.CREATED, text), new
 
     def _resize(self, deployment: Stored, replica_set: Stored, size: int, *, note: bool = False) -> bool:
         """Changes the size of a replica set; with `note`, the deployment's size is put down in any case."""
@@ -187,7 +167,7 @@ class Rollouts:
 
         def resize(document: Document) -> None:
             document["spec"]["replicas"] = size
-            annotate_sizes(document["metadata"].setdefault("annotations", {}), deployment)
+            revisions.annotate_sizes(document["metadata"].setdefault("annotations", {}), deployment)
 
         self._change(REPLICA_SETS, replica_set, resize)
         if before == size:
@@ -201,8 +181,7 @@ class Rollouts:
         return True
 
     def _clean_up(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> None:
-        old = [each for each in sets if new is None or each.uid != new.uid]
-        for each in superfluous(deployment, old):
+        for each in revisions.superfluous(deployment, _others(sets, new)):
             self._writer.delete(REPLICA_SETS, each)
 
     # Ways to get there
@@ -210,22 +189,22 @@ class Rollouts:
     def _roll(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> Stored:
         if new is None:
             deployment, new = self._create(deployment, sets)
-        old = [each for each in sets if each.uid != new.uid]
+        old = _others(sets, new)
         size = wanted(new)
         if size > wanted(deployment):
             goal = wanted(deployment)
         else:
-            goal = size_of_new(deployment, size, size + sum(wanted(each) for each in old))
+            goal = sizes.size_of_new(deployment, size, size + sum(wanted(each) for each in old))
         if self._resize(deployment, new, goal):
             return deployment
-        sizes = sizes_of_old(deployment, new, old)
-        shrunk = [self._resize(deployment, each, sizes[each.name]) for each in old]
+        goals = sizes.sizes_of_old(deployment, new, old)
+        shrunk = [self._resize(deployment, each, goals[each.name]) for each in old]
         if not any(shrunk) and statuses.is_complete(deployment, deployment.status):
             self._clean_up(deployment, new, sets)
         return deployment
 
     def _recreate(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> Stored:
-        old = [each for each in sets if new is None or each.uid != new.uid]
+        old = _others(sets, new)
         for each in old:
             self._resize(deployment, each, 0)
         if self._has_pods(old):
@@ -241,13 +220,10 @@ class Rollouts:
         if any(counted(each, "replicas") for each in old):
             return True
         uids = {each.uid for each in old}
-        if not uids:
-            return False
-        for pod in self._store.iterate("pods", old[0].namespace):
-            owner = controller_of(pod)
-            if owner is not None and owner.get("uid") in uids and not is_finished(pod):
-                return True
-        return False
+        return bool(uids) and any(
+            (controller_of(pod) or {}).get("uid") in uids and not is_finished(pod)
+            for pod in self._store.iterate("pods", old[0].namespace)
+        )
 
     def _scale(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> None:
         """Brings a deployment whose size has changed to that size, in the middle of a rollout too."""
@@ -258,45 +234,39 @@ class Rollouts:
                 self._resize(deployment, latest, wanted(deployment))
             return
         if new is not None and _is_saturated(deployment, new):
-            for each in active:
-                if each.uid != new.uid:
-                    self._resize(deployment, each, 0)
+            for each in _others(active, new):
+                self._resize(deployment, each, 0)
             return
-        if strategy_type(deployment) != RECREATE:
-            sizes = proportional_sizes(deployment, active)
+        if sizes.strategy_type(deployment) != sizes.RECREATE:
+            goals = sizes.proportional_sizes(deployment, active)
             for each in active:
-                self._resize(deployment, each, sizes[each.name], note=True)
+                self._resize(deployment, each, goals[each.name], note=True)
 
     # What it tells
 
     def _note_pause(self, deployment: Stored) -> Stored:
-        if statuses.deadline_of(deployment) is None:
+        reason = (condition(deployment.status, statuses.PROGRESSING) or {}).get("reason")
+        paused = bool(deployment.spec.get("paused"))
+        if reason == statuses.TIMED_OUT or paused == (reason == statuses.PAUSED):
             return deployment
-        known = condition(deployment.status, statuses.PROGRESSING) or {}
-        if known.get("reason") == statuses.TIMED_OUT:
-            return deployment
-        noted = known.get("reason") == statuses.PAUSED
-        if deployment.spec.get("paused"):
-            return (
-                deployment
-                if noted
-                else self._note(deployment, "Unknown", statuses.PAUSED, "Deployment is paused")
-            )
-        if not noted:
-            return deployment
+        if paused:
+            return self._note(deployment, "Unknown", statuses.PAUSED, "Deployment is paused")
         return self._note(deployment, "Unknown", statuses.RESUMED, "Deployment is resumed")
 
     def _note(self, deployment: Stored, value: str, reason: str, message: str) -> Stored:
+        """Tells how the rollout gets ahead, where that is watched at all."""
+        if statuses.deadline_of(deployment) is None:
+            return deployment
         status = dict(deployment.status)
         statuses.set_condition(status, statuses.PROGRESSING, value, reason, message, self._clock())
         return self._write_status(deployment, status)
 
     def _note_revision(self, deployment: Stored, revision: str) -> Stored:
-        if deployment.annotations.get(REVISION) == revision:
+        if deployment.annotations.get(revisions.REVISION) == revision:
             return deployment
 
         def annotate(document: Document) -> None:
-            document["metadata"].setdefault("annotations", {})[REVISION] = revision
+            document["metadata"].setdefault("annotations", {})[revisions.REVISION] = revision
 
         return self._change(DEPLOYMENTS, deployment, annotate)
 
@@ -316,6 +286,10 @@ def _up_to_date(written: Stored | None) -> Stored:
     return written
 
 
+def _others(sets: list[Stored], new: Stored | None) -> list[Stored]:
+    return [each for each in sets if new is None or each.uid != new.uid]
+
+
 def selects(deployment: Stored, replica_set: Stored) -> bool:
     selector = selector_of(deployment.spec.get("selector"))
     return not selector.empty and selector.matches(replica_set.labels)
@@ -324,13 +298,15 @@ def selects(deployment: Stored, replica_set: Stored) -> bool:
 def _is_scaled(deployment: Stored, sets: list[Stored]) -> bool:
     """Whether the wanted number is another than the one its replica sets were made for."""
     total = wanted(deployment)
-    return any(wanted(each) and annotation_number(each, DESIRED) not in (None, total) for each in sets)
+    return any(
+        wanted(each) and sizes.annotation_number(each, sizes.DESIRED) not in (None, total) for each in sets
+    )
 
 
 def _is_saturated(deployment: Stored, new: Stored) -> bool:
     total = wanted(deployment)
     return (
         wanted(new) == total
-        and annotation_number(new, DESIRED) == total
+        and sizes.annotation_number(new, sizes.DESIRED) == total
         and counted(new, "availableReplicas") == total
     )

@@ -1,4 +1,4 @@
-"""The environment variables of a container that is really run."""
+"""What the containers that are really run are told: their environment variables, and about themselves."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ import re
 import site
 from collections.abc import Mapping
 
+from moorage.api import quantities
 from moorage.cluster.base.store import Document, Store, Stored
 from moorage.cluster.life.nodes.addresses import local_address
-from moorage.cluster.life.nodes.fields import Unavailable, field_value, resource_value
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "SSL_CERT_FILE")
 ADDRESS_VARIABLE = "MOORAGE_POD_ADDRESS"
 """Tells `moorage run` where to listen, instead of on all of this machine's addresses."""
+_SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
+
+
+class Unavailable(Exception):
+    """Something a pod needs is not there; the text says what, as a kubelet does."""
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
@@ -123,3 +128,51 @@ def _get(store: Store, resource: str, namespace: str, reference: Document) -> St
 
 def _text(value: bytes) -> str:
     return value.decode(errors="surrogateescape")
+
+
+# Parts of a pod that its containers can be told
+
+
+def field_value(pod: Document, path: str) -> str:
+    """`metadata.name`, `metadata.labels['app']`, `spec.nodeName`, `status.podIP` and their like."""
+    metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    part = _SUBSCRIPT.fullmatch(path)
+    if part:
+        return str((metadata.get(part[1]) or {}).get(part[2], ""))
+    if path in ("metadata.labels", "metadata.annotations"):
+        values = metadata.get(path.removeprefix("metadata.")) or {}
+        return "\n".join(f"{name}={_quoted(value)}" for name, value in sorted(values.items()))
+    if path in ("status.podIPs", "status.hostIPs"):
+        return ",".join(each.get("ip", "") for each in status.get(path.removeprefix("status.")) or ())
+    places = {
+        "metadata.name": metadata.get("name"),
+        "metadata.namespace": metadata.get("namespace"),
+        "metadata.uid": metadata.get("uid"),
+        "spec.nodeName": spec.get("nodeName"),
+        "spec.serviceAccountName": spec.get("serviceAccountName"),
+        "status.hostIP": status.get("hostIP"),
+        "status.podIP": status.get("podIP"),
+    }
+    if path not in places:
+        raise Unavailable(f"unsupported fieldPath: {path}")
+    return str(places[path] or "")
+
+
+def resource_value(container: Document, node: Document, resource: str, divisor: str) -> str:
+    """`limits.cpu` or `requests.memory` of a container; a limit that is not set is what the node has."""
+    kind, _, name = resource.partition(".")
+    amounts = (container.get("resources") or {}).get(kind) or {}
+    amount = amounts.get(name)
+    if amount is None:
+        amount = ((node.get("status") or {}).get("allocatable") or {}).get(name) if kind == "limits" else "0"
+    try:
+        whole = quantities.parse(amount or "0")
+        unit = quantities.parse(divisor or "1") or quantities.parse("1")
+    except quantities.QuantityError as error:
+        raise Unavailable(str(error)) from None
+    return str(-(-whole // unit))
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Document, Stale, Stored
 from moorage.cluster.base.times import Clock, micro_timestamp
-from moorage.cluster.life.controllers.queue import Breaks, Key, Queue
+from moorage.cluster.life.controllers.controller import Controller, same_object
+from moorage.cluster.life.controllers.queue import Breaks, Key, cancel
 from moorage.cluster.life.controllers.writer import Writer
 from moorage.cluster.life.nodes.addresses import NodeNumbers, address_of
 from moorage.cluster.life.nodes.bound_pods import BoundPods
@@ -31,36 +32,29 @@ GONE_FOR_GOOD = 1.0  # seconds after which a node's pods follow it
 log = logging.getLogger(__name__)
 
 
-class Heartbeats:
+class Heartbeats(Controller):
     """The part of all kubelets that concerns the node itself, and what follows from a node's conditions."""
 
     def __init__(self, writer: Writer, bound: BoundPods, clock: Clock) -> None:
-        self._writer = writer
-        self._store = writer.store
+        super().__init__("node", writer)
         self._bound = bound
         self._clock = clock
-        self._queue = Queue("node", self._reconcile)
         self._numbers = NodeNumbers()
         self._leases: OrderedDict[str, None] = OrderedDict()
         self._statuses: OrderedDict[str, None] = OrderedDict()
         self._gone: dict[str, float] = {}
-        self._silence: Callable[[], None] = lambda: None
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        self._silence = self._store.listen("nodes", self._changed)
+    def _begin(self) -> None:
+        self._listen("nodes", self._changed)
         for node in self._store.objects("nodes"):
             self._numbers.note(node)
             self._queue.add(node.key)
-        self._queue.start()
         self._task = asyncio.get_running_loop().create_task(self._renew(), name="node heartbeats")
 
     async def stop(self) -> None:
-        self._silence()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        await self._queue.stop()
+        await cancel(self._task)
+        await super().stop()
 
     def _changed(self, change: Change) -> None:
         key = change.new.key
@@ -139,13 +133,12 @@ class Heartbeats:
         if gone is None or asyncio.get_running_loop().time() - gone < 0.9 * GONE_FOR_GOOD:
             return
         del self._gone[name]
-        pods = self._bound.on(name)
         breaks = Breaks()
-        for pod in pods:
+        for pod in self._bound.on(name):
             if self._store.get("nodes", "", name) is not None:
                 return
-            current = self._store.get("pods", pod.namespace, pod.name)
-            if current is not None and current.uid == pod.uid:
+            current = same_object(self._store, "pods", pod.key, pod.uid)
+            if current is not None:
                 self._writer.delete("pods", current, grace_seconds=0)
             await breaks.take()
 

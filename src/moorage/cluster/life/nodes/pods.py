@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.base.times import Clock
+from moorage.cluster.life.controllers.controller import same_object
 from moorage.cluster.life.controllers.events import Recorder
 from moorage.cluster.life.controllers.queue import Key
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.writer import Writer, write_status
 from moorage.cluster.life.nodes.addresses import PodAddresses
 from moorage.cluster.life.nodes.bound_pods import BoundPods
 from moorage.cluster.life.nodes.pacing import Paced
@@ -107,9 +108,7 @@ class Pods:
             self._starts.add((pod.key, uid))
 
     def _find(self, item: _Item) -> Stored | None:
-        key, uid = item
-        pod = self._store.get("pods", *key)
-        return pod if pod is not None and pod.uid == uid else None
+        return same_object(self._store, "pods", *item)
 
     def _start(self, item: _Item, crowded: bool) -> None:
         uid = item[1]
@@ -143,9 +142,7 @@ class Pods:
             init_containers=inits,
             now=now,
         )
-        changed = self._writer.change(
-            "pods", pod, lambda document: document.update(status=status), subresource="status"
-        )
+        changed = write_status(self._writer, "pods", pod, status)
         if changed is not None and first and not crowded:
             self._tell_start(changed)
 
@@ -180,10 +177,7 @@ class Pods:
                     host=spec.get("nodeName", ""),
                 )
         status = ended_status(pod.document, self._clock())
-        ended = self._writer.change(
-            "pods", pod, lambda document: document.update(status=status), subresource="status"
-        )
-        current = ended or self._find(item)
+        current = write_status(self._writer, "pods", pod, status) or self._find(item)
         if current is not None and self._find(item) is current:
             self._writer.delete("pods", current, grace_seconds=0)
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock
+from moorage.cluster.life.controllers.controller import same_object
 from moorage.cluster.life.controllers.events import Recorder
 from moorage.cluster.life.controllers.pod_facts import FINISHED
 from moorage.cluster.life.controllers.queue import Key
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.writer import Writer, write_status
 from moorage.cluster.life.nodes.addresses import PodAddresses, local_address
 from moorage.cluster.life.nodes.containers import Container
-from moorage.cluster.life.nodes.fields import Unavailable
+from moorage.cluster.life.nodes.environment import Unavailable
 from moorage.cluster.life.nodes.guard import Guard
 from moorage.cluster.life.nodes.logs import Logs
 from moorage.cluster.life.nodes.pod_status import (
@@ -192,8 +193,8 @@ class RealPod:
             policy = "OnFailure"
         path = f"spec.{field}s{{{spec.get('name', '')}}}"
         return Container(
-            self._uid,
-            spec,
+            uid=self._uid,
+            spec=spec,
             restarts=restarts,
             policy=policy,
             state=self._first_state,
@@ -250,9 +251,7 @@ class RealPod:
         if status == pod.status or self._silent:
             return
         try:
-            machine.writer.change(
-                "pods", pod, lambda document: document.update(status=status), subresource="status"
-            )
+            write_status(machine.writer, "pods", pod, status)
         except Refusal:
             log.warning("The status of the pod %s was refused", "/".join(self._key), exc_info=True)
 
@@ -290,8 +289,7 @@ class RealPod:
             )
 
     def _find(self) -> Stored | None:
-        pod = self._store.get("pods", *self._key)
-        return pod if pod is not None and pod.uid == self._uid else None
+        return same_object(self._store, "pods", self._key, self._uid)
 
     def _node(self, pod: Stored) -> Document | None:
         node = self._store.get("nodes", "", pod.spec.get("nodeName", ""))
