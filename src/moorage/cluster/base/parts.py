@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from moorage.api.selectors import (
@@ -81,6 +82,10 @@ def condition(status: Document, type_: str) -> Document | None:
     return None
 
 
+def other_conditions(status: Document, type_: str) -> list[Document]:
+    return [each for each in status.get("conditions") or () if each.get("type") != type_]
+
+
 def is_true(document: Document, type_: str) -> bool:
     """Whether the first condition of this type in the status is true."""
     for condition in records(document, "status", "conditions"):
@@ -101,3 +106,12 @@ def selector_of(selector: Document | None) -> Selector:
         return parse_selector(LabelSelector(selector.get("matchLabels") or {}, expressions))
     except SelectorError:
         return NOTHING
+
+
+def keep_only(part: Document, name: str, keeps: Callable[[Any], bool]) -> None:
+    """Drops items of a list, and a list in which nothing is left."""
+    left = [each for each in part.get(name) or () if keeps(each)]
+    if left:
+        part[name] = left
+    else:
+        part.pop(name, None)

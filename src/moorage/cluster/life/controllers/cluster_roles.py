@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from moorage.cluster.access.aggregation import CLUSTER_ROLES, stale_aggregations
 from moorage.cluster.base.store import Document
-from moorage.cluster.life.controllers.controller import Controller
-from moorage.cluster.life.controllers.queue import Key
+from moorage.cluster.life.controllers.controller import Controller, Key
 from moorage.cluster.life.controllers.writer import Writer
 
 _ALL: Key = ("", "")

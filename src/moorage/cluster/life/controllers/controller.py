@@ -1,12 +1,155 @@
-"""What controllers have in common: they hear of changes, and work on one object after the other."""
+"""Controllers: they hear of changes, and work on keys, again on those that failed or are due."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import TypeVar
 
+from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Change, Store, Stored
-from moorage.cluster.life.controllers.queue import Key, Queue
 from moorage.cluster.life.controllers.writer import Writer
+
+Key = tuple[str, str]
+"""Namespace and name of an object."""
+
+FIRST_DELAY = 0.05  # before a failed key is tried again; doubles with every failure
+LONGEST_DELAY = 60.0
+SLICE = 0.002  # seconds of work before others get their turn
+SLOW = 0.001
+REST = 10  # a slow key rests this many times as long as it took
+LONGEST_REST = 0.5
+
+FEW = 32
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+async def cancel(task: asyncio.Task[None] | None) -> None:
+    """Ends a task, if there is one, and waits for that."""
+    if task is not None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+class Breaks:
+    """Lets other tasks run whenever a slice of work is done."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+
+    async def take(self) -> None:
+        if time.perf_counter() - self._began >= SLICE:
+            await asyncio.sleep(0)
+            self._began = time.perf_counter()
+
+    async def between(self, items: Iterable[T]) -> AsyncIterator[T]:
+        """The items one by one, with breaks."""
+        for number, item in enumerate(items):
+            if number % FEW == 0:
+                await self.take()
+            yield item
+
+
+class Queue:
+    """Keys that wait to be worked on, each at most once, in the order in which they came.
+
+    `reconcile` brings about what should be for a key, and may say after how many seconds to look again. A key
+    that is added while it is worked on is worked on again. One that takes long is left alone for a while
+    afterwards, so that a storm of changes to the pods of a large owner is answered once, not every time.
+    """
+
+    def __init__(self, name: str, reconcile: Callable[[Key], Awaitable[float | None]]) -> None:
+        self._name = name
+        self._reconcile = reconcile
+        self._ready: deque[Key] = deque()
+        self._waiting: set[Key] = set()
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._resting: dict[Key, bool] = {}
+        self._failures: dict[Key, int] = {}
+        self._work = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"controller {self._name}")
+
+    async def stop(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        task, self._task = self._task, None
+        await cancel(task)
+
+    def add(self, key: Key) -> None:
+        if key in self._waiting:
+            return
+        if key in self._resting:
+            self._resting[key] = True
+            return
+        self._waiting.add(key)
+        self._ready.append(key)
+        self._work.set()
+
+    def add_after(self, key: Key, seconds: float) -> None:
+        """Adds a key later; of two times the earlier one holds."""
+        loop = asyncio.get_running_loop()
+        timer = self._timers.get(key)
+        if timer is not None:
+            if timer.when() <= loop.time() + seconds:
+                return
+            timer.cancel()
+        self._timers[key] = loop.call_later(seconds, self._due, key)
+
+    def _due(self, key: Key) -> None:
+        del self._timers[key]
+        self.add(key)
+
+    async def _run(self) -> None:
+        breaks = Breaks()
+        while True:
+            if not self._ready:
+                self._work.clear()
+                await self._work.wait()
+            key = self._ready.popleft()
+            if key in self._waiting:  # and was not sent to rest meanwhile
+                self._waiting.discard(key)
+                await self._do(key)
+                await breaks.take()
+
+    async def _do(self, key: Key) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            again = await self._reconcile(key)
+        except Exception as error:
+            failures = self._failures[key] = self._failures.get(key, 0) + 1
+            delay = min(FIRST_DELAY * 2 ** min(failures - 1, 20), LONGEST_DELAY)
+            log.warning(
+                "The %s controller failed at %s, trying again in %g s: %s",
+                self._name,
+                "/".join(filter(None, key)),
+                delay,
+                error,
+                exc_info=not isinstance(error, Refusal),
+            )
+            self.add_after(key, delay)
+            return
+        self._failures.pop(key, None)
+        if again is not None:
+            self.add_after(key, again)
+        took = loop.time() - began
+        if took > SLOW:
+            self._resting[key] = key in self._waiting
+            self._waiting.discard(key)
+            loop.call_later(min(took * REST, LONGEST_REST), self._rested, key)
+
+    def _rested(self, key: Key) -> None:
+        if self._resting.pop(key, False) and self._task is not None:
+            self.add(key)
 
 
 class Controller:

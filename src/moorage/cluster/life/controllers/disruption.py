@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from moorage.api.selectors import Selector
-from moorage.cluster.base.parts import condition, selector_of
+from moorage.cluster.base.parts import condition, other_conditions, selector_of
 from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.base.times import Clock, seconds_of, timestamp
-from moorage.cluster.life.controllers.controller import Controller, same_object
+from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, same_object
 from moorage.cluster.life.controllers.owners import controller_of
 from moorage.cluster.life.controllers.pod_facts import ready_condition
-from moorage.cluster.life.controllers.queue import Breaks, Key
 from moorage.cluster.life.controllers.rollout_sizes import scaled
 from moorage.cluster.life.controllers.writer import Writer, write_status
 
@@ -51,20 +50,15 @@ class Disruption(Controller):
         self._queue.add(budget.key)
 
     def _pod_changed(self, change: Change) -> None:
-        budgets = self._selectors.get(change.new.namespace)
-        if not budgets:
-            return
-        for name, selector in budgets.items():
-            if selector.matches(change.new.labels) or (
-                change.old is not None and selector.matches(change.old.labels)
-            ):
+        states = [each for each in (change.new, change.old) if each is not None]
+        for name, selector in self._selectors.get(change.new.namespace, {}).items():
+            if any(selector.matches(pod.labels) for pod in states):
                 self._queue.add_after((change.new.namespace, name), GATHER)
 
     def _scaled_changed(self, change: Change) -> None:
-        if change.old is not None and change.old.spec.get("replicas") == change.new.spec.get("replicas"):
-            return
-        for name in self._selectors.get(change.new.namespace, ()):
-            self._queue.add_after((change.new.namespace, name), GATHER)
+        if change.old is None or change.old.spec.get("replicas") != change.new.spec.get("replicas"):
+            for name in self._selectors.get(change.new.namespace, ()):
+                self._queue.add_after((change.new.namespace, name), GATHER)
 
     async def _reconcile(self, key: Key) -> float | None:
         budget = self._store.get(BUDGETS, *key)
@@ -84,10 +78,7 @@ class Disruption(Controller):
         if disrupted:
             status["disruptedPods"] = disrupted
         status.update(
-            disruptionsAllowed=allowed,
-            currentHealthy=healthy,
-            desiredHealthy=desired,
-            expectedPods=expected,
+            disruptionsAllowed=allowed, currentHealthy=healthy, desiredHealthy=desired, expectedPods=expected
         )
         if budget.generation:
             status["observedGeneration"] = budget.generation
@@ -147,9 +138,6 @@ class Disruption(Controller):
 
     def _conditions(self, budget: Stored, allowed: int) -> list[Document]:
         known = condition(budget.status, "DisruptionAllowed")
-        others = [
-            each for each in budget.status.get("conditions") or () if each.get("type") != "DisruptionAllowed"
-        ]
         value = "True" if allowed else "False"
         since = known.get("lastTransitionTime") if known and known.get("status") == value else None
         new: Document = {
@@ -161,4 +149,4 @@ class Disruption(Controller):
         }
         if budget.generation:
             new["observedGeneration"] = budget.generation
-        return [*others, new]
+        return [*other_conditions(budget.status, "DisruptionAllowed"), new]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Change, Document, Stored
-from moorage.cluster.life.controllers.controller import Controller, same_object
+from moorage.cluster.life.controllers.controller import Controller, Key, cancel, same_object
 from moorage.cluster.life.controllers.owners import drop_finalizer, drop_owners
-from moorage.cluster.life.controllers.queue import Key, cancel
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.writer import Writer, delete_if_there
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
@@ -153,11 +151,7 @@ class Garbage(Controller):
             propagation = "Orphan"
         elif FOREGROUND in finalizers:
             propagation = "Foreground"
-        try:
-            self._writer.delete(resource, stored, propagation=propagation)
-        except Refusal as refusal:
-            if refusal.code not in (404, 409):
-                raise
+        delete_if_there(self._writer, resource, stored, propagation)
 
     def _delete_dependents(self, resource: str, owner: Stored) -> None:
         """Foreground: the owner stays until those that hold it are gone."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.parts import keep_only
 from moorage.cluster.base.store import Change, Document, Stored
-from moorage.cluster.life.controllers.controller import Controller
-from moorage.cluster.life.controllers.owners import keep_only
-from moorage.cluster.life.controllers.queue import Breaks, Key
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.controller import Breaks, Controller, Key
+from moorage.cluster.life.controllers.writer import Writer, delete_if_there
 
 LOOK_AGAIN = 0.2  # seconds until a look whether what was deleted is gone
 FINALIZER = "kubernetes"
@@ -51,11 +49,7 @@ class Namespaces(Controller):
         for stored in self._store.objects(resource, namespace.name):
             if stored.is_deleted or self._store.get(resource, stored.namespace, stored.name) is not stored:
                 continue
-            try:
-                self._writer.delete(resource, stored)
-            except Refusal as refusal:
-                if refusal.code not in (404, 409):
-                    raise
+            delete_if_there(self._writer, resource, stored)
             await breaks.take()
         return next(self._store.iterate(resource, namespace.name), None) is not None
 

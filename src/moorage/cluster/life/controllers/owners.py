@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from moorage.cluster.base.parts import keep_only
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.life.controllers.writer import Writer
 
@@ -53,12 +51,3 @@ def drop_finalizer(writer: Writer, resource: str, stored: Stored, finalizer: str
         keep_only(document["metadata"], "finalizers", lambda each: each != finalizer)
 
     writer.change(resource, stored, drop)
-
-
-def keep_only(part: Document, name: str, keeps: Callable[[Any], bool]) -> None:
-    """Drops items of a list, and a list in which nothing is left."""
-    left = [each for each in part.get(name) or () if keeps(each)]
-    if left:
-        part[name] = left
-    else:
-        part.pop(name, None)

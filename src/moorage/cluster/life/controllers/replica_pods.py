@@ -7,9 +7,9 @@ from collections.abc import Callable
 from moorage.api.selectors import Selector
 from moorage.cluster.base.parts import selector_of
 from moorage.cluster.base.store import Change, Store, Stored
+from moorage.cluster.life.controllers.controller import Key
 from moorage.cluster.life.controllers.owners import controller_of
 from moorage.cluster.life.controllers.pod_facts import is_active
-from moorage.cluster.life.controllers.queue import Key
 
 REPLICA_SETS = "replicasets.apps"
 

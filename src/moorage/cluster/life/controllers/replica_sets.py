@@ -7,18 +7,13 @@ from typing import Any
 import msgspec
 
 from moorage.cluster.base.errors import Refusal
-from moorage.cluster.base.parts import condition, selector_of
+from moorage.cluster.base.parts import condition, other_conditions, selector_of
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock, seconds_of, timestamp
-from moorage.cluster.life.controllers.controller import Controller, is_ending, same_object
+from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, is_ending, same_object
 from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.owners import (
-    adopt,
-    controller_reference,
-    drop_owners,
-)
+from moorage.cluster.life.controllers.owners import adopt, controller_reference, drop_owners
 from moorage.cluster.life.controllers.pod_facts import is_active, is_finished, ready_condition
-from moorage.cluster.life.controllers.queue import Breaks, Key
 from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS, ReplicaPods
 from moorage.cluster.life.controllers.writer import Writer, write_status
 
@@ -185,22 +180,19 @@ class ReplicaSets(Controller):
     def _conditions(self, replica_set: Stored, active: int, refusal: Refusal | None) -> list[Document]:
         status = replica_set.status
         known = condition(status, "ReplicaFailure")
-        others = [found for found in status.get("conditions") or () if found.get("type") != "ReplicaFailure"]
         if refusal is None:
-            return others
+            return other_conditions(status, "ReplicaFailure")
         if known is not None:
             return list(status["conditions"])
         few = active < replica_set.spec.get("replicas", 1)
-        return [
-            *others,
-            {
-                "type": "ReplicaFailure",
-                "status": "True",
-                "lastTransitionTime": timestamp(self._clock()),
-                "reason": "FailedCreate" if few else "FailedDelete",
-                "message": refusal.message,
-            },
-        ]
+        new = {
+            "type": "ReplicaFailure",
+            "status": "True",
+            "lastTransitionTime": timestamp(self._clock()),
+            "reason": "FailedCreate" if few else "FailedDelete",
+            "message": refusal.message,
+        }
+        return [*other_conditions(status, "ReplicaFailure"), new]
 
 
 def _worth(pod: Stored, neighbours: dict[str, int]) -> tuple[Any, ...]:

@@ -9,12 +9,7 @@ import msgspec
 
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.life.controllers.owners import controller_reference
-from moorage.cluster.life.controllers.rollout_sizes import (
-    DESIRED,
-    MAXIMUM,
-    surge_and_unavailable,
-    wanted,
-)
+from moorage.cluster.life.controllers.rollout_sizes import DESIRED, MAXIMUM, surge_and_unavailable, wanted
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -129,8 +124,7 @@ def superfluous(deployment: Stored, old: Iterable[Stored]) -> list[Stored]:
     """Old replica sets beyond the history that is to be kept, as far as they are empty and settled."""
     limit = deployment.spec.get("revisionHistoryLimit", 10)
     kept = sorted(
-        (each for each in old if not each.is_deleted),
-        key=lambda each: (revision_of(each), each.created),
+        (each for each in old if not each.is_deleted), key=lambda each: (revision_of(each), each.created)
     )
     return [
         each

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Change, Document
-from moorage.cluster.life.controllers.controller import Controller
-from moorage.cluster.life.controllers.queue import Key
+from moorage.cluster.life.controllers.controller import Controller, Key
 from moorage.cluster.life.controllers.writer import Writer
 
 DEFAULT = "default"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from moorage.cluster.base.store import Change, Stored
-from moorage.cluster.life.controllers.controller import Controller
+from moorage.cluster.life.controllers.controller import Controller, Key
 from moorage.cluster.life.controllers.owners import drop_finalizer
 from moorage.cluster.life.controllers.pod_facts import is_finished
-from moorage.cluster.life.controllers.queue import Key
 from moorage.cluster.life.controllers.writer import Writer
 
 CLAIMS = "persistentvolumeclaims"

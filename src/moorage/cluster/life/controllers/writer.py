@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Store, Stored
 
 
@@ -19,12 +20,7 @@ class Writer(Protocol):
         ...
 
     def change(
-        self,
-        resource: str,
-        stored: Stored,
-        change: Callable[[Document], None],
-        *,
-        subresource: str = "",
+        self, resource: str, stored: Stored, change: Callable[[Document], None], *, subresource: str = ""
     ) -> Stored | None:
         """Writes what `change` makes of a copy; None if the object has meanwhile changed or gone."""
         ...
@@ -45,3 +41,12 @@ def write_status(writer: Writer, resource: str, stored: Stored, status: Document
     return writer.change(
         resource, stored, lambda document: document.update(status=status), subresource="status"
     )
+
+
+def delete_if_there(writer: Writer, resource: str, stored: Stored, propagation: str = "Background") -> None:
+    """Deletes an object unless it has meanwhile changed or gone."""
+    try:
+        writer.delete(resource, stored, propagation=propagation)
+    except Refusal as refusal:
+        if refusal.code not in (404, 409):
+            raise

@@ -48,16 +48,7 @@ class Nodes:
         self._pods = Pods(writer, self._bound, addresses, recorder, clock, programs.runs_pod)
         self._guard = Guard()
         machine = Machine(
-            writer,
-            folder,
-            server,
-            token_for,
-            programs,
-            addresses,
-            self.logs,
-            recorder,
-            clock,
-            self._guard,
+            writer, folder, server, token_for, programs, addresses, self.logs, recorder, clock, self._guard
         )
         self._runner = Runner(machine, self._bound)
         self._silence: Callable[[], None] = lambda: None

@@ -55,9 +55,7 @@ class NodeNumbers:
 
     def note(self, node: Stored) -> None:
         """Learns what a node has already."""
-        self._taken.update(
-            (address.get("address", "") for address in node.status.get("addresses") or ()),
-        )
+        self._taken.update(address.get("address", "") for address in node.status.get("addresses") or ())
         self._taken.update(node.spec.get("podCIDRs") or ())
 
     def take(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Store, Stored
-from moorage.cluster.life.controllers.queue import Key
+from moorage.cluster.life.controllers.controller import Key
 
 
 class BoundPods:

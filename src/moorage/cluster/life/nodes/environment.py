@@ -9,7 +9,7 @@ import site
 from collections.abc import Mapping
 
 from moorage.api import quantities
-from moorage.cluster.base.store import Document, Store, Stored
+from moorage.cluster.base.store import Document, Store
 from moorage.cluster.life.nodes.addresses import local_address
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "SSL_CERT_FILE")
@@ -61,10 +61,8 @@ def container_environment(
     for source in container.get("envFrom") or ():
         prefix = source.get("prefix", "")
         for kind, resource in (("configMapRef", "configmaps"), ("secretRef", "secrets")):
-            reference = source.get(kind)
-            if reference is not None:
-                found = _get(store, resource, namespace, reference)
-                content = data_of(found) if found is not None else {}
+            if source.get(kind) is not None:
+                content = content_of(store, resource, namespace, source[kind])
                 variables.update({prefix + name: _text(value) for name, value in content.items()})
     for variable in container.get("env") or ():
         name = variable.get("name", "")
@@ -77,15 +75,19 @@ def container_environment(
     return {name: value for name, value in variables.items() if "\0" not in name + value and "=" not in name}
 
 
-def data_of(stored: Stored) -> dict[str, bytes]:
-    """The content of a ConfigMap or a Secret."""
-    document = stored.document
+def content_of(store: Store, resource: str, namespace: str, reference: Document) -> dict[str, bytes]:
+    """What is in the ConfigMap or Secret that is referred to; an optional one need not be there."""
+    name = reference.get("secretName") or reference.get("name", "")
+    found = store.get(resource, namespace, name)
+    if found is None:
+        if reference.get("optional"):
+            return {}
+        raise Unavailable(f'{resource.removesuffix("s")} "{name}" not found')
     content = {}
-    if document.get("kind") == "Secret":
-        encoded = document.get("data") or {}
-    else:
-        content = {name: text.encode() for name, text in (document.get("data") or {}).items()}
-        encoded = document.get("binaryData") or {}
+    encoded = found.document.get("data") or {}
+    if resource == "configmaps":
+        content = {name: text.encode() for name, text in encoded.items()}
+        encoded = found.document.get("binaryData") or {}
     for name, text in encoded.items():
         try:
             content[name] = base64.b64decode(text)
@@ -108,22 +110,13 @@ def _from(source: Document, pod: Document, container: Document, node: Document, 
         reference = source.get(kind)
         if not reference:
             continue
-        found = _get(store, resource, namespace, reference)
         key = reference.get("key", "")
-        content = data_of(found) if found is not None else {}
+        content = content_of(store, resource, namespace, reference)
         if key in content:
             return _text(content[key])
         if not reference.get("optional"):
             raise Unavailable(f"couldn't find key {key} in {title} {namespace}/{reference.get('name', '')}")
     return None
-
-
-def _get(store: Store, resource: str, namespace: str, reference: Document) -> Stored | None:
-    name = reference.get("name", "")
-    found = store.get(resource, namespace, name)
-    if found is None and not reference.get("optional"):
-        raise Unavailable(f'{resource.removesuffix("s")} "{name}" not found')
-    return found
 
 
 def _text(value: bytes) -> str:

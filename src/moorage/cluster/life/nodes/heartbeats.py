@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Document, Stale, Stored
 from moorage.cluster.base.times import Clock, micro_timestamp
-from moorage.cluster.life.controllers.controller import Controller, same_object
-from moorage.cluster.life.controllers.queue import Breaks, Key, cancel
+from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, cancel, same_object
 from moorage.cluster.life.controllers.writer import Writer
 from moorage.cluster.life.nodes.addresses import NodeNumbers, address_of
 from moorage.cluster.life.nodes.bound_pods import BoundPods

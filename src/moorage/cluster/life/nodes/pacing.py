@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from moorage.cluster.life.controllers.queue import cancel
+from moorage.cluster.life.controllers.controller import cancel
 
 SLICE = 0.002  # seconds of work in one go
 GRAIN = 0.02  # seconds in which what becomes due is done together

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.base.times import Clock
-from moorage.cluster.life.controllers.controller import same_object
+from moorage.cluster.life.controllers.controller import Key, same_object
 from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.queue import Key
 from moorage.cluster.life.controllers.writer import Writer, write_status
 from moorage.cluster.life.nodes.addresses import PodAddresses
 from moorage.cluster.life.nodes.bound_pods import BoundPods

@@ -11,10 +11,9 @@ from pathlib import Path
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock
-from moorage.cluster.life.controllers.controller import same_object
+from moorage.cluster.life.controllers.controller import Key, same_object
 from moorage.cluster.life.controllers.events import Recorder
 from moorage.cluster.life.controllers.pod_facts import FINISHED
-from moorage.cluster.life.controllers.queue import Key
 from moorage.cluster.life.controllers.writer import Writer, write_status
 from moorage.cluster.life.nodes.addresses import PodAddresses, local_address
 from moorage.cluster.life.nodes.containers import Container
@@ -86,12 +85,10 @@ class RealPod:
 
     def refresh(self) -> None:
         """Something its volumes are made of has changed."""
-        pod = self._find()
-        node = self._node(pod) if pod is not None else None
-        if pod is None or node is None or not self._started:
+        if not self._started or (found := self._pod_and_node()) is None:
             return
         try:
-            self._volumes.write(pod.document, node)
+            self._volumes.write(*found)
         except Unavailable as problem:
             self._tell("FailedMount", str(problem), True)
 
@@ -131,12 +128,10 @@ class RealPod:
 
     async def _mount(self) -> None:
         while True:
-            pod = self._find()
-            node = self._node(pod) if pod is not None else None
-            if pod is not None and node is not None:
+            if (found := self._pod_and_node()) is not None:
                 try:
                     self._write()
-                    self._volumes.write(pod.document, node)
+                    self._volumes.write(*found)
                     return
                 except Unavailable as problem:
                     self._tell("FailedMount", str(problem), True)
@@ -208,15 +203,14 @@ class RealPod:
 
     async def _start(self, spec: Document) -> Process:
         """Starts the program of a container."""
-        pod = self._find()
-        node = self._node(pod) if pod is not None else None
-        if pod is None or node is None:
+        if (found := self._pod_and_node()) is None:
             raise Unavailable("the pod or its node is gone")
+        pod, node = found
         machine = self._machine
         name = spec.get("name", "")
         home = self._folder / "containers" / folder_name(name)
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        launch = prepare(pod.document, spec, node, self._store, self._volumes, machine.server, home)
+        launch = prepare(pod, spec, node, self._store, self._volumes, machine.server, home)
         return await Process.start(
             launch.words,
             variables=launch.variables,
@@ -233,17 +227,15 @@ class RealPod:
 
     def _write(self, *, ended: bool = False) -> None:
         """Writes the status as it is now."""
-        pod = self._find()
-        node = self._node(pod) if pod is not None else None
-        if pod is None or node is None:
+        pod, found = self._find(), self._pod_and_node()
+        if pod is None or found is None:
             return
         machine = self._machine
         phase = self._phase(ended)
         status = pod_status(
-            pod.document,
-            node,
+            *found,
             phase=phase,
-            address=machine.addresses.take(self._uid, node),
+            address=machine.addresses.take(self._uid, found[1]),
             containers=[self._status(each, phase, init=False) for each in self._containers],
             init_containers=[self._status(each, phase, init=True) for each in self._inits],
             now=machine.clock(),
@@ -280,17 +272,14 @@ class RealPod:
         pod = self._find()
         if pod is not None and not self._silent:
             self._machine.recorder.tell(
-                pod,
-                reason,
-                message,
-                warning=warning,
-                field_path=path,
-                host=pod.spec.get("nodeName", ""),
+                pod, reason, message, warning=warning, field_path=path, host=pod.spec.get("nodeName", "")
             )
 
     def _find(self) -> Stored | None:
         return same_object(self._store, "pods", self._key, self._uid)
 
-    def _node(self, pod: Stored) -> Document | None:
-        node = self._store.get("nodes", "", pod.spec.get("nodeName", ""))
-        return node.document if node is not None else None
+    def _pod_and_node(self) -> tuple[Document, Document] | None:
+        """As they are now, if both are there."""
+        pod = self._find()
+        node = self._store.get("nodes", "", pod.spec.get("nodeName", "")) if pod is not None else None
+        return (pod.document, node.document) if pod is not None and node is not None else None

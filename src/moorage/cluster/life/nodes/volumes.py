@@ -13,7 +13,7 @@ from typing import NamedTuple
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.life.nodes.environment import (
     Unavailable,
-    data_of,
+    content_of,
     expand,
     field_value,
     resource_value,
@@ -131,28 +131,21 @@ class Volumes:
                 yield _inside(item.get("path", "")), File(content, item.get("mode", mode))
         else:
             resource = "configmaps" if kind == "configMap" else "secrets"
-            name = source.get("secretName") or source.get("name", "")
-            yield from self._keys(resource, metadata.get("namespace", ""), name, source, mode)
+            data = content_of(self._store, resource, metadata.get("namespace", ""), source)
+            yield from _keys(resource, data, source, mode)
 
-    def _keys(
-        self, resource: str, namespace: str, name: str, source: Document, mode: int
-    ) -> Iterator[tuple[str, File]]:
-        found = self._store.get(resource, namespace, name)
-        optional = source.get("optional", False)
-        if found is None:
-            if optional:
-                return
-            raise Unavailable(f'{resource.removesuffix("s")} "{name}" not found')
-        content = data_of(found)
-        if not source.get("items"):
-            yield from ((_inside(key), File(value, mode)) for key, value in content.items())
-            return
-        for item in source["items"]:
-            key = item.get("key", "")
-            if key in content:
-                yield _inside(item.get("path", "")), File(content[key], item.get("mode", mode))
-            elif not optional:
-                raise Unavailable(f"{resource.removesuffix('s')} references non-existent config key: {key}")
+
+def _keys(
+    resource: str, content: dict[str, bytes], source: Document, mode: int
+) -> Iterator[tuple[str, File]]:
+    if not source.get("items"):
+        yield from ((_inside(key), File(value, mode)) for key, value in content.items())
+    for item in source.get("items") or ():
+        key = item.get("key", "")
+        if key in content:
+            yield _inside(item.get("path", "")), File(content[key], item.get("mode", mode))
+        elif not source.get("optional"):
+            raise Unavailable(f"{resource.removesuffix('s')} references non-existent config key: {key}")
 
 
 def referenced(pod: Document) -> set[tuple[str, str]]:
