@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from moorage.cluster.base.parts import condition, keep_only, number, other_conditions
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import seconds_of, timestamp
+from moorage.cluster.life.controllers.revisions import find_new
 from moorage.cluster.life.controllers.rollout_sizes import counted, surge_and_unavailable, wanted
 
 AVAILABLE = "Available"
@@ -62,9 +63,10 @@ def drop_condition(status: Document, type: str) -> None:
     keep_only(status, "conditions", lambda each: each.get("type") != type)
 
 
-def current_status(deployment: Stored, new: Stored | None, sets: Sequence[Stored], now: float) -> Document:
+def current_status(deployment: Stored, sets: Sequence[Stored], now: float) -> Document:
     """The counts and whether enough pods are available; other conditions as they are."""
     known = deployment.status
+    new = find_new(deployment, sets)
 
     def total(name: str) -> int:
         return sum(counted(each, name) for each in sets)
@@ -89,9 +91,10 @@ def current_status(deployment: Stored, new: Stored | None, sets: Sequence[Stored
     return status
 
 
-def rollout_status(deployment: Stored, new: Stored | None, sets: Sequence[Stored], now: float) -> Document:
+def rollout_status(deployment: Stored, sets: Sequence[Stored], now: float) -> Document:
     """As `current_status`, with whether the rollout gets ahead, is done, or has stood still for too long."""
-    status = current_status(deployment, new, sets, now)
+    status = current_status(deployment, sets, now)
+    new = find_new(deployment, sets)
     deadline = deadline_of(deployment)
     known = condition(deployment.status, PROGRESSING)
     if deadline is None:

@@ -82,12 +82,7 @@ class Deployments(Controller):
         """Does what can be done now; says after how many seconds to look whether it got stuck."""
         sets = self._claim(deployment)
         if deployment.is_deleted:
-            self._tell(
-                deployment,
-                statuses.current_status(
-                    deployment, revisions.find_new(deployment, sets), sets, self._clock()
-                ),
-            )
+            self._tell(deployment, statuses.current_status(deployment, sets, self._clock()))
             return None
         deployment = self._note_pause(deployment)
         new = revisions.find_new(deployment, sets)
@@ -99,38 +94,28 @@ class Deployments(Controller):
             sets = self._sets(deployment)
             if deployment.spec.get("paused"):
                 self._clean_up(deployment, new, sets)
-            new = revisions.find_new(deployment, sets)
-            self._tell(deployment, statuses.current_status(deployment, new, sets, self._clock()))
+            self._tell(deployment, statuses.current_status(deployment, sets, self._clock()))
             return None
         if sizes.strategy_type(deployment) == sizes.RECREATE:
             deployment = self._recreate(deployment, new, sets)
         else:
             deployment = self._roll(deployment, new, sets)
-        sets = self._sets(deployment)
-        new = revisions.find_new(deployment, sets)
-        told = self._tell(deployment, statuses.rollout_status(deployment, new, sets, self._clock()))
+        status = statuses.rollout_status(deployment, self._sets(deployment), self._clock())
+        told = self._tell(deployment, status)
         return statuses.seconds_to_deadline(told, self._clock())
 
     # Replica sets
 
     def _claim(self, deployment: Stored) -> list[Stored]:
         """The replica sets of a deployment, after fitting ones were adopted and others let go."""
-        for each in self._store.objects(REPLICA_SETS, deployment.namespace):
-            if is_controlled_by(each, deployment):
-                if not _selects(deployment, each) and not deployment.is_deleted:
+        if not deployment.is_deleted:
+            reference = controller_reference(deployment, "apps/v1", "Deployment")
+            for each in self._store.objects(REPLICA_SETS, deployment.namespace):
+                fits = _selects(deployment, each)
+                if is_controlled_by(each, deployment) and not fits:
                     drop_owners(self._writer, REPLICA_SETS, each, {deployment.uid})
-            elif (
-                controller_of(each) is None
-                and _selects(deployment, each)
-                and not deployment.is_deleted
-                and not each.is_deleted
-            ):
-                adopt(
-                    self._writer,
-                    REPLICA_SETS,
-                    each,
-                    controller_reference(deployment, "apps/v1", "Deployment"),
-                )
+                elif fits and controller_of(each) is None and not each.is_deleted:
+                    adopt(self._writer, REPLICA_SETS, each, reference)
         return self._sets(deployment)
 
     def _sets(self, deployment: Stored) -> list[Stored]:
@@ -183,9 +168,7 @@ class Deployments(Controller):
             self._note(deployment, "False", statuses.CREATE_ERROR, text)
             raise
         if size:
-            self._recorder.tell(
-                deployment, "ScalingReplicaSet", f"Scaled up replica set {name} from 0 to {size}"
-            )
+            self._tell_size(deployment, name, 0, size)
         deployment = self._note_revision(deployment, str(revision))
         text = f'Created new replica set "{name}"'
         return self._note(deployment, "True", statuses.CREATED, text), new
@@ -203,13 +186,12 @@ class Deployments(Controller):
         self._change(REPLICA_SETS, replica_set, resize)
         if before == size:
             return False
-        way = "up" if before < size else "down"
-        self._recorder.tell(
-            deployment,
-            "ScalingReplicaSet",
-            f"Scaled {way} replica set {replica_set.name} from {before} to {size}",
-        )
+        self._tell_size(deployment, replica_set.name, before, size)
         return True
+
+    def _tell_size(self, deployment: Stored, name: str, before: int, size: int) -> None:
+        text = f"Scaled {'up' if before < size else 'down'} replica set {name} from {before} to {size}"
+        self._recorder.tell(deployment, "ScalingReplicaSet", text)
 
     def _clean_up(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> None:
         for each in revisions.superfluous(deployment, _others(sets, new)):

@@ -46,9 +46,9 @@ class Recorder:
     five minutes.
     """
 
-    def __init__(self, writer: Writer, component: str, clock: Clock, host: str = "") -> None:
+    def __init__(self, writer: Writer, component: str, clock: Clock) -> None:
         self._writer = writer
-        self._source = {"component": component, "host": host} if host else {"component": component}
+        self._source = {"component": component}
         self._clock = clock
         self._written: _Recent[tuple[str, str]] = _Recent()
         self._similar: _Recent[_Similar] = _Recent()

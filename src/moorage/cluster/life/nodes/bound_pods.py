@@ -24,6 +24,21 @@ class BoundPods:
         get = self._store.get
         return [pod for key in sorted(self._by_node.get(node, ())) if (pod := get("pods", *key)) is not None]
 
+    def tell(
+        self, look: Callable[[Stored], None], gone: Callable[[Stored], None]
+    ) -> list[Callable[[], None]]:
+        """Has somebody look at pods that change or whose node comes, and know of those that are gone."""
+
+        def pod_changed(change: Change) -> None:
+            (gone if change.type == "DELETED" else look)(change.new)
+
+        def node_changed(change: Change) -> None:
+            if change.type == "ADDED":
+                for pod in self.on(change.new.name):
+                    look(pod)
+
+        return [self._store.listen("pods", pod_changed), self._store.listen("nodes", node_changed)]
+
     def _note(self, pod: Stored) -> None:
         node = pod.spec.get("nodeName")
         if node:

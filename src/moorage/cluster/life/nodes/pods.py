@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.cluster.base.store import Change, Document, Stored
-from moorage.cluster.base.times import Clock
+from moorage.cluster.base.store import Stored
 from moorage.cluster.life.controllers.controller import Key, same_object
-from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.writer import Writer, write_status
-from moorage.cluster.life.nodes.addresses import PodAddresses
+from moorage.cluster.life.controllers.writer import write_status
 from moorage.cluster.life.nodes.bound_pods import BoundPods
+from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.pacing import Paced
 from moorage.cluster.life.nodes.pod_status import (
     PENDING,
@@ -35,22 +33,11 @@ class Pods:
     deleted; so a pod that a Job would wait for does not end by itself.
     """
 
-    def __init__(
-        self,
-        writer: Writer,
-        bound: BoundPods,
-        addresses: PodAddresses,
-        recorder: Recorder,
-        clock: Clock,
-        is_real: Callable[[Document], bool],
-    ) -> None:
-        self._writer = writer
-        self._store = writer.store
+    def __init__(self, machine: Machine, bound: BoundPods) -> None:
+        self._machine = machine
+        self._writer = machine.writer
+        self._store = machine.writer.store
         self._bound = bound
-        self._addresses = addresses
-        self._recorder = recorder
-        self._clock = clock
-        self._is_real = is_real
         self._starting: set[str] = set()
         self._ending: set[str] = set()
         self._starts: Paced[_Item] = Paced("starting pods", START_AFTER, self._start)
@@ -58,14 +45,11 @@ class Pods:
         self._silencers: list[Callable[[], None]] = []
 
     def start(self) -> None:
-        self._silencers = [
-            self._store.listen("pods", self._changed),
-            self._store.listen("nodes", self._node_changed),
-        ]
+        self._silencers = self._bound.tell(self._look, self._gone)
         for pod in self._store.iterate("pods"):
             address = pod.status.get("podIP")
             if address:
-                self._addresses.note(pod.uid, address)
+                self._machine.addresses.note(pod.uid, address)
             self._look(pod)
         self._starts.start()
         self._ends.start()
@@ -76,33 +60,23 @@ class Pods:
         await self._starts.stop()
         await self._ends.stop()
 
-    def _changed(self, change: Change) -> None:
-        if change.type != "DELETED":
-            self._look(change.new)
-            return
-        uid = change.new.uid
-        self._addresses.release(uid)
-        self._starting.discard(uid)
-        self._ending.discard(uid)
-
-    def _node_changed(self, change: Change) -> None:
-        if change.type == "ADDED":
-            for pod in self._bound.on(change.new.name):
-                self._look(pod)
+    def _gone(self, pod: Stored) -> None:
+        self._machine.addresses.release(pod.uid)
+        self._starting.discard(pod.uid)
+        self._ending.discard(pod.uid)
 
     def _look(self, pod: Stored) -> None:
         """Sees what there is to be done for a pod."""
-        spec = pod.spec
-        if not spec.get("nodeName"):
+        if not pod.spec.get("nodeName"):
             return
         uid = pod.uid
         if pod.is_deleted:
-            if uid not in self._ending and not self._is_real(pod.document):
+            if uid not in self._ending and not self._machine.programs.runs_pod(pod.document):
                 self._ending.add(uid)
                 self._ends.add((pod.key, uid))
             return
         waits = (pod.status.get("phase") or PENDING) == PENDING or _gates_differ(pod)
-        if waits and uid not in self._starting and not self._is_real(pod.document):
+        if waits and uid not in self._starting and not self._machine.programs.runs_pod(pod.document):
             self._starting.add(uid)
             self._starts.add((pod.key, uid))
 
@@ -119,10 +93,9 @@ class Pods:
         node = self._store.get("nodes", "", spec.get("nodeName", ""))
         if node is None:
             return
-        now = self._clock()
+        now = self._machine.clock()
         known = pod.status
         first = (known.get("phase") or PENDING) == PENDING
-        document = pod.document
         if first:
             containers = [
                 container_status(uid, each, running_state(now), ready=True)
@@ -133,10 +106,10 @@ class Pods:
             containers = known.get("containerStatuses") or []
             inits = known.get("initContainerStatuses") or []
         status = pod_status(
-            document,
+            pod.document,
             node.document,
             phase=RUNNING,
-            address=self._addresses.take(uid, node.document),
+            address=self._machine.addresses.take(uid, node.document),
             containers=containers,
             init_containers=inits,
             now=now,
@@ -146,36 +119,25 @@ class Pods:
             self._tell_start(changed)
 
     def _tell_start(self, pod: Stored) -> None:
-        spec = pod.spec
-        for field, containers in (
-            ("initContainers", spec.get("initContainers")),
-            ("containers", spec.get("containers")),
-        ):
-            for each in containers or ():
+        for field in ("initContainers", "containers"):
+            for each in pod.spec.get(field) or ():
                 path = f"spec.{field}{{{each.get('name', '')}}}"
                 for reason, message in (
                     ("Pulled", f'Container image "{each.get("image", "")}" already present on machine'),
                     ("Created", "Container created"),
                     ("Started", "Container started"),
                 ):
-                    self._recorder.tell(pod, reason, message, field_path=path, host=spec.get("nodeName", ""))
+                    self._machine.tell(pod, reason, message, path)
 
     def _end(self, item: _Item, crowded: bool) -> None:
         pod = self._find(item)
         if pod is None:
             return
-        spec = pod.spec
         if not crowded and pod.status.get("phase") == RUNNING:
-            for each in spec.get("containers") or ():
+            for each in pod.spec.get("containers") or ():
                 name = each.get("name", "")
-                self._recorder.tell(
-                    pod,
-                    "Killing",
-                    f"Stopping container {name}",
-                    field_path=f"spec.containers{{{name}}}",
-                    host=spec.get("nodeName", ""),
-                )
-        status = ended_status(pod.document, self._clock())
+                self._machine.tell(pod, "Killing", f"Stopping container {name}", f"spec.containers{{{name}}}")
+        status = ended_status(pod.document, self._machine.clock())
         current = write_status(self._writer, "pods", pod, status) or self._find(item)
         if current is not None and self._find(item) is current:
             self._writer.delete("pods", current, grace_seconds=0)

@@ -5,21 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.controller import Key, same_object
-from moorage.cluster.life.controllers.events import Recorder
 from moorage.cluster.life.controllers.pod_facts import FINISHED
-from moorage.cluster.life.controllers.writer import Writer, write_status
-from moorage.cluster.life.nodes.addresses import PodAddresses, local_address
+from moorage.cluster.life.controllers.writer import write_status
+from moorage.cluster.life.nodes.addresses import local_address
 from moorage.cluster.life.nodes.containers import Container
 from moorage.cluster.life.nodes.environment import Unavailable
-from moorage.cluster.life.nodes.guard import Guard
-from moorage.cluster.life.nodes.logs import Logs
+from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.pod_status import (
     FAILED,
     PENDING,
@@ -32,8 +27,8 @@ from moorage.cluster.life.nodes.pod_status import (
     simulated_init,
 )
 from moorage.cluster.life.nodes.processes import LAST_OUTPUT, Process
-from moorage.cluster.life.nodes.programs import Programs, prepare
-from moorage.cluster.life.nodes.volumes import TokenFor, Volumes, folder_name, referenced
+from moorage.cluster.life.nodes.programs import prepare
+from moorage.cluster.life.nodes.volumes import Volumes, folder_name, referenced
 
 RETRY_VOLUMES = 1.0  # seconds until volumes that lack something are tried again
 RENEW_VOLUMES = 600.0  # seconds after which volumes are written again, for their tokens
@@ -41,22 +36,6 @@ LEAST_GRACE = 2  # seconds a process gets in any case
 SHUTDOWN_GRACE = 5.0  # seconds processes get to end when the cluster stops
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What all pods that really run share."""
-
-    writer: Writer
-    folder: Path
-    server: tuple[str, int]
-    token_for: TokenFor
-    programs: Programs
-    addresses: PodAddresses
-    logs: Logs
-    recorder: Recorder
-    clock: Clock
-    guard: Guard
 
 
 class RealPod:
@@ -271,9 +250,7 @@ class RealPod:
     def _tell(self, reason: str, message: str, warning: bool, path: str = "") -> None:
         pod = self._find()
         if pod is not None and not self._silent:
-            self._machine.recorder.tell(
-                pod, reason, message, warning=warning, field_path=path, host=pod.spec.get("nodeName", "")
-            )
+            self._machine.tell(pod, reason, message, path, warning=warning)
 
     def _find(self) -> Stored | None:
         return same_object(self._store, "pods", self._key, self._uid)

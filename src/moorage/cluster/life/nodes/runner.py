@@ -8,7 +8,8 @@ from collections.abc import Callable
 from moorage.cluster.base.store import Change, Stored
 from moorage.cluster.life.controllers.pod_facts import FINISHED
 from moorage.cluster.life.nodes.bound_pods import BoundPods
-from moorage.cluster.life.nodes.real_pods import Machine, RealPod
+from moorage.cluster.life.nodes.machine import Machine
+from moorage.cluster.life.nodes.real_pods import RealPod
 
 REFRESH_AFTER = 0.2  # seconds in which changes of a ConfigMap or a Secret are gathered
 
@@ -27,8 +28,7 @@ class Runner:
 
     def start(self) -> None:
         self._silencers = [
-            self._store.listen("pods", self._changed),
-            self._store.listen("nodes", self._node_changed),
+            *self._bound.tell(self._look, self._gone),
             self._store.listen("configmaps", self._source_changed),
             self._store.listen("secrets", self._source_changed),
         ]
@@ -43,20 +43,12 @@ class Runner:
         await asyncio.gather(*(pod.stop() for pod in {*self._pods.values(), *self._leaving}))
         self._pods.clear()
 
-    def _changed(self, change: Change) -> None:
-        if change.type != "DELETED":
-            self._look(change.new)
-            return
-        known = self._pods.pop(change.new.uid, None)
+    def _gone(self, pod: Stored) -> None:
+        known = self._pods.pop(pod.uid, None)
         if known is not None:
             leaving = known
             self._leaving.add(leaving)
             known.end().add_done_callback(lambda _: self._leaving.discard(leaving))
-
-    def _node_changed(self, change: Change) -> None:
-        if change.type == "ADDED":
-            for pod in self._bound.on(change.new.name):
-                self._look(pod)
 
     def _look(self, pod: Stored) -> None:
         node = pod.spec.get("nodeName")
