@@ -9,17 +9,10 @@ from moorage.cluster.base.parts import condition, selector_of
 from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers import deployment_status as statuses
-from moorage.cluster.life.controllers import revisions
+from moorage.cluster.life.controllers import owners, revisions
 from moorage.cluster.life.controllers import rollout_sizes as sizes
 from moorage.cluster.life.controllers.controller import Controller, Key, is_ending
 from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.owners import (
-    adopt,
-    controller_of,
-    controller_reference,
-    drop_owners,
-    is_controlled_by,
-)
 from moorage.cluster.life.controllers.pod_facts import is_finished
 from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS
 from moorage.cluster.life.controllers.rollout_sizes import counted, wanted
@@ -50,7 +43,7 @@ class Deployments(Controller):
         for replica_set in (change.new, change.old):
             if replica_set is None:
                 continue
-            owner = controller_of(replica_set)
+            owner = owners.controller_of(replica_set)
             if owner is None:
                 for deployment in self._store.iterate(DEPLOYMENTS, replica_set.namespace):
                     if _selects(deployment, replica_set):
@@ -62,7 +55,7 @@ class Deployments(Controller):
         """A deployment that recreates waits for the last of its old pods to be gone."""
         if change.type != "DELETED":
             return
-        owner = controller_of(change.new)
+        owner = owners.controller_of(change.new)
         if owner is None or owner.get("kind") != "ReplicaSet":
             return
         replica_set = self._store.get(REPLICA_SETS, change.new.namespace, owner.get("name", ""))
@@ -109,20 +102,20 @@ class Deployments(Controller):
     def _claim(self, deployment: Stored) -> list[Stored]:
         """The replica sets of a deployment, after fitting ones were adopted and others let go."""
         if not deployment.is_deleted:
-            reference = controller_reference(deployment, "apps/v1", "Deployment")
+            reference = owners.controller_reference(deployment, "apps/v1", "Deployment")
             for each in self._store.objects(REPLICA_SETS, deployment.namespace):
                 fits = _selects(deployment, each)
-                if is_controlled_by(each, deployment) and not fits:
-                    drop_owners(self._writer, REPLICA_SETS, each, {deployment.uid})
-                elif fits and controller_of(each) is None and not each.is_deleted:
-                    adopt(self._writer, REPLICA_SETS, each, reference)
+                if owners.is_controlled_by(each, deployment) and not fits:
+                    owners.drop_owners(self._writer, REPLICA_SETS, each, {deployment.uid})
+                elif fits and owners.controller_of(each) is None and not each.is_deleted:
+                    owners.adopt(self._writer, REPLICA_SETS, each, reference)
         return self._sets(deployment)
 
     def _sets(self, deployment: Stored) -> list[Stored]:
         owned = [
             each
             for each in self._store.iterate(REPLICA_SETS, deployment.namespace)
-            if is_controlled_by(each, deployment) and _selects(deployment, each)
+            if owners.is_controlled_by(each, deployment) and _selects(deployment, each)
         ]
         return revisions.oldest_first(owned)
 
@@ -153,7 +146,9 @@ class Deployments(Controller):
         name = document["metadata"]["name"]
         present = self._store.get(REPLICA_SETS, deployment.namespace, name)
         if present is not None:
-            if is_controlled_by(present, deployment) and revisions.has_template_of(present, deployment):
+            if owners.is_controlled_by(present, deployment) and revisions.has_template_of(
+                present, deployment
+            ):
                 return deployment, present
             count = deployment.status.get("collisionCount", 0) + 1
             self._write_status(deployment, {**deployment.status, "collisionCount": count})
@@ -234,7 +229,7 @@ class Deployments(Controller):
             return True
         uids = {each.uid for each in old}
         return bool(uids) and any(
-            (controller_of(pod) or {}).get("uid") in uids and not is_finished(pod)
+            (owners.controller_of(pod) or {}).get("uid") in uids and not is_finished(pod)
             for pod in self._store.iterate("pods", old[0].namespace)
         )
 

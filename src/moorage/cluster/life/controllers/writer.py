@@ -17,13 +17,11 @@ class Writer(Protocol):
 
     def create(self, resource: str, document: Document) -> Stored:
         """Takes the document over and stores it. Raises Refusal."""
-        ...
 
     def change(
         self, resource: str, stored: Stored, change: Callable[[Document], None], *, subresource: str = ""
     ) -> Stored | None:
         """Writes what `change` makes of a copy; None if the object has meanwhile changed or gone."""
-        ...
 
     def delete(
         self,
@@ -34,7 +32,6 @@ class Writer(Protocol):
         propagation: str = "Background",
     ) -> None:
         """Deletes an object, or starts to where finalizers or a grace period keep it for a while."""
-        ...
 
 
 def write_status(writer: Writer, resource: str, stored: Stored, status: Document) -> Stored | None:

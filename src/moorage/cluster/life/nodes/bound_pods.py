@@ -30,7 +30,10 @@ class BoundPods:
         """Has somebody look at pods that change or whose node comes, and know of those that are gone."""
 
         def pod_changed(change: Change) -> None:
-            (gone if change.type == "DELETED" else look)(change.new)
+            if change.type == "DELETED":
+                gone(change.new)
+            else:
+                look(change.new)
 
         def node_changed(change: Change) -> None:
             if change.type == "ADDED":

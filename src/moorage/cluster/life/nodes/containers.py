@@ -10,13 +10,8 @@ import aiohttp
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import Clock, timestamp
+from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.environment import Unavailable
-from moorage.cluster.life.nodes.pod_status import (
-    container_id,
-    container_status,
-    running_state,
-    terminated_state,
-)
 from moorage.cluster.life.nodes.processes import NotStarted, Process
 
 FIRST_BACKOFF = 10.0  # seconds before a container that has ended is started again; doubles every time
@@ -65,7 +60,7 @@ class Container:
         return None if ended is None else int(ended["exitCode"])
 
     def status(self) -> Document:
-        return container_status(
+        return statuses.container_status(
             self.uid,
             self.spec,
             self.state,
@@ -124,7 +119,7 @@ class Container:
 
     def _run_on(self, process: Process) -> None:
         self._process = process
-        self.state = running_state(self.clock())
+        self.state = statuses.running_state(self.clock())
         self.ready = not _is_probed(self.spec)
         self.tell("Started", "Container started", False)
         self.changed()
@@ -145,8 +140,8 @@ class Container:
 
     def _end(self, code: int, began: float, **why: str) -> None:
         self.ready = False
-        run = container_id(self.uid, self.spec.get("name", ""), self.restarts)
-        self.state = terminated_state(code, timestamp(began), self.clock(), container_id=run, **why)
+        run = statuses.container_id(self.uid, self.spec.get("name", ""), self.restarts)
+        self.state = statuses.terminated_state(code, timestamp(began), self.clock(), container_id=run, **why)
         self.changed()
 
     def _again(self) -> bool:

@@ -9,6 +9,7 @@ import site
 from collections.abc import Mapping
 
 from moorage.api import quantities
+from moorage.cluster.base import parts
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.life.nodes.addresses import local_address
 
@@ -16,6 +17,11 @@ _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "VIRTUAL_ENV", "PYTHONPA
 ADDRESS_VARIABLE = "MOORAGE_POD_ADDRESS"
 """Tells `moorage run` where to listen, instead of on all of this machine's addresses."""
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
+_FIELDS = {
+    "metadata": ("name", "namespace", "uid"),
+    "spec": ("nodeName", "serviceAccountName"),
+    "status": ("hostIP", "podIP"),
+}
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 
 
@@ -128,7 +134,7 @@ def _text(value: bytes) -> str:
 
 def field_value(pod: Document, path: str) -> str:
     """`metadata.name`, `metadata.labels['app']`, `spec.nodeName`, `status.podIP` and their like."""
-    metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    metadata = pod["metadata"]
     part = _SUBSCRIPT.fullmatch(path)
     if part:
         return str((metadata.get(part[1]) or {}).get(part[2], ""))
@@ -136,19 +142,11 @@ def field_value(pod: Document, path: str) -> str:
         values = metadata.get(path.removeprefix("metadata.")) or {}
         return "\n".join(f"{name}={_quoted(value)}" for name, value in sorted(values.items()))
     if path in ("status.podIPs", "status.hostIPs"):
-        return ",".join(each.get("ip", "") for each in status.get(path.removeprefix("status.")) or ())
-    places = {
-        "metadata.name": metadata.get("name"),
-        "metadata.namespace": metadata.get("namespace"),
-        "metadata.uid": metadata.get("uid"),
-        "spec.nodeName": spec.get("nodeName"),
-        "spec.serviceAccountName": spec.get("serviceAccountName"),
-        "status.hostIP": status.get("hostIP"),
-        "status.podIP": status.get("podIP"),
-    }
-    if path not in places:
+        return ",".join(parts.text(each, "ip") for each in parts.records(pod, *path.split(".")))
+    place, _, name = path.partition(".")
+    if name not in _FIELDS.get(place, ()):
         raise Unavailable(f"unsupported fieldPath: {path}")
-    return str(places[path] or "")
+    return parts.text(pod, place, name)
 
 
 def resource_value(container: Document, node: Document, resource: str, divisor: str) -> str:

@@ -11,14 +11,9 @@ from moorage.cluster.base.store import Change, Document, Stale, Stored
 from moorage.cluster.base.times import Clock, micro_timestamp
 from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, cancel, same_object
 from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.nodes import node_documents
 from moorage.cluster.life.nodes.addresses import NodeNumbers, address_of
 from moorage.cluster.life.nodes.bound_pods import BoundPods
-from moorage.cluster.life.nodes.node_documents import (
-    complete_spec,
-    complete_status,
-    renew_conditions,
-    set_taints,
-)
 
 LEASES = "leases.coordination.k8s.io"
 LEASE_NAMESPACE = "kube-node-lease"
@@ -76,11 +71,13 @@ class Heartbeats(Controller):
         self._gone.pop(name, None)
         number = self._number(node)
         now = self._clock()
-        told = self._tell(node, lambda document: complete_status(document, number, now), "status")
+        told = self._tell(
+            node, lambda document: node_documents.complete_status(document, number, now), "status"
+        )
 
         def complete(document: Document) -> None:
-            complete_spec(document, number)
-            set_taints(document, now)
+            node_documents.complete_spec(document, number)
+            node_documents.set_taints(document, now)
 
         if told is None or self._tell(told, complete) is None:
             return
@@ -190,7 +187,10 @@ class Heartbeats(Controller):
         node = self._store.get("nodes", "", name)
         if node is not None:
             self._writer.change(
-                "nodes", node, lambda document: renew_conditions(document, now), subresource="status"
+                "nodes",
+                node,
+                lambda document: node_documents.renew_conditions(document, now),
+                subresource="status",
             )
 
 

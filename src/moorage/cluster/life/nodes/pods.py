@@ -7,18 +7,10 @@ from collections.abc import Callable
 from moorage.cluster.base.store import Stored
 from moorage.cluster.life.controllers.controller import Key, same_object
 from moorage.cluster.life.controllers.writer import write_status
+from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.bound_pods import BoundPods
 from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.pacing import Paced
-from moorage.cluster.life.nodes.pod_status import (
-    PENDING,
-    RUNNING,
-    container_status,
-    ended_status,
-    pod_status,
-    running_state,
-    simulated_init,
-)
 
 START_AFTER = 0.5  # seconds
 END_AFTER = 0.3
@@ -75,7 +67,7 @@ class Pods:
                 self._ending.add(uid)
                 self._ends.add((pod.key, uid))
             return
-        waits = (pod.status.get("phase") or PENDING) == PENDING or _gates_differ(pod)
+        waits = (pod.status.get("phase") or statuses.PENDING) == statuses.PENDING or _gates_differ(pod)
         if waits and uid not in self._starting and not self._machine.programs.runs_pod(pod.document):
             self._starting.add(uid)
             self._starts.add((pod.key, uid))
@@ -95,20 +87,20 @@ class Pods:
             return
         now = self._machine.clock()
         known = pod.status
-        first = (known.get("phase") or PENDING) == PENDING
+        first = (known.get("phase") or statuses.PENDING) == statuses.PENDING
         if first:
             containers = [
-                container_status(uid, each, running_state(now), ready=True)
+                statuses.container_status(uid, each, statuses.running_state(now), ready=True)
                 for each in spec.get("containers") or ()
             ]
-            inits = [simulated_init(uid, each, now) for each in spec.get("initContainers") or ()]
+            inits = [statuses.simulated_init(uid, each, now) for each in spec.get("initContainers") or ()]
         else:
             containers = known.get("containerStatuses") or []
             inits = known.get("initContainerStatuses") or []
-        status = pod_status(
+        status = statuses.pod_status(
             pod.document,
             node.document,
-            phase=RUNNING,
+            phase=statuses.RUNNING,
             address=self._machine.addresses.take(uid, node.document),
             containers=containers,
             init_containers=inits,
@@ -133,11 +125,11 @@ class Pods:
         pod = self._find(item)
         if pod is None:
             return
-        if not crowded and pod.status.get("phase") == RUNNING:
+        if not crowded and pod.status.get("phase") == statuses.RUNNING:
             for each in pod.spec.get("containers") or ():
                 name = each.get("name", "")
                 self._machine.tell(pod, "Killing", f"Stopping container {name}", f"spec.containers{{{name}}}")
-        status = ended_status(pod.document, self._machine.clock())
+        status = statuses.ended_status(pod.document, self._machine.clock())
         current = write_status(self._writer, "pods", pod, status) or self._find(item)
         if current is not None and self._find(item) is current:
             self._writer.delete("pods", current, grace_seconds=0)
@@ -146,7 +138,7 @@ class Pods:
 def _gates_differ(pod: Stored) -> bool:
     """Whether a running pod's readiness gates say another thing than its Ready condition."""
     gates = pod.spec.get("readinessGates")
-    if not gates or pod.status.get("phase") != RUNNING:
+    if not gates or pod.status.get("phase") != statuses.RUNNING:
         return False
     values = {each.get("type"): each.get("status") for each in pod.status.get("conditions") or ()}
     open_gates = all(values.get(gate.get("conditionType")) == "True" for gate in gates)

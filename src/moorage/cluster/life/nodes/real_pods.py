@@ -11,21 +11,11 @@ from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.life.controllers.controller import Key, same_object
 from moorage.cluster.life.controllers.pod_facts import FINISHED
 from moorage.cluster.life.controllers.writer import write_status
+from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.addresses import local_address
 from moorage.cluster.life.nodes.containers import Container
 from moorage.cluster.life.nodes.environment import Unavailable
 from moorage.cluster.life.nodes.machine import Machine
-from moorage.cluster.life.nodes.pod_status import (
-    FAILED,
-    PENDING,
-    RUNNING,
-    SUCCEEDED,
-    container_status,
-    first_state,
-    pod_status,
-    running_state,
-    simulated_init,
-)
 from moorage.cluster.life.nodes.processes import LAST_OUTPUT, Process
 from moorage.cluster.life.nodes.programs import prepare
 from moorage.cluster.life.nodes.volumes import Volumes, folder_name, referenced
@@ -48,7 +38,7 @@ class RealPod:
         self._key: Key = pod.key
         self._uid = pod.uid
         self._folder = machine.folder / folder_name(self._uid)
-        self._first_state = first_state(pod.document)
+        self._first_state = statuses.first_state(pod.document)
         self._volumes = Volumes(self._folder, self._store, machine.token_for)
         self._containers = [self._container(pod, each) for each in pod.spec.get("containers") or ()]
         self._inits = [self._container(pod, each) for each in pod.spec.get("initContainers") or ()]
@@ -211,7 +201,7 @@ class RealPod:
             return
         machine = self._machine
         phase = self._phase(ended)
-        status = pod_status(
+        status = statuses.pod_status(
             *found,
             phase=phase,
             address=machine.addresses.take(self._uid, found[1]),
@@ -233,19 +223,21 @@ class RealPod:
                 status["ready"] = (status["state"].get("terminated") or {}).get("exitCode") == 0
             return status
         if not self._started:
-            return container_status(self._uid, container, self._first_state, ready=False)
+            return statuses.container_status(self._uid, container, self._first_state, ready=False)
         if init:
-            return simulated_init(self._uid, container, self._began)
-        return container_status(self._uid, container, running_state(self._began), ready=phase not in FINISHED)
+            return statuses.simulated_init(self._uid, container, self._began)
+        return statuses.container_status(
+            self._uid, container, statuses.running_state(self._began), ready=phase not in FINISHED
+        )
 
     def _phase(self, ended: bool) -> str:
         real = self._real(self._containers)
         failed_init = any(each.over and each.exit_code != 0 for each in self._real(self._inits))
         if ended or failed_init or (len(real) == len(self._containers) and all(each.over for each in real)):
             codes = [each.exit_code for each in (*real, *self._real(self._inits))]
-            return FAILED if failed_init or any(codes) else SUCCEEDED
+            return statuses.FAILED if failed_init or any(codes) else statuses.SUCCEEDED
         inits_done = all(each.over for each in self._real(self._inits))
-        return RUNNING if self._started and inits_done else PENDING
+        return statuses.RUNNING if self._started and inits_done else statuses.PENDING
 
     def _tell(self, reason: str, message: str, warning: bool, path: str = "") -> None:
         pod = self._find()

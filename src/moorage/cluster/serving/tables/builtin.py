@@ -17,10 +17,8 @@ from typing import Any, Final
 
 from moorage.cluster.base import parts
 from moorage.cluster.base.store import Document
-from moorage.cluster.serving.tables import formatting
-from moorage.cluster.serving.tables.computed import COMPUTED
+from moorage.cluster.serving.tables import computed, formatting
 from moorage.cluster.serving.tables.durations import age
-from moorage.cluster.serving.tables.pods import ended
 from moorage.cluster.serving.tables.rendering import Column, Columns
 
 _DATA = Path(__file__).parent / "data"
@@ -28,7 +26,6 @@ _USUAL = {
     "Name": "Name string text=metadata.name format=name",
     "Age": "Age string age=metadata.creationTimestamp",
 }
-_CONDITIONS = {"ended": ended}
 
 _Cell = Callable[[Document, float, Document], Any]
 """From an object, the time, and its computed cells by the names of their columns."""
@@ -66,15 +63,16 @@ def _options(line: str) -> dict[str, str]:
     return dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
-def _columns(lines: list[str], computed: str = "", conditions: str = "") -> Columns:
+def _columns(lines: list[str], **functions: str) -> Columns:
     made = [_column(_USUAL.get(line, line)) for line in lines]
-    compute = COMPUTED[computed] if computed else lambda document, now: {}
+    named = {use: getattr(computed, name) for use, name in functions.items()}
+    compute: Callable[[Document, float], Document] = named.get("computed", lambda document, now: {})
 
     def cells(document: Document, now: float) -> list[Any]:
         found = compute(document, now)
         return [cell(document, now, found) for _, cell in made]
 
-    return Columns(tuple(column for column, _ in made), cells, _CONDITIONS.get(conditions))
+    return Columns(tuple(column for column, _ in made), cells, named.get("conditions"))
 
 
 def _column(line: str) -> tuple[Column, _Cell]:
@@ -86,15 +84,15 @@ def _column(line: str) -> tuple[Column, _Cell]:
 
 def _cell(name: str, source: str, absent: str, empty: str) -> _Cell:
     if source == "computed":
-        return lambda document, now, computed: computed[name]
+        return lambda document, now, found: found[name]
     how, _, place = source.partition("=")
     path = tuple(place.split("."))
     if how == "age":
-        return lambda document, now, computed: age(parts.value(document, *path), now)
+        return lambda document, now, found: age(parts.value(document, *path), now)
     read = _READERS[how]
     if empty:
-        return lambda document, now, computed: read(document, path, "") or empty
-    return lambda document, now, computed: read(document, path, absent)
+        return lambda document, now, found: read(document, path, "") or empty
+    return lambda document, now, found: read(document, path, absent)
 
 
 _COLUMNS: Final = dict(_recorded())

@@ -1,14 +1,16 @@
-"""The cells that are more than a part of their object: for each kind, by the names of their columns."""
+"""The cells that are more than a part of their object: for each kind, by the names of their columns.
+
+The table of columns calls these functions by their names.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from moorage.cluster.base.parts import flag, is_deleted, number, part, records, size, text, texts, value
 from moorage.cluster.base.store import Document
 from moorage.cluster.serving.tables.durations import UNKNOWN, age, is_no_time
 from moorage.cluster.serving.tables.formatting import NONE, UNSET, some_of
-from moorage.cluster.serving.tables.pods import pod
+from moorage.cluster.serving.tables.pods import ended as ended
+from moorage.cluster.serving.tables.pods import pod as pod
 
 _ROLE = "node-role.kubernetes.io/"
 _ONLY_ROLE = "kubernetes.io/role"
@@ -252,13 +254,3 @@ def controller_revision(revision: Document, now: float) -> Document:
             kind = text(owner, "kind").lower() + slash.replace("/", ".") + group.lower()
             return {"Controller": f"{kind}/{text(owner, 'name')}"}
     return {"Controller": NONE}
-
-
-COMPUTED: dict[str, Callable[[Document, float], Document]] = {
-    function.__name__: function
-    for function in (
-        *(claim, config_map, controller_revision, endpoint_slice, endpoints, event, node, pod),
-        *(ready_of_wanted, resource_claim, resource_quota, role_binding, service, storage_class, volume),
-    )
-}
-"""By the names that the table of columns calls them by."""
