@@ -151,7 +151,7 @@ class Deployments(Controller):
             ):
                 return deployment, present
             count = deployment.status.get("collisionCount", 0) + 1
-            self._write_status(deployment, {**deployment.status, "collisionCount": count})
+            self._tell(deployment, {**deployment.status, "collisionCount": count})
             raise _Outdated
         try:
             new = self._writer.create(REPLICA_SETS, document)
@@ -267,7 +267,7 @@ class Deployments(Controller):
             return deployment
         status = dict(deployment.status)
         statuses.set_condition(status, statuses.PROGRESSING, value, reason, message, self._clock())
-        return self._write_status(deployment, status)
+        return self._tell(deployment, status)
 
     def _note_revision(self, deployment: Stored, revision: str) -> Stored:
         if deployment.annotations.get(revisions.REVISION) == revision:
@@ -279,9 +279,6 @@ class Deployments(Controller):
         return self._change(DEPLOYMENTS, deployment, annotate)
 
     def _tell(self, deployment: Stored, status: Document) -> Stored:
-        return deployment if status == deployment.status else self._write_status(deployment, status)
-
-    def _write_status(self, deployment: Stored, status: Document) -> Stored:
         return _up_to_date(write_status(self._writer, DEPLOYMENTS, deployment, status))
 
     def _change(self, resource: str, stored: Stored, change: Callable[[Document], None]) -> Stored:

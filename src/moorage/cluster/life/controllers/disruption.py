@@ -83,8 +83,7 @@ class Disruption(Controller):
         if budget.generation:
             status["observedGeneration"] = budget.generation
         status["conditions"] = self._conditions(budget, allowed)
-        if status != budget.status:
-            write_status(self._writer, BUDGETS, budget, status)
+        write_status(self._writer, BUDGETS, budget, status)
         return again
 
     def _expected(self, budget: Stored, pods: list[Stored]) -> tuple[int, int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import msgspec
 
 from moorage.cluster.base.errors import Refusal
-from moorage.cluster.base.parts import condition, other_conditions, selector_of
+from moorage.cluster.base.parts import condition, other_conditions, part, selector_of
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock, seconds_of, timestamp
 from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, is_ending, same_object
@@ -15,6 +16,7 @@ from moorage.cluster.life.controllers.events import Recorder
 from moorage.cluster.life.controllers.owners import adopt, controller_reference, drop_owners
 from moorage.cluster.life.controllers.pod_facts import is_active, is_finished, ready_condition
 from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS, ReplicaPods
+from moorage.cluster.life.controllers.rollout_sizes import wanted
 from moorage.cluster.life.controllers.writer import Writer, write_status
 
 BURST = 500  # pods that are made or deleted before the counts are looked at again
@@ -37,15 +39,15 @@ class ReplicaSets(Controller):
         if replica_set is None:
             return None
         pods = await self._claim(replica_set)
-        wanted = max(replica_set.spec.get("replicas", 1), 0)
         active = [pod for pod in pods if is_active(pod)]
+        missing = wanted(replica_set) - len(active)
         refusal: Refusal | None = None
         if not replica_set.is_deleted:
             try:
-                if len(active) < wanted:
-                    await self._create(replica_set, min(wanted - len(active), BURST))
-                elif len(active) > wanted:
-                    await self._delete(replica_set, active, min(len(active) - wanted, BURST))
+                if missing > 0:
+                    await self._create(replica_set, min(missing, BURST))
+                elif missing < 0:
+                    await self._delete(replica_set, active, min(-missing, BURST))
             except Refusal as refused:
                 if is_ending(self._store, key[0]):
                     return None
@@ -115,11 +117,8 @@ class ReplicaSets(Controller):
         """The pods whose end does the least harm."""
         if count >= len(active):
             return active
-        neighbours: dict[str, int] = {}
-        for pod in active:
-            if ready_condition(pod) is not None:
-                node = pod.spec.get("nodeName", "")
-                neighbours[node] = neighbours.get(node, 0) + 1
+        ready = (pod for pod in active if ready_condition(pod) is not None)
+        neighbours = Counter(pod.spec.get("nodeName", "") for pod in ready)
         return sorted(active, key=lambda pod: _worth(pod, neighbours))[:count]
 
     def _is_as_it_was(self, replica_set: Stored) -> bool:
@@ -137,7 +136,7 @@ class ReplicaSets(Controller):
         # Should it change while pods are counted, the status is not written, but it is in the queue again.
         spec = replica_set.spec
         selector = selector_of(spec.get("selector"))
-        template_labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+        template_labels = part(spec, "template", "metadata", "labels")
         least = spec.get("minReadySeconds", 0)
         now = self._clock()
         active = terminating = labelled = ready = available = 0
@@ -173,8 +172,7 @@ class ReplicaSets(Controller):
         conditions = self._conditions(replica_set, active, refusal)
         if conditions:
             status["conditions"] = conditions
-        if status != replica_set.status:
-            write_status(self._writer, REPLICA_SETS, replica_set, status)
+        write_status(self._writer, REPLICA_SETS, replica_set, status)
         return None if again is None else again + 0.01
 
     def _conditions(self, replica_set: Stored, active: int, refusal: Refusal | None) -> list[Document]:
@@ -195,7 +193,7 @@ class ReplicaSets(Controller):
         return [*other_conditions(status, "ReplicaFailure"), new]
 
 
-def _worth(pod: Stored, neighbours: dict[str, int]) -> tuple[Any, ...]:
+def _worth(pod: Stored, neighbours: Counter[str]) -> tuple[Any, ...]:
     """Sorts those to be deleted first to the front."""
     spec, status = pod.spec, pod.status
     node = spec.get("nodeName", "")
@@ -211,7 +209,7 @@ def _worth(pod: Stored, neighbours: dict[str, int]) -> tuple[Any, ...]:
         phases.get(status.get("phase") or "Pending", 2),
         ready is not None,
         cost,
-        -neighbours.get(node, 0),
+        -neighbours[node],
         -seconds_of(ready.get("lastTransitionTime") or "") if ready else 0.0,
         -restarts,
         -seconds_of(pod.created),

@@ -35,6 +35,9 @@ class Writer(Protocol):
 
 
 def write_status(writer: Writer, resource: str, stored: Stored, status: Document) -> Stored | None:
+    """Writes a status that is another than before; None if the object has meanwhile changed or gone."""
+    if status == stored.status:
+        return stored
     return writer.change(
         resource, stored, lambda document: document.update(status=status), subresource="status"
     )
