@@ -78,9 +78,8 @@ def _container(pod: Document, asked: str) -> str:
     default = (metadata.get("annotations") or {}).get(_DEFAULT_CONTAINER)
     if default in containers:
         return str(default)
-    choices = f"[{' '.join(containers)}]"
+    problem = f"a container name must be specified for pod {metadata['name']}, choose one of: "
+    problem += f"[{' '.join(containers)}]"
     if others:
-        choices += f" or one of the init containers: [{' '.join(others)}]"
-    raise bad_request(
-        f"a container name must be specified for pod {metadata['name']}, choose one of: {choices}"
-    )
+        problem += f" or one of the init containers: [{' '.join(others)}]"
+    raise bad_request(problem)

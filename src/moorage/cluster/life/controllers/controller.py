@@ -6,8 +6,8 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeVar
 
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Change, Store, Stored
@@ -160,6 +160,7 @@ class Controller:
         self._store = writer.store
         self._queue = Queue(name, self._reconcile)
         self._silencers: list[Callable[[], None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Needs a running event loop."""
@@ -169,6 +170,8 @@ class Controller:
     async def stop(self) -> None:
         for silence in self._silencers:
             silence()
+        for task in self._tasks:
+            await cancel(task)
         await self._queue.stop()
 
     def _begin(self) -> None:
@@ -181,6 +184,10 @@ class Controller:
 
     def _listen(self, resource: str, hear: Callable[[Change], object]) -> None:
         self._silencers.append(self._store.listen(resource, hear))
+
+    def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs something as long as the controller works."""
+        self._tasks.append(asyncio.get_running_loop().create_task(work))
 
     def _add_all(self, resource: str) -> None:
         for stored in self._store.iterate(resource):

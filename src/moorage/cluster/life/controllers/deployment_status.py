@@ -125,9 +125,9 @@ def seconds_to_deadline(deployment: Stored, now: float) -> float | None:
     deadline = deadline_of(deployment)
     status = deployment.status
     known = condition(status, PROGRESSING)
-    if deadline is None or known is None or known.get("reason") in (TIMED_OUT, NEW_AVAILABLE):
+    if deadline is None or known is None or is_complete(deployment, status):
         return None
-    if is_complete(deployment, status):
+    if known.get("reason") in (TIMED_OUT, NEW_AVAILABLE):
         return None
     return max(seconds_of(known.get("lastUpdateTime") or "") + deadline - now, 0.0) + 1.0
 

@@ -125,9 +125,8 @@ class Deployments(Controller):
         least = deployment.spec.get("minReadySeconds", 0)
 
         def renew(document: Document) -> None:
-            revisions.annotate_revision(
-                document["metadata"].setdefault("annotations", {}), deployment, revision
-            )
+            annotations = document["metadata"].setdefault("annotations", {})
+            revisions.annotate_revision(annotations, deployment, revision)
             document["spec"].pop("minReadySeconds", None)
             if least:
                 document["spec"]["minReadySeconds"] = least
@@ -146,9 +145,8 @@ class Deployments(Controller):
         name = document["metadata"]["name"]
         present = self._store.get(REPLICA_SETS, deployment.namespace, name)
         if present is not None:
-            if owners.is_controlled_by(present, deployment) and revisions.has_template_of(
-                present, deployment
-            ):
+            is_own = owners.is_controlled_by(present, deployment)
+            if is_own and revisions.find_new(deployment, (present,)):
                 return deployment, present
             count = deployment.status.get("collisionCount", 0) + 1
             self._tell(deployment, {**deployment.status, "collisionCount": count})

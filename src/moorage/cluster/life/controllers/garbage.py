@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from moorage.cluster.base.store import Change, Document, Stored
-from moorage.cluster.life.controllers.controller import Controller, Key, cancel, same_object
+from moorage.cluster.life.controllers.controller import Controller, Key, same_object
 from moorage.cluster.life.controllers.owners import drop_finalizer, drop_owners
 from moorage.cluster.life.controllers.writer import Writer, delete_if_there
 
@@ -28,15 +28,10 @@ class Garbage(Controller):
         self._known: set[str] = set()
         self._places: dict[str, _Place] = {}
         self._dependents: dict[str, set[str]] = {}
-        self._task: asyncio.Task[None] | None = None
 
     def _begin(self) -> None:
         self._discover()
-        self._task = asyncio.get_running_loop().create_task(self._keep_discovering())
-
-    async def stop(self) -> None:
-        await cancel(self._task)
-        await super().stop()
+        self._run_beside(self._keep_discovering())
 
     async def _keep_discovering(self) -> None:
         while True:

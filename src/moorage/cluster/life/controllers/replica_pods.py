@@ -73,12 +73,11 @@ class ReplicaPods:
     def _pod_changed(self, change: Change) -> None:
         new, old = change.new, change.old
         if change.type == "MODIFIED" and old is not None:
-            metadata, before = new.document["metadata"], old.document["metadata"]
-            if metadata.get("ownerReferences") != before.get("ownerReferences"):
+            if new.owners != old.owners:
                 self._pod_removed(old)
                 self._pod_added(new)
                 return
-            if controller_of(new) is None and metadata.get("labels") == before.get("labels"):
+            if controller_of(new) is None and new.labels == old.labels:
                 return
         if change.type == "DELETED":
             self._pod_removed(new)

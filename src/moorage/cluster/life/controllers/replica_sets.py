@@ -177,10 +177,9 @@ class ReplicaSets(Controller):
 
     def _conditions(self, replica_set: Stored, active: int, refusal: Refusal | None) -> list[Document]:
         status = replica_set.status
-        known = condition(status, "ReplicaFailure")
         if refusal is None:
             return other_conditions(status, "ReplicaFailure")
-        if known is not None:
+        if condition(status, "ReplicaFailure") is not None:
             return list(status["conditions"])
         few = active < replica_set.spec.get("replicas", 1)
         new = {

@@ -42,10 +42,6 @@ def find_new(deployment: Stored, replica_sets: Iterable[Stored]) -> Stored | Non
     return None
 
 
-def has_template_of(replica_set: Stored, deployment: Stored) -> bool:
-    return find_new(deployment, (replica_set,)) is not None
-
-
 def revision_of(stored: Stored) -> int:
     """0 where there is none that can be read."""
     return _number(stored.annotations.get(REVISION, ""))

@@ -8,6 +8,7 @@ from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from zlib import crc32
 
+from moorage.cluster.base import parts
 from moorage.cluster.base.store import Document, Stored
 
 RANGES = 2**15  # ranges for pods; what nodes come after that do not get one of their own
@@ -27,11 +28,9 @@ def pod_range(number: int) -> str:
 
 def address_of(node: Document) -> str:
     """The address at which a node is reached."""
-    for address in (node.get("status") or {}).get("addresses") or ():
-        if address.get("type") == "InternalIP":
-            found: str = address.get("address", "")
-            return found
-    return ""
+    addresses = parts.records(node, "status", "addresses")
+    internal = (parts.text(each, "address") for each in addresses if each.get("type") == "InternalIP")
+    return next(internal, "")
 
 
 def local_address(pod: Document) -> str:

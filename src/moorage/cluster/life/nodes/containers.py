@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import aiohttp
@@ -94,11 +95,9 @@ class Container:
 
     async def _pause(self, seconds: float) -> None:
         """Waits, unless it is stopped meanwhile."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopped.wait()
-        except TimeoutError:
-            return
 
     async def _started(self) -> Process | None:
         while not self._stopped.is_set():

@@ -6,12 +6,14 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 from moorage.cluster.base.store import Change, Document, Stale, Stored
 from moorage.cluster.base.times import Clock, micro_timestamp
-from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, cancel, same_object
+from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, same_object
 from moorage.cluster.life.controllers.writer import Writer
-from moorage.cluster.life.nodes import node_documents
+from moorage.cluster.life.nodes import node_documents as documents
 from moorage.cluster.life.nodes.addresses import NodeNumbers, address_of
 from moorage.cluster.life.nodes.bound_pods import BoundPods
 
@@ -37,18 +39,13 @@ class Heartbeats(Controller):
         self._leases: OrderedDict[str, None] = OrderedDict()
         self._statuses: OrderedDict[str, None] = OrderedDict()
         self._gone: dict[str, float] = {}
-        self._task: asyncio.Task[None] | None = None
 
     def _begin(self) -> None:
         self._listen("nodes", self._changed)
         for node in self._store.objects("nodes"):
             self._numbers.note(node)
             self._queue.add(node.key)
-        self._task = asyncio.get_running_loop().create_task(self._renew(), name="node heartbeats")
-
-    async def stop(self) -> None:
-        await cancel(self._task)
-        await super().stop()
+        self._run_beside(self._renew())
 
     def _changed(self, change: Change) -> None:
         key = change.new.key
@@ -71,13 +68,11 @@ class Heartbeats(Controller):
         self._gone.pop(name, None)
         number = self._number(node)
         now = self._clock()
-        told = self._tell(
-            node, lambda document: node_documents.complete_status(document, number, now), "status"
-        )
+        told = self._tell(node, partial(documents.complete_status, number=number, now=now), "status")
 
         def complete(document: Document) -> None:
-            node_documents.complete_spec(document, number)
-            node_documents.set_taints(document, now)
+            documents.complete_spec(document, number)
+            documents.set_taints(document, now)
 
         if told is None or self._tell(told, complete) is None:
             return
@@ -97,10 +92,8 @@ class Heartbeats(Controller):
 
     def _number(self, node: Stored) -> int:
         """A number for what the node lacks; one that lacks nothing does not use one up."""
-        document = node.document
-        if address_of(document) and (document.get("spec") or {}).get("podCIDR"):
-            return 0
-        return self._numbers.take()
+        lacks_nothing = address_of(node.document) and node.spec.get("podCIDR")
+        return 0 if lacks_nothing else self._numbers.take()
 
     def _lease(self, node: Stored) -> Document:
         return {
@@ -178,20 +171,14 @@ class Heartbeats(Controller):
         # go to the store directly.
         document = lease.document
         spec = {**(document.get("spec") or {}), "holderIdentity": name, "renewTime": time}
-        try:
+        with suppress(Stale):
             self._store.update(LEASES, lease, {**document, "spec": spec}, lasting=False)
-        except Stale:
-            return
 
     def _renew_status(self, name: str, now: float) -> None:
         node = self._store.get("nodes", "", name)
         if node is not None:
-            self._writer.change(
-                "nodes",
-                node,
-                lambda document: node_documents.renew_conditions(document, now),
-                subresource="status",
-            )
+            renew = partial(documents.renew_conditions, now=now)
+            self._writer.change("nodes", node, renew, subresource="status")
 
 
 def _what_matters(node: Document) -> object:

@@ -46,9 +46,8 @@ class Runner:
     def _gone(self, pod: Stored) -> None:
         known = self._pods.pop(pod.uid, None)
         if known is not None:
-            leaving = known
-            self._leaving.add(leaving)
-            known.end().add_done_callback(lambda _: self._leaving.discard(leaving))
+            self._leaving.add(known)
+            known.end().add_done_callback(lambda _: self._leaving.discard(known))
 
     def _look(self, pod: Stored) -> None:
         node = pod.spec.get("nodeName")
