@@ -125,7 +125,6 @@ class EmbeddedCluster:
             self._objects, Patches(self._objects), Reviews(self._tokens, self.store, authorizer)
         )
         subresources = Subresources(
-            self._definitions,
             self._handlers,
             self._tokens,
             lambda pod, query: log_answer(self._nodes.logs, pod, query),

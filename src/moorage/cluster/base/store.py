@@ -37,6 +37,55 @@ class Stored:
             self._body = _encode(self.document)
         return self._body
 
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.namespace, self.name
+
+    @property
+    def uid(self) -> str:
+        uid: str = self.document["metadata"].get("uid", "")
+        return uid
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.document["metadata"].get("labels") or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.document["metadata"].get("annotations") or {}
+
+    @property
+    def owners(self) -> list[Document]:
+        return self.document["metadata"].get("ownerReferences") or []
+
+    @property
+    def finalizers(self) -> list[str]:
+        return self.document["metadata"].get("finalizers") or []
+
+    @property
+    def generation(self) -> int:
+        number: int = self.document["metadata"].get("generation", 0)
+        return number
+
+    @property
+    def created(self) -> str:
+        """When it was created; texts of this form sort as the times do."""
+        text: str = self.document["metadata"].get("creationTimestamp") or ""
+        return text
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether its deletion has begun."""
+        return self.document["metadata"].get("deletionTimestamp") is not None
+
+    @property
+    def spec(self) -> Document:
+        return self.document.get("spec") or {}
+
+    @property
+    def status(self) -> Document:
+        return self.document.get("status") or {}
+
 
 class Change(NamedTuple):
     """Something that happened to an object. What was deleted is `new` as it was last, at a new revision."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from typing import Any
+from typing import cast
 
 from moorage.cluster.access.requests import Answer, Query, Stream
 from moorage.cluster.base.errors import bad_request
 from moorage.cluster.base.store import Document
-from moorage.cluster.life.nodes.logs import Logs
+from moorage.cluster.life.nodes.logs import Logs, Wanted
 from moorage.cluster.life.nodes.pod_status import first_state
 
 _TEXT = "text/plain"
@@ -19,17 +18,17 @@ def log_answer(logs: Logs, pod: Document, query: Query) -> Answer | Stream:
     """What the container has written, or that and what it goes on to write."""
     metadata = pod["metadata"]
     container = _container(pod, query.text("container"))
-    asked = _wanted(query)
+    wanted = _wanted(query)
     if not pod["spec"].get("nodeName"):
         return Answer(200, b"", _TEXT)
     where = (metadata["namespace"], metadata["name"], container)
-    wanted = {**asked, "previous": _is_run_before(pod, container, previous=query.flag("previous"))}
+    wanted["previous"] = _is_run_before(pod, container, previous=query.flag("previous"))
     if query.flag("follow"):
-        return Stream(_follow(logs, where, wanted), _TEXT)
+        return Stream(logs.follow(*where, **wanted), _TEXT)
     return Answer(200, logs.read(*where, **wanted), _TEXT)
 
 
-def _wanted(query: Query) -> dict[str, Any]:
+def _wanted(query: Query) -> Wanted:
     numbers = {
         "tail_lines": query.number("tailLines"),
         "limit_bytes": query.number("limitBytes"),
@@ -38,11 +37,8 @@ def _wanted(query: Query) -> dict[str, Any]:
     for name, number in numbers.items():
         if number is not None and number < 0:
             raise bad_request(f"{name}: must be greater than or equal to 0")
-    return {
-        **numbers,
-        "since_time": query.text("sinceTime") or None,
-        "timestamps": query.flag("timestamps"),
-    }
+    wanted = {"since_time": query.text("sinceTime"), "timestamps": query.flag("timestamps")}
+    return cast(Wanted, numbers | wanted)
 
 
 def _is_run_before(pod: Document, container: str, *, previous: bool) -> bool:
@@ -67,13 +63,6 @@ def _status(pod: Document, container: str) -> Document:
     return {"state": first_state(pod), "lastState": {}}
 
 
-async def _follow(
-    logs: Logs, where: tuple[str, str, str], wanted: dict[str, Any]
-) -> AsyncGenerator[bytes, None]:
-    async for text in logs.follow(*where, **wanted):
-        yield text
-
-
 def _container(pod: Document, asked: str) -> str:
     spec, metadata = pod["spec"], pod["metadata"]
     containers = [each["name"] for each in spec.get("containers", [])]
@@ -89,9 +78,8 @@ def _container(pod: Document, asked: str) -> str:
     default = (metadata.get("annotations") or {}).get(_DEFAULT_CONTAINER)
     if default in containers:
         return str(default)
-    choices = f"[{' '.join(containers)}]"
+    problem = f"a container name must be specified for pod {metadata['name']}, choose one of: "
+    problem += f"[{' '.join(containers)}]"
     if others:
-        choices += f" or one of the init containers: [{' '.join(others)}]"
-    raise bad_request(
-        f"a container name must be specified for pod {metadata['name']}, choose one of: {choices}"
-    )
+        problem += f" or one of the init containers: [{' '.join(others)}]"
+    raise bad_request(problem)

@@ -126,11 +126,8 @@ def _resources(definition: Definition) -> list[Document]:
         "namespaced": definition.namespaced,
         "kind": definition.kind,
         "verbs": list(definition.verbs),
+        **_more_names(definition),
     }
-    if definition.short_names:
-        main["shortNames"] = list(definition.short_names)
-    if definition.categories:
-        main["categories"] = list(definition.categories)
     found = [main]
     for part in definition.subresources.values():
         resource: Document = {
@@ -141,11 +138,15 @@ def _resources(definition: Definition) -> list[Document]:
             "verbs": list(part.verbs),
         }
         if part.kind and part.version:
-            resource |= (
-                {"group": part.group, "version": part.version} if part.group else {"version": part.version}
-            )
+            resource |= {"group": part.group} if part.group else {}
+            resource["version"] = part.version
         found.append(resource)
     return found
+
+
+def _more_names(definition: Definition) -> Document:
+    names = {"shortNames": list(definition.short_names), "categories": list(definition.categories)}
+    return {name: found for name, found in names.items() if found}
 
 
 def _aggregated_group(name: str, versions: dict[str, list[Definition]]) -> Document:
@@ -169,11 +170,8 @@ def _aggregated(definition: Definition) -> Document:
         "scope": "Namespaced" if definition.namespaced else "Cluster",
         "singularResource": definition.singular,
         "verbs": list(definition.verbs),
+        **_more_names(definition),
     }
-    if definition.short_names:
-        resource["shortNames"] = list(definition.short_names)
-    if definition.categories:
-        resource["categories"] = list(definition.categories)
     if definition.subresources:
         resource["subresources"] = [
             {

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from moorage.cluster.access.requests import Answer, Place, Query, Request, Stream
+from moorage.cluster.access.requests import Answer, Stream
 from moorage.cluster.access.reviews import Reviews
-from moorage.cluster.access.users import User
-from moorage.cluster.access.write_options import Options, options_of
-from moorage.cluster.base.errors import Refusal
-from moorage.cluster.base.store import Document, Stored
+from moorage.cluster.access.write_options import Options
+from moorage.cluster.base.store import Stored
 from moorage.cluster.custom.strategy import CustomStrategy
-from moorage.cluster.objects.decoding import read_delete_options, read_object
+from moorage.cluster.objects.decoding import read_delete_options
 from moorage.cluster.objects.deletion import DeleteOptions, delete_options
 from moorage.cluster.objects.objects import Objects
 from moorage.cluster.objects.patching import Patches
 from moorage.cluster.objects.versions import to_stored
 from moorage.cluster.schema.definitions import Definition
-from moorage.cluster.serving.lists import Lists, Selection
-from moorage.cluster.serving.rendering import Accepted, Renderer, accepted, encode, warning_headers
-from moorage.cluster.serving.tables.builtin import columns_of
-from moorage.cluster.serving.tables.columns import Columns
+from moorage.cluster.serving.calls import Call, warning
+from moorage.cluster.serving.lists import Page, Selection, read_page
+from moorage.cluster.serving.rendering import Renderer, accepted, encode, warning_headers
+from moorage.cluster.serving.tables.builtin import PLAIN, columns_of
 from moorage.cluster.serving.tables.custom import custom_columns
+from moorage.cluster.serving.tables.rendering import Columns
 from moorage.cluster.serving.watches import Watch
 
 _SHOWN_WHEN_DELETED = frozenset(
@@ -42,43 +41,37 @@ class Handlers:
         self.objects = objects
         self.patches = patches
         self._reviews = reviews
-        self._lists = Lists(objects.store)
         self._watches: set[Watch] = set()
 
-    def handle(
-        self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
-    ) -> Answer | Stream:
-        if "get" not in definition.verbs and verb == "create":
-            return self._review(definition, place, request, query, user)
-        if verb == "get":
-            stored = self.objects.get(definition, place.namespace, place.name)
-            return self.answer(definition, stored, request, query)
-        if verb == "list":
-            return self._list(definition, place, request, query)
-        if verb == "watch":
-            return self._watch(definition, place, request, query)
-        if verb in ("delete", "deletecollection"):
-            return self._delete(definition, place, verb, request, query, user)
-        options = options_of(query, user, request, _OPTIONS[verb])
-        try:
-            stored, created = self._write(definition, place, verb, request, options)
-        except Refusal as refusal:
-            refusal.warnings += options.warnings
-            raise
-        return self.answer(definition, stored, request, query, options, status=201 if created else 200)
+    def handle(self, call: Call) -> Answer | Stream:
+        if call.verb == "create" and "get" not in call.definition.verbs:
+            return self._review(call)
+        match call.verb:
+            case "get":
+                return self.answer(call, self.objects.get(*call.where))
+            case "list":
+                return self._list(call)
+            case "watch":
+                return self._watch(call)
+            case "delete" | "deletecollection":
+                return self._delete(call)
+        return self.write(call, call.options())
 
-    def _write(
-        self, definition: Definition, place: Place, verb: str, request: Request, options: Options
-    ) -> tuple[Stored, bool]:
+    def write(self, call: Call, options: Options) -> Answer:
+        """Creates, replaces or patches an object, or that part of one which the call is for."""
+        with warning(options):
+            stored, created = self._written(call, options)
+        return self.answer(call, stored, options, status=201 if created else 200)
+
+    def _written(self, call: Call, options: Options) -> tuple[Stored, bool]:
         """The object as it is then, and whether it was created."""
-        if verb == "patch":
-            return self.patches.patch(
-                definition, place.namespace, place.name, request.body, request.header("content-type"), options
-            )
-        if verb == "create":
-            return self._create(definition, place, request, options), True
-        document = self._read(definition, request, options)
-        return self.objects.replace(definition, place.namespace, place.name, document, options)
+        part = call.place.subresource
+        if call.verb == "patch":
+            return self.patches.patch(*call.where, call.request.body, call.content_type, options, part)
+        document = to_stored(call.definition, call.document(options))
+        if call.verb == "create":
+            return self.objects.create(call.definition, call.place.namespace, document, options), True
+        return self.objects.replace(*call.where, document, options, part)
 
     def end_watches(self, resource: str = "") -> None:
         """Ends all watches, or those of one resource, so that their connections can be closed."""
@@ -87,79 +80,55 @@ class Handlers:
                 watch.close()
 
     def answer(
-        self,
-        definition: Definition,
-        stored: Stored,
-        request: Request,
-        query: Query,
-        options: Options | None = None,
-        *,
-        status: int = 200,
+        self, call: Call, stored: Stored, options: Options | None = None, *, status: int = 200
     ) -> Answer:
         """One object in the form the client wants, with the warnings that came up."""
-        renderer = self.renderer(definition, request, query)
-        return Answer(
-            status,
-            renderer.object(stored),
-            renderer.content_type,
-            warning_headers(options.warnings) if options else [],
-        )
+        renderer = self._renderer(call)
+        warnings = options.warnings if options else ()
+        return Answer(status, renderer.object(stored), renderer.content_type, warning_headers(warnings))
 
-    def renderer(self, definition: Definition, request: Request, query: Query) -> Renderer:
-        accept = accepted(request.header("accept"))
-        return self._renderer(definition, accept, query)
-
-    def _renderer(self, definition: Definition, accept: Accepted, query: Query) -> Renderer:
+    def _renderer(self, call: Call) -> Renderer:
+        accept = accepted(call.request.header("accept"))
         return Renderer(
-            definition,
+            call.definition,
             accept,
-            _columns(definition) if accept.kind == "Table" else _NO_COLUMNS,
-            include_object=query.text("includeObject"),
+            _columns(call.definition) if accept.kind == "Table" else PLAIN,
+            include_object=call.query.text("includeObject"),
             clock=self.objects.clock,
         )
 
-    def _read(self, definition: Definition, request: Request, options: Options) -> Document:
-        shaped = read_object(definition, request.body, request.header("content-type"), options)
-        return to_stored(definition, shaped)
-
-    def _create(self, definition: Definition, place: Place, request: Request, options: Options) -> Stored:
-        document = self._read(definition, request, options)
-        return self.objects.create(definition, place.namespace, document, options)
-
-    def _review(
-        self, definition: Definition, place: Place, request: Request, query: Query, user: User
-    ) -> Answer:
+    def _review(self, call: Call) -> Answer:
         """A question that is answered and not kept."""
-        options = options_of(query, user, request, "CreateOptions")
-        document = read_object(definition, request.body, request.header("content-type"), options)
-        answered = self._reviews.review(definition.kind, document, user=user, namespace=place.namespace)
+        options = call.options()
+        document = call.document(options)
+        answered = self._reviews.review(
+            call.definition.kind, document, user=call.user, namespace=call.place.namespace
+        )
         return Answer(201, encode(answered), headers=warning_headers(options.warnings))
 
-    def _list(self, definition: Definition, place: Place, request: Request, query: Query) -> Answer:
-        renderer = self.renderer(definition, request, query)
-        selection = Selection(definition, place.namespace, query)
-        page = self._lists.page(definition, selection, query)
-        return Answer(200, renderer.page(page), renderer.content_type)
+    def _list(self, call: Call) -> Answer:
+        renderer = self._renderer(call)
+        return Answer(200, renderer.page(self._page(call)), renderer.content_type)
 
-    def _watch(self, definition: Definition, place: Place, request: Request, query: Query) -> Stream:
-        renderer = self.renderer(definition, request, query)
-        selection = Selection(definition, place.namespace, query)
-        watch = Watch(
-            self.objects.store, definition, selection, query, renderer, on_end=self._watches.discard
-        )
+    def _page(self, call: Call) -> Page:
+        return read_page(self.objects.store, _selection(call), call.query)
+
+    def _watch(self, call: Call) -> Stream:
+        renderer = self._renderer(call)
+        store, ended = self.objects.store, self._watches.discard
+        watch = Watch(store, _selection(call), call.query, renderer, on_end=ended)
         self._watches.add(watch)
         return Stream(watch.chunks(), ended=watch.close, gathers=True)
 
-    def _delete(
-        self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
-    ) -> Answer:
-        body = read_delete_options(request.body, request.header("content-type"))
-        options = delete_options(query, body, user)
-        if verb == "deletecollection":
-            return self._delete_all(definition, place, request, query, options)
-        stored, gone = self.objects.delete(definition, place.namespace, place.name, options)
+    def _delete(self, call: Call) -> Answer:
+        definition = call.definition
+        body = read_delete_options(call.request.body, call.content_type)
+        options = delete_options(call.query, body, call.user)
+        if call.verb == "deletecollection":
+            return self._delete_all(call, options)
+        stored, gone = self.objects.delete(*call.where, options)
         if not gone or definition.storage in _SHOWN_WHEN_DELETED:
-            return self.answer(definition, stored, request, query)
+            return self.answer(call, stored)
         details = {"name": stored.name, "group": definition.group, "kind": definition.plural}
         details["uid"] = stored.document["metadata"]["uid"]
         status = {
@@ -171,18 +140,16 @@ class Handlers:
         }
         return Answer(200, encode(status))
 
-    def _delete_all(
-        self, definition: Definition, place: Place, request: Request, query: Query, options: DeleteOptions
-    ) -> Answer:
-        renderer = self.renderer(definition, request, query)
-        selection = Selection(definition, place.namespace, query)
-        page = self._lists.page(definition, selection, query)
+    def _delete_all(self, call: Call, options: DeleteOptions) -> Answer:
+        renderer = self._renderer(call)
+        page = self._page(call)
         for stored in page.items:
-            self.objects.delete(definition, stored.namespace, stored.name, options)
+            self.objects.delete(call.definition, stored.namespace, stored.name, options)
         return Answer(200, renderer.page(page), renderer.content_type)
 
 
-_OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+def _selection(call: Call) -> Selection:
+    return Selection(call.definition, call.place.namespace, call.query)
 
 
 def _columns(definition: Definition) -> Columns:
@@ -190,6 +157,3 @@ def _columns(definition: Definition) -> Columns:
     if isinstance(strategy, CustomStrategy):
         return custom_columns(strategy.printer_columns)
     return columns_of(definition.storage)
-
-
-_NO_COLUMNS = columns_of("")

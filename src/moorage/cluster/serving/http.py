@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from multidict import CIMultiDict
 
 from moorage.cluster.access.requests import JSON, Answer, Request, Stream
 from moorage.cluster.base.errors import bad_request, too_large
@@ -19,7 +20,6 @@ log = logging.getLogger(__name__)
 BODY_LIMIT = 3 * 1024 * 1024
 _STOP_SECONDS = 2.0
 _GATHER_SECONDS = 0.01  # a write over TLS costs more than many events
-_COMMON = {"Cache-Control": "no-cache, private"}
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
@@ -90,19 +90,16 @@ async def _body(request: web.BaseRequest) -> bytes | Answer:
 
 def _response(answer: Answer) -> web.Response:
     body = answer.body + b"\n" if answer.content_type == JSON else answer.body
-    response = web.Response(body=body, status=answer.status)
-    response.headers["Content-Type"] = answer.content_type
-    response.headers.update(_COMMON)
-    for name, value in answer.headers:
-        response.headers.add(name, value)
-    return response
+    return web.Response(body=body, status=answer.status, headers=_headers(answer))
+
+
+def _headers(answer: Answer | Stream) -> CIMultiDict[str]:
+    common = {"Content-Type": answer.content_type, "Cache-Control": "no-cache, private"}
+    return CIMultiDict([*common.items(), *answer.headers])
 
 
 async def _stream(request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
-    response = web.StreamResponse(status=stream.status, headers=_COMMON)
-    response.headers["Content-Type"] = stream.content_type
-    for name, value in stream.headers:
-        response.headers.add(name, value)
+    response = web.StreamResponse(status=stream.status, headers=_headers(stream))
     try:
         await response.prepare(request)
         async for chunk in stream.chunks:

@@ -5,22 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
 from moorage.api.selectors import Selector
 from moorage.cluster.access.requests import Query
-from moorage.cluster.base.errors import (
-    Cause,
-    Refusal,
-    bad_request,
-    expired,
-    forbidden_value,
-    invalid,
-    unsupported_value,
-)
+from moorage.cluster.base import errors
 from moorage.cluster.base.store import Document, Forgotten, Store, Stored
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.schema.selecting import FieldSelector, check_fields, field_selector, label_selector
@@ -43,6 +36,7 @@ class Selection:
     """Which objects of a resource are meant: by namespace, labels and fields."""
 
     def __init__(self, definition: Definition, namespace: str, query: Query) -> None:
+        self.resource = definition.storage
         self.namespace = namespace
         self._strategy = definition.strategy
         self._labels: Selector = label_selector(query.text("labelSelector"))
@@ -67,12 +61,12 @@ class Selection:
             fields.update(self._strategy.selectable_fields(document))
         return self._fields.matches(fields)
 
-    def of(self, store: Store, resource: str, revision: int | None = None) -> list[Stored]:
+    def of(self, store: Store, revision: int | None = None) -> list[Stored]:
         """The objects that match now, or did at a revision, in order. Raises Forgotten for an old one."""
         if self.name and self.namespace and revision is None:
-            found = store.get(resource, self.namespace, self.name)
+            found = store.get(self.resource, self.namespace, self.name)
             return [found] if found is not None and self.matches(found) else []
-        found_all = store.objects(resource, self.namespace, revision)
+        found_all = store.objects(self.resource, self.namespace, revision)
         return [found for found in found_all if self.matches(found)] if self.narrow else found_all
 
 
@@ -103,52 +97,44 @@ class _Token(msgspec.Struct):
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).rstrip(b"=").decode()
 
 
-class Lists:
-    """Gives lists page by page. All pages of a list show the state at its first page."""
+def read_page(store: Store, selection: Selection, query: Query) -> Page:
+    """A page of a list. All pages of a list show the state at its first page."""
+    limit = max(query.number("limit") or 0, 0)
+    _check_options(query)
+    asked = read_version(query.text("resourceVersion"))
+    if token := query.text("continue"):
+        return _later_page(store, selection, _read_token(token, asked), limit)
+    check_known(store, asked)
+    match = query.text("resourceVersionMatch")
+    revision = asked if match == "Exact" or (asked and limit and not match) else None
+    try:
+        items = selection.of(store, revision)
+    except Forgotten:
+        raise errors.expired(_LIST_EXPIRED) from None
+    # Who takes any version gets all of it, as from a cache.
+    if query.text("resourceVersion") == "0":
+        limit = 0
+    return _cut(selection, items, revision or store.revision, limit)
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
 
-    def page(self, definition: Definition, selection: Selection, query: Query) -> Page:
-        limit = max(query.number("limit") or 0, 0)
-        _check_options(query)
-        asked = read_version(query.text("resourceVersion"))
-        if token := query.text("continue"):
-            return self._later_page(definition, selection, _read_token(token, asked), limit)
-        self._check_known(asked)
-        match = query.text("resourceVersionMatch")
-        revision = asked if match == "Exact" or (asked and limit and not match) else None
-        try:
-            items = selection.of(self._store, definition.storage, revision)
-        except Forgotten:
-            raise expired(_LIST_EXPIRED) from None
-        # Who takes any version gets all of it, as from a cache.
-        if query.text("resourceVersion") == "0":
-            limit = 0
-        return self._cut(selection, items, revision or self._store.revision, limit)
+def _later_page(store: Store, selection: Selection, token: _Token, limit: int) -> Page:
+    revision = store.revision if token.rv == _LATEST else token.rv
+    check_known(store, revision)
+    try:
+        items = selection.of(store, revision)
+    except Forgotten:
+        going_on = _Token(_TOKEN_VERSION, _LATEST, token.start)
+        raise errors.expired(_TOKEN_EXPIRED, continue_token=going_on.text()) from None
+    first = bisect_left(items, token.start.removeprefix("/"), key=lambda each: _key(selection, each))
+    return _cut(selection, items[first:], revision, limit)
 
-    def _later_page(self, definition: Definition, selection: Selection, token: _Token, limit: int) -> Page:
-        revision = self._store.revision if token.rv == _LATEST else token.rv
-        self._check_known(revision)
-        try:
-            items = selection.of(self._store, definition.storage, revision)
-        except Forgotten:
-            going_on = _Token(_TOKEN_VERSION, _LATEST, token.start)
-            raise expired(_TOKEN_EXPIRED, continue_token=going_on.text()) from None
-        first = bisect_left(items, token.start.removeprefix("/"), key=lambda each: _key(selection, each))
-        return self._cut(selection, items[first:], revision, limit)
 
-    @staticmethod
-    def _cut(selection: Selection, items: list[Stored], revision: int, limit: int) -> Page:
-        if not limit or len(items) <= limit:
-            return Page(items, revision)
-        token = _Token(_TOKEN_VERSION, revision, f"{_key(selection, items[limit - 1])}\0")
-        remaining = None if selection.narrow else len(items) - limit
-        return Page(items[:limit], revision, token.text(), remaining)
-
-    def _check_known(self, revision: int) -> None:
-        if revision > self._store.revision:
-            raise too_new(revision, self._store.revision)
+def _cut(selection: Selection, items: list[Stored], revision: int, limit: int) -> Page:
+    if not limit or len(items) <= limit:
+        return Page(items, revision)
+    token = _Token(_TOKEN_VERSION, revision, f"{_key(selection, items[limit - 1])}\0")
+    remaining = None if selection.narrow else len(items) - limit
+    return Page(items[:limit], revision, token.text(), remaining)
 
 
 def _key(selection: Selection, stored: Stored) -> str:
@@ -159,7 +145,7 @@ def _key(selection: Selection, stored: Stored) -> str:
 
 def _read_token(text: str, asked: int) -> _Token:
     if asked:
-        raise bad_request("specifying resource version is not allowed when using continue")
+        raise errors.bad_request("specifying resource version is not allowed when using continue")
     try:
         token = msgspec.json.decode(base64.urlsafe_b64decode(text + "=="), type=_Token)
     except (msgspec.MsgspecError, binascii.Error, ValueError):
@@ -170,7 +156,9 @@ def _read_token(text: str, asked: int) -> _Token:
         or not token.start
         or not (token.rv > 0 or token.rv == _LATEST)
     ):
-        raise bad_request("invalid continue token: continue key is not valid: it was not made by this server")
+        raise errors.bad_request(
+            "invalid continue token: continue key is not valid: it was not made by this server"
+        )
     return token
 
 
@@ -180,51 +168,37 @@ def read_version(text: str) -> int:
         return 0
     if not text.isascii() or not text.isdigit() or len(text) > 19:
         problem = f'strconv.ParseUint: parsing "{text[:100]}": invalid syntax'
-        raise bad_request(
+        raise errors.bad_request(
             f'invalid resource version: resourceVersion: Invalid value: "{text[:100]}": {problem}'
         )
     return int(text)
 
 
-def too_new(asked: int, current: int) -> Refusal:
-    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-    return Refusal(
-        504,
-        "Timeout",
-        f"Timeout: Too large resource version: {asked}, current: {current}",
-        details={"causes": [cause], "retryAfterSeconds": 1},
-    )
+def check_known(store: Store, revision: int) -> None:
+    """Refuses a revision that is yet to come."""
+    if revision > store.revision:
+        cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+        message = f"Timeout: Too large resource version: {revision}, current: {store.revision}"
+        raise errors.Refusal(504, "Timeout", message, details={"causes": [cause], "retryAfterSeconds": 1})
 
 
 def _check_options(query: Query) -> None:
     """Refuses parameters that cannot be read or do not go together in a list."""
     query.number("timeoutSeconds")
     match, version = query.text("resourceVersionMatch"), query.text("resourceVersion")
-    causes: list[Cause] = []
+    causes: list[errors.Cause] = []
     if match:
         field = "resourceVersionMatch"
+        forbidden = partial(errors.forbidden_value, field)
         if not version:
-            causes.append(forbidden_value(field, f"{field} is forbidden unless resourceVersion is provided"))
+            causes.append(forbidden(f"{field} is forbidden unless resourceVersion is provided"))
         if query.text("continue"):
-            causes.append(forbidden_value(field, f"{field} is forbidden when continue is provided"))
+            causes.append(forbidden(f"{field} is forbidden when continue is provided"))
         if match not in _MATCHES:
-            causes.append(unsupported_value(field, match, _MATCHES))
+            causes.append(errors.unsupported_value(field, match, _MATCHES))
         if match == "Exact" and version == "0":
-            causes.append(forbidden_value(field, f'{field} "exact" is forbidden for resourceVersion "0"'))
+            causes.append(forbidden(f'{field} "exact" is forbidden for resourceVersion "0"'))
     if "sendInitialEvents" in query.given:
-        causes.append(forbidden_value("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+        causes.append(errors.forbidden_value("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     if causes:
-        raise invalid("ListOptions", "meta.k8s.io", "", causes)
-
-
-def list_body(
-    definition: Definition,
-    page: Page,
-    body_of: Callable[[Stored], bytes],
-    encode: Callable[[Document], bytes],
-) -> bytes:
-    """A list as text, put together from the texts of its objects."""
-    head = encode(
-        {"kind": definition.list_kind, "apiVersion": definition.api_version, "metadata": page.metadata()}
-    )
-    return b"".join((head[:-1], b',"items":[', b",".join(map(body_of, page.items)), b"]}"))
+        raise errors.invalid("ListOptions", "meta.k8s.io", "", causes)

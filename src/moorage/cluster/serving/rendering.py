@@ -15,13 +15,11 @@ from moorage.cluster.base.errors import Refusal, not_acceptable
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.objects.versions import from_stored, is_stored_form
 from moorage.cluster.schema.definitions import Definition
-from moorage.cluster.serving.lists import Page, list_body
-from moorage.cluster.serving.tables.columns import Columns
+from moorage.cluster.serving.lists import Page
+from moorage.cluster.serving.tables.rendering import Columns, table
 from moorage.cluster.serving.tables.rendering import include_object as how_much
-from moorage.cluster.serving.tables.rendering import table
 
 YAML = "application/yaml"
-WATCH_TYPE = "application/json"
 _KNOWN = frozenset((JSON, YAML, "*/*", "application/*", "application/json;stream=watch"))
 _META_GROUP = "meta.k8s.io"
 _QUALITY = re.compile(r"[01](\.[0-9]{0,9})?")
@@ -86,6 +84,7 @@ class Renderer:
         self._columns = columns
         self._include = how_much(include_object)
         self._clock = clock
+        self._meta_version = f"{_META_GROUP}/{accept.version}"
         self._has_columns = False  # whether the client of a watch knows the columns
 
     @property
@@ -94,14 +93,7 @@ class Renderer:
 
     def object(self, stored: Stored) -> bytes:
         """One object."""
-        kind = self._accept.kind
-        if kind == "Table":
-            body = encode(self._table([stored], {"resourceVersion": _version(stored)}))
-        elif kind:
-            body = encode(self._partial(stored))
-        else:
-            body = self._whole(stored)
-        return self._in_media_type(body)
+        return self._in_media_type(self._one(stored))
 
     def page(self, page: Page) -> bytes:
         """A list."""
@@ -112,32 +104,25 @@ class Renderer:
             body = encode(
                 {
                     "kind": "PartialObjectMetadataList",
-                    "apiVersion": f"{_META_GROUP}/{self._accept.version}",
+                    "apiVersion": self._meta_version,
                     "metadata": page.metadata(),
                     "items": [self._partial(stored) for stored in page.items],
                 }
             )
         else:
-            body = list_body(self._definition, page, self._whole, encode)
+            body = self._list(page)
         return self._in_media_type(body)
 
     def event(self, type: str, stored: Stored) -> bytes:
         """One event of a watch, with its line end."""
-        kind = self._accept.kind
-        if not kind:
-            body = self._whole(stored)
-        elif kind == "Table":
-            first, self._has_columns = not self._has_columns, True
-            metadata = {"resourceVersion": _version(stored)}
-            body = encode(self._table([stored], metadata, with_columns=first))
-        else:
-            body = encode(self._partial(stored))
+        body = self._one(stored, with_columns=not self._has_columns)
+        self._has_columns = True
         return b"".join((b'{"type":"', type.encode(), b'","object":', body, b"}\n"))
 
     def bookmark(self, metadata: Document) -> bytes:
         kind, version = self._definition.kind, self._definition.api_version
         if self._accept.kind:
-            kind, version = self._accept.kind, f"{_META_GROUP}/{self._accept.version}"
+            kind, version = self._accept.kind, self._meta_version
         marked: Document = {"kind": kind, "apiVersion": version, "metadata": metadata}
         if kind == "Table":
             marked |= {"columnDefinitions": [], "rows": []}
@@ -146,15 +131,30 @@ class Renderer:
     def error(self, refusal: Refusal) -> bytes:
         return encode({"type": "ERROR", "object": refusal.document()}) + b"\n"
 
+    def _one(self, stored: Stored, *, with_columns: bool = True) -> bytes:
+        kind = self._accept.kind
+        if not kind:
+            return self._whole(stored)
+        if kind != "Table":
+            return encode(self._partial(stored))
+        version = stored.document["metadata"].get("resourceVersion", "")
+        return encode(self._table([stored], {"resourceVersion": version}, with_columns))
+
     def _whole(self, stored: Stored) -> bytes:
         if is_stored_form(self._definition, stored.document):
             return stored.body
         return encode(from_stored(self._definition, stored.document))
 
+    def _list(self, page: Page) -> bytes:
+        """Put together from the texts of its objects."""
+        kind, version = self._definition.list_kind, self._definition.api_version
+        head = encode({"kind": kind, "apiVersion": version, "metadata": page.metadata()})
+        return b"".join((head[:-1], b',"items":[', b",".join(map(self._whole, page.items)), b"]}"))
+
     def _partial(self, stored: Stored) -> Document:
         return {
             "kind": "PartialObjectMetadata",
-            "apiVersion": f"{_META_GROUP}/{self._accept.version}",
+            "apiVersion": self._meta_version,
             "metadata": stored.document["metadata"],
         }
 
@@ -167,7 +167,7 @@ class Renderer:
             list_metadata=metadata,
             with_columns=with_columns,
         )
-        return found | {"apiVersion": f"{_META_GROUP}/{self._accept.version}"}
+        return found | {"apiVersion": self._meta_version}
 
     def _in_media_type(self, body: bytes) -> bytes:
         return body if self._accept.media_type == JSON else as_yaml(msgspec.json.decode(body))
@@ -187,8 +187,3 @@ def _header_text(text: str) -> str:
 def as_yaml(value: Any) -> bytes:
     text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
     return text.encode(errors="replace")
-
-
-def _version(stored: Stored) -> str:
-    version: str = stored.document["metadata"].get("resourceVersion", "")
-    return version

@@ -14,9 +14,10 @@ from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.requests import JSON, Answer, Place, Query, Request, Stream, place_of
 from moorage.cluster.access.users import User
 from moorage.cluster.base.errors import NoSuchPath, Refusal, method_not_allowed, path_not_found
-from moorage.cluster.schema.definitions import Definition, Definitions
+from moorage.cluster.schema.definitions import Definitions
 from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index
 from moorage.cluster.schema.selecting import field_selector
+from moorage.cluster.serving.calls import Call
 from moorage.cluster.serving.discovery import VERSION, Discovery
 from moorage.cluster.serving.handlers import Handlers
 from moorage.cluster.serving.rendering import encode, warning_headers
@@ -87,24 +88,22 @@ class ApiServer:
             raise path_not_found()
         warnings = [definition.strategy.deprecation] if definition.strategy.deprecation else []
         try:
-            answer = self._serve(definition, place, verb, request, query, user)
+            answer = self._serve(Call(definition, place, verb, request, query, user))
         except Refusal as refusal:
             refusal.warnings = warnings + refusal.warnings
             raise
         answer.headers = warning_headers(warnings) + answer.headers
         return answer
 
-    def _serve(
-        self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
-    ) -> Answer | Stream:
-        if place.subresource:
-            if request.method not in _VERBS:
+    def _serve(self, call: Call) -> Answer | Stream:
+        if call.place.subresource:
+            if call.request.method not in _VERBS:
                 raise method_not_allowed()
-            return self._subresources.handle(definition, place, verb, request, query, user)
-        _check_verb(definition, place, verb, request.method)
-        if definition.storage == "bindings":
-            return self._subresources.bind(place, request, query, user)
-        return self._handlers.handle(definition, place, verb, request, query, user)
+            return self._subresources.handle(call)
+        _check_verb(call)
+        if call.definition.storage == "bindings":
+            return self._subresources.bind(call, call.options())
+        return self._handlers.handle(call)
 
     def _admit(self, request: Request, attributes: Attributes) -> User:
         """Who makes the request; refused if that one may not."""
@@ -200,11 +199,12 @@ def _verb(method: str, place: Place, query: Query) -> str:
     return verb
 
 
-def _check_verb(definition: Definition, place: Place, verb: str, method: str) -> None:
+def _check_verb(call: Call) -> None:
+    definition, place, verb = call.definition, call.place, call.verb
     if definition.namespaced and not place.namespace and (place.name or verb not in ("list", "watch")):
         listed = "list" in definition.verbs and not definition.custom
         raise method_not_allowed() if listed and not place.name else path_not_found()
     with_name = verb in ("get", "update", "patch", "delete")
     wrong_place = (with_name and not place.name) or (verb == "create" and place.name)
-    if method not in _VERBS or verb not in definition.verbs or wrong_place:
+    if call.request.method not in _VERBS or verb not in definition.verbs or wrong_place:
         raise method_not_allowed()

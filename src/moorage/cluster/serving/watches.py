@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable
-from typing import Protocol
 
 from moorage.cluster.access.requests import Query
-from moorage.cluster.base.errors import Cause, Refusal, expired, forbidden_value, invalid, unsupported_value
+from moorage.cluster.base.errors import Cause, expired, forbidden_value, invalid, unsupported_value
 from moorage.cluster.base.store import Change, Document, Forgotten, Store, Stored
-from moorage.cluster.schema.definitions import Definition
-from moorage.cluster.serving.lists import Selection, read_version, too_new
+from moorage.cluster.serving.lists import Selection, check_known, read_version
+from moorage.cluster.serving.rendering import Renderer
+from moorage.cluster.serving.tables.rendering import INITIAL_EVENTS_END
 
 SHORTEST, LONGEST = 1800.0, 3600.0  # seconds a watch lasts whose client does not say
 BOOKMARK_SECONDS = 60.0
@@ -19,18 +19,6 @@ _LAST_BOOKMARK = 2.0  # seconds before the end: where the client can go on
 BEHIND = 50_000  # changes a client may be behind before its watch is ended
 
 _MATCH = "NotOlderThan"
-INITIAL_END = "k8s.io/initial-events-end"
-
-
-class Rendering(Protocol):
-    """How a watch shows objects: whole, in part, or as rows of a table."""
-
-    def event(self, type: str, stored: Stored) -> bytes:
-        """One event with its line end."""
-
-    def bookmark(self, metadata: Document) -> bytes: ...
-
-    def error(self, refusal: Refusal) -> bytes: ...
 
 
 class Watch:
@@ -39,49 +27,47 @@ class Watch:
     def __init__(
         self,
         store: Store,
-        definition: Definition,
         selection: Selection,
         query: Query,
-        rendering: Rendering,
+        renderer: Renderer,
         on_end: Callable[[Watch], None],
     ) -> None:
-        self.resource = definition.storage
+        self.resource = selection.resource
         self._store = store
         self._selection = selection
-        self._rendering = rendering
+        self._renderer = renderer
         self._on_end = on_end
         self._bookmarks = query.flag("allowWatchBookmarks")
         asked = query.number("timeoutSeconds")
         self._seconds = float(asked) if asked and asked > 0 else random.uniform(SHORTEST, LONGEST)
         initial = _wants_initial(query)
         version = read_version(query.text("resourceVersion"))
-        if version > store.revision:
-            raise too_new(version, store.revision)
+        check_known(store, version)
         self._waiting: list[bytes] = []
         self._news = asyncio.Event()
         self._closed = False
         self._unlisten: Callable[[], None] = lambda: None
         try:
-            self._begin(definition.storage, version, initial)
+            self._begin(version, initial)
         except Forgotten as forgotten:
             refusal = expired(f"too old resource version: {version} ({forgotten.oldest})")
-            self._waiting.append(rendering.error(refusal))
+            self._waiting.append(renderer.error(refusal))
             self.close()
 
-    def _begin(self, resource: str, version: int, initial: bool) -> None:
+    def _begin(self, version: int, initial: bool) -> None:
         """What the client does not know yet: everything, or the changes since a version."""
-        event = self._rendering.event
+        event = self._renderer.event
         if initial:
-            self._waiting += [event("ADDED", each) for each in self._selection.of(self._store, resource)]
+            self._waiting += [event("ADDED", each) for each in self._selection.of(self._store)]
             if self._bookmarks:
-                self._waiting.append(self._bookmark({INITIAL_END: "true"}))
+                self._waiting.append(self._bookmark({INITIAL_EVENTS_END: "true"}))
         elif version:
-            for change in self._store.since(resource, version):
+            for change in self._store.since(self.resource, version):
                 self._hear(change)
-        self._unlisten = self._store.listen(resource, self._hear)
+        self._unlisten = self._store.listen(self.resource, self._hear)
 
     def _hear(self, change: Change) -> None:
-        matches, event = self._selection.matches, self._rendering.event
+        matches, event = self._selection.matches, self._renderer.event
         old = change.old
         was = old is not None and matches(old)
         if change.type == "DELETED":
@@ -107,7 +93,7 @@ class Watch:
         metadata: Document = {"resourceVersion": str(self._store.revision)}
         if annotations:
             metadata["annotations"] = annotations
-        return self._rendering.bookmark(metadata)
+        return self._renderer.bookmark(metadata)
 
     def close(self) -> None:
         """Ends the watch after what is already said."""

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from moorage.cluster.life.controllers.queue import Key, Queue
+from moorage.cluster.life.controllers.controller import Key, Queue
 from tests import fake_time
 
 A, B = ("ns", "a"), ("ns", "b")

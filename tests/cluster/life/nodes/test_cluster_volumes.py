@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 from moorage.cluster.base.store import Document, Store
-from moorage.cluster.life.nodes.environment import base_environment, container_environment, expand
-from moorage.cluster.life.nodes.fields import Unavailable
+from moorage.cluster.life.nodes.environment import (
+    Unavailable,
+    base_environment,
+    container_environment,
+    expand,
+)
 from moorage.cluster.life.nodes.programs import Programs, command_line
 from moorage.cluster.life.nodes.volumes import Mount, Volumes, referenced, relocate
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.cluster.serving.tables.columns import Columns
 from moorage.cluster.serving.tables.custom import custom_columns
 from moorage.cluster.serving.tables.durations import seconds_since_epoch
 from moorage.cluster.serving.tables.json_path import JSONPath, PathError
+from moorage.cluster.serving.tables.rendering import Columns
 
 NOW = seconds_since_epoch("2026-11-15T23:16:00Z") or 0.0
 

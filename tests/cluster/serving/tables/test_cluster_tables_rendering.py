@@ -6,8 +6,7 @@ import pytest
 
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Stored
-from moorage.cluster.serving.tables.builtin import columns_of
-from moorage.cluster.serving.tables.columns import PLAIN
+from moorage.cluster.serving.tables.builtin import PLAIN, columns_of
 from moorage.cluster.serving.tables.rendering import include_object, table
 
 NOW = 1_000.0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
 
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.cluster_roles import ClusterRoles
+from moorage.cluster.life.controllers.controller import Controller
 from moorage.cluster.life.controllers.deployments import Deployments
 from moorage.cluster.life.controllers.disruption import Disruption
 from moorage.cluster.life.controllers.garbage import Garbage
@@ -17,12 +17,6 @@ from moorage.cluster.life.controllers.volume_protection import VolumeProtection
 from moorage.cluster.life.controllers.writer import Writer
 
 
-class _Controller(Protocol):
-    def start(self) -> None: ...
-
-    async def stop(self) -> None: ...
-
-
 class Controllers:
     """All controllers, which work from `start` to `stop`, on what is there already too.
 
@@ -30,7 +24,7 @@ class Controllers:
     """
 
     def __init__(self, writer: Writer, *, ca: str, clock: Clock = time.time) -> None:
-        self._controllers: tuple[_Controller, ...] = (
+        self._controllers: tuple[Controller, ...] = (
             ServiceAccounts(writer, ca),
             Namespaces(writer),
             ClusterRoles(writer),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from moorage.cluster.base.parts import condition, keep_only, number, other_conditions
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import seconds_of, timestamp
-from moorage.cluster.life.controllers.facts import condition, spec_of, status_of
+from moorage.cluster.life.controllers.revisions import find_new
 from moorage.cluster.life.controllers.rollout_sizes import counted, surge_and_unavailable, wanted
 
 AVAILABLE = "Available"
@@ -26,15 +27,16 @@ NEVER = 2**31 - 1
 
 def deadline_of(deployment: Stored) -> int | None:
     """The seconds a rollout may stand still, if that is limited."""
-    seconds: int | None = spec_of(deployment).get("progressDeadlineSeconds")
+    seconds: int | None = deployment.spec.get("progressDeadlineSeconds")
     return None if seconds == NEVER else seconds
 
 
 def is_complete(deployment: Stored, status: Document) -> bool:
     total = wanted(deployment)
-    return all(
-        status.get(name, 0) == total for name in ("updatedReplicas", "replicas", "availableReplicas")
-    ) and status.get("observedGeneration", 0) >= _generation(deployment)
+    return (
+        all(status.get(name, 0) == total for name in ("updatedReplicas", "replicas", "availableReplicas"))
+        and status.get("observedGeneration", 0) >= deployment.generation
+    )
 
 
 def set_condition(
@@ -46,46 +48,41 @@ def set_condition(
     if known is not None and same and known.get("reason") == reason and not again:
         return
     since = known.get("lastTransitionTime") if known is not None and same else None
-    others = [each for each in status.get("conditions") or () if each.get("type") != type]
-    status["conditions"] = [
-        *others,
-        {
-            "type": type,
-            "status": value,
-            "lastUpdateTime": timestamp(now),
-            "lastTransitionTime": since or timestamp(now),
-            "reason": reason,
-            "message": message,
-        },
-    ]
+    new = {
+        "type": type,
+        "status": value,
+        "lastUpdateTime": timestamp(now),
+        "lastTransitionTime": since or timestamp(now),
+        "reason": reason,
+        "message": message,
+    }
+    status["conditions"] = [*other_conditions(status, type), new]
 
 
 def drop_condition(status: Document, type: str) -> None:
-    left = [each for each in status.get("conditions") or () if each.get("type") != type]
-    status.pop("conditions", None)
-    if left:
-        status["conditions"] = left
+    keep_only(status, "conditions", lambda each: each.get("type") != type)
 
 
-def current_status(deployment: Stored, new: Stored | None, sets: Sequence[Stored], now: float) -> Document:
+def current_status(deployment: Stored, sets: Sequence[Stored], now: float) -> Document:
     """The counts and whether enough pods are available; other conditions as they are."""
-    available = sum(counted(each, "availableReplicas") for each in sets)
-    unavailable = max(sum(wanted(each) for each in sets) - available, 0)
-    known = status_of(deployment)
+    known = deployment.status
+    new = find_new(deployment, sets)
+
+    def total(name: str) -> int:
+        return sum(counted(each, name) for each in sets)
+
+    available = total("availableReplicas")
     counts = {
-        "observedGeneration": _generation(deployment),
-        "replicas": sum(counted(each, "replicas") for each in sets),
+        "observedGeneration": deployment.generation,
+        "replicas": total("replicas"),
         "updatedReplicas": counted(new, "replicas") if new is not None else 0,
-        "readyReplicas": sum(counted(each, "readyReplicas") for each in sets),
+        "readyReplicas": total("readyReplicas"),
         "availableReplicas": available,
-        "unavailableReplicas": unavailable,
+        "unavailableReplicas": max(sum(wanted(each) for each in sets) - available, 0),
     }
     status: Document = {name: count for name, count in counts.items() if count}
-    status["terminatingReplicas"] = sum(counted(each, "terminatingReplicas") for each in sets)
-    if "collisionCount" in known:
-        status["collisionCount"] = known["collisionCount"]
-    if known.get("conditions"):
-        status["conditions"] = known["conditions"]
+    status["terminatingReplicas"] = total("terminatingReplicas")
+    status |= {name: known[name] for name in ("collisionCount", "conditions") if name in known}
     if available >= wanted(deployment) - surge_and_unavailable(deployment)[1]:
         words = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
@@ -94,24 +91,22 @@ def current_status(deployment: Stored, new: Stored | None, sets: Sequence[Stored
     return status
 
 
-def rollout_status(deployment: Stored, new: Stored | None, sets: Sequence[Stored], now: float) -> Document:
+def rollout_status(deployment: Stored, sets: Sequence[Stored], now: float) -> Document:
     """As `current_status`, with whether the rollout gets ahead, is done, or has stood still for too long."""
-    status = current_status(deployment, new, sets, now)
+    status = current_status(deployment, sets, now)
+    new = find_new(deployment, sets)
     deadline = deadline_of(deployment)
-    known = condition(status_of(deployment), PROGRESSING)
+    known = condition(deployment.status, PROGRESSING)
     if deadline is None:
         drop_condition(status, PROGRESSING)
-    was_done = (
-        status.get("replicas", 0) == status.get("updatedReplicas", 0)
-        and known is not None
-        and known.get("reason") == NEW_AVAILABLE
-    )
+    is_settled = number(status, "replicas") == number(status, "updatedReplicas")
+    was_done = is_settled and known is not None and known.get("reason") == NEW_AVAILABLE
     if deadline is not None and not was_done:
         who = f'ReplicaSet "{new.name}"' if new is not None else f'Deployment "{deployment.name}"'
         if is_complete(deployment, status):
             text = f"{who} has successfully progressed."
             set_condition(status, PROGRESSING, "True", NEW_AVAILABLE, text, now)
-        elif _gets_ahead(status_of(deployment), status):
+        elif _gets_ahead(deployment.status, status):
             text = f"{who} is progressing."
             set_condition(status, PROGRESSING, "True", "ReplicaSetUpdated", text, now, again=True)
         elif _stands_still(status, deadline, now):
@@ -120,39 +115,29 @@ def rollout_status(deployment: Stored, new: Stored | None, sets: Sequence[Stored
     if failure is None:
         drop_condition(status, FAILURE)
     else:
-        set_condition(
-            status,
-            FAILURE,
-            failure.get("status", "True"),
-            failure.get("reason", ""),
-            failure.get("message", ""),
-            now,
-        )
+        words = (failure.get("status", "True"), failure.get("reason", ""), failure.get("message", ""))
+        set_condition(status, FAILURE, *words, now)
     return status
 
 
 def seconds_to_deadline(deployment: Stored, now: float) -> float | None:
     """When to look whether the rollout has stood still for too long."""
     deadline = deadline_of(deployment)
-    status = status_of(deployment)
+    status = deployment.status
     known = condition(status, PROGRESSING)
-    if deadline is None or known is None or known.get("reason") in (TIMED_OUT, NEW_AVAILABLE):
+    if deadline is None or known is None or is_complete(deployment, status):
         return None
-    if is_complete(deployment, status):
+    if known.get("reason") in (TIMED_OUT, NEW_AVAILABLE):
         return None
     return max(seconds_of(known.get("lastUpdateTime") or "") + deadline - now, 0.0) + 1.0
 
 
 def _gets_ahead(before: Document, status: Document) -> bool:
-    def count(of: Document, name: str) -> int:
-        number: int = of.get(name) or 0
-        return number
-
     def outdated(of: Document) -> int:
-        return count(of, "replicas") - count(of, "updatedReplicas")
+        return number(of, "replicas") - number(of, "updatedReplicas")
 
     return outdated(status) < outdated(before) or any(
-        count(status, name) > count(before, name)
+        number(status, name) > number(before, name)
         for name in ("updatedReplicas", "readyReplicas", "availableReplicas")
     )
 
@@ -167,13 +152,5 @@ def _stands_still(status: Document, deadline: int, now: float) -> bool:
 
 
 def _failure(new: Stored | None, sets: Sequence[Stored]) -> Document | None:
-    for each in (*((new,) if new is not None else ()), *sets):
-        found = condition(status_of(each), FAILURE)
-        if found is not None:
-            return found
-    return None
-
-
-def _generation(deployment: Stored) -> int:
-    number: int = deployment.document["metadata"].get("generation", 0)
-    return number
+    found = (condition(each.status, FAILURE) for each in (new, *sets) if each is not None)
+    return next(filter(None, found), None)

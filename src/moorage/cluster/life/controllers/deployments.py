@@ -1,50 +1,53 @@
-"""Deployments: a replica set for every template, worked on whenever one of its objects changes."""
+"""Deployments: the replica set of the newest template grows while the older ones shrink."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from moorage.cluster.base.store import Change
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.parts import condition, selector_of
+from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.base.times import Clock
-from moorage.cluster.life.controllers.facts import key_of, selector_of, spec_of
-from moorage.cluster.life.controllers.owners import controller_of
-from moorage.cluster.life.controllers.queue import Key, Queue
+from moorage.cluster.life.controllers import deployment_status as statuses
+from moorage.cluster.life.controllers import owners, revisions
+from moorage.cluster.life.controllers import rollout_sizes as sizes
+from moorage.cluster.life.controllers.controller import Controller, Key, is_ending
+from moorage.cluster.life.controllers.events import Recorder
+from moorage.cluster.life.controllers.pod_facts import is_finished
 from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS
-from moorage.cluster.life.controllers.rollouts import DEPLOYMENTS, Rollouts, selects
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.rollout_sizes import counted, wanted
+from moorage.cluster.life.controllers.writer import Writer, write_status
+
+DEPLOYMENTS = "deployments.apps"
 
 
-class Deployments:
+class _Outdated(Exception):
+    """Something has changed meanwhile. Where it matters, that has put the deployment into the queue again."""
+
+
+class Deployments(Controller):
+    """A replica set for every template, worked on whenever one of its objects changes."""
+
     def __init__(self, writer: Writer, clock: Clock) -> None:
-        self._store = writer.store
-        self._rollouts = Rollouts(writer, clock)
-        self._queue = Queue("deployment", self._reconcile)
-        self._silencers: list[Callable[[], None]] = []
+        super().__init__("deployment", writer)
+        self._clock = clock
+        self._recorder = Recorder(writer, "deployment-controller", clock)
 
-    def start(self) -> None:
-        self._silencers = [
-            self._store.listen(DEPLOYMENTS, lambda change: self._queue.add(key_of(change.new))),
-            self._store.listen(REPLICA_SETS, self._set_changed),
-            self._store.listen("pods", self._pod_changed),
-        ]
-        for deployment in self._store.iterate(DEPLOYMENTS):
-            self._queue.add(key_of(deployment))
-        self._queue.start()
-
-    async def stop(self) -> None:
-        for silence in self._silencers:
-            silence()
-        await self._queue.stop()
+    def _begin(self) -> None:
+        self._listen(DEPLOYMENTS, lambda change: self._queue.add(change.new.key))
+        self._listen(REPLICA_SETS, self._set_changed)
+        self._listen("pods", self._pod_changed)
+        self._add_all(DEPLOYMENTS)
 
     def _set_changed(self, change: Change) -> None:
         for replica_set in (change.new, change.old):
             if replica_set is None:
                 continue
-            owner = controller_of(replica_set)
+            owner = owners.controller_of(replica_set)
             if owner is None:
                 for deployment in self._store.iterate(DEPLOYMENTS, replica_set.namespace):
-                    if selects(deployment, replica_set):
-                        self._queue.add(key_of(deployment))
+                    if _selects(deployment, replica_set):
+                        self._queue.add(deployment.key)
             elif owner.get("kind") == "Deployment":
                 self._queue.add((replica_set.namespace, owner.get("name", "")))
 
@@ -52,7 +55,7 @@ class Deployments:
         """A deployment that recreates waits for the last of its old pods to be gone."""
         if change.type != "DELETED":
             return
-        owner = controller_of(change.new)
+        owner = owners.controller_of(change.new)
         if owner is None or owner.get("kind") != "ReplicaSet":
             return
         replica_set = self._store.get(REPLICA_SETS, change.new.namespace, owner.get("name", ""))
@@ -61,6 +64,252 @@ class Deployments:
 
     async def _reconcile(self, key: Key) -> float | None:
         deployment = self._store.get(DEPLOYMENTS, *key)
-        if deployment is None or selector_of(spec_of(deployment).get("selector")).empty:
+        if deployment is None or selector_of(deployment.spec.get("selector")).empty:
             return None
-        return self._rollouts.step(deployment)
+        try:
+            return self._go_on(deployment)
+        except _Outdated:
+            return None
+
+    def _go_on(self, deployment: Stored) -> float | None:
+        """Does what can be done now; says after how many seconds to look whether it got stuck."""
+        sets = self._claim(deployment)
+        if deployment.is_deleted:
+            self._tell(deployment, statuses.current_status(deployment, sets, self._clock()))
+            return None
+        deployment = self._note_pause(deployment)
+        new = revisions.find_new(deployment, sets)
+        if new is not None:
+            deployment, new = self._know_revision(deployment, new, _others(sets, new))
+            sets = self._sets(deployment)
+        if deployment.spec.get("paused") or _is_scaled(deployment, sets):
+            self._scale(deployment, new, sets)
+            sets = self._sets(deployment)
+            if deployment.spec.get("paused"):
+                self._clean_up(deployment, new, sets)
+            self._tell(deployment, statuses.current_status(deployment, sets, self._clock()))
+            return None
+        if sizes.strategy_type(deployment) == sizes.RECREATE:
+            deployment = self._recreate(deployment, new, sets)
+        else:
+            deployment = self._roll(deployment, new, sets)
+        status = statuses.rollout_status(deployment, self._sets(deployment), self._clock())
+        told = self._tell(deployment, status)
+        return statuses.seconds_to_deadline(told, self._clock())
+
+    # Replica sets
+
+    def _claim(self, deployment: Stored) -> list[Stored]:
+        """The replica sets of a deployment, after fitting ones were adopted and others let go."""
+        if not deployment.is_deleted:
+            reference = owners.controller_reference(deployment, "apps/v1", "Deployment")
+            for each in self._store.objects(REPLICA_SETS, deployment.namespace):
+                fits = _selects(deployment, each)
+                if owners.is_controlled_by(each, deployment) and not fits:
+                    owners.drop_owners(self._writer, REPLICA_SETS, each, {deployment.uid})
+                elif fits and owners.controller_of(each) is None and not each.is_deleted:
+                    owners.adopt(self._writer, REPLICA_SETS, each, reference)
+        return self._sets(deployment)
+
+    def _sets(self, deployment: Stored) -> list[Stored]:
+        owned = [
+            each
+            for each in self._store.iterate(REPLICA_SETS, deployment.namespace)
+            if owners.is_controlled_by(each, deployment) and _selects(deployment, each)
+        ]
+        return revisions.oldest_first(owned)
+
+    def _know_revision(self, deployment: Stored, new: Stored, old: Iterable[Stored]) -> tuple[Stored, Stored]:
+        """Makes the newest replica set the newest revision, and has the deployment say so."""
+        revision = max((revisions.revision_of(each) for each in old), default=0) + 1
+        least = deployment.spec.get("minReadySeconds", 0)
+
+        def renew(document: Document) -> None:
+            annotations = document["metadata"].setdefault("annotations", {})
+            revisions.annotate_revision(annotations, deployment, revision)
+            document["spec"].pop("minReadySeconds", None)
+            if least:
+                document["spec"]["minReadySeconds"] = least
+
+        new = self._change(REPLICA_SETS, new, renew)
+        deployment = self._note_revision(deployment, str(revisions.revision_of(new)))
+        if condition(deployment.status, statuses.PROGRESSING) is None:
+            deployment = self._note(deployment, "True", statuses.FOUND, f'Found new replica set "{new.name}"')
+        return deployment, new
+
+    def _create(self, deployment: Stored, old: list[Stored]) -> tuple[Stored, Stored]:
+        """Makes the replica set for the deployment's template."""
+        size = sizes.size_of_new(deployment, 0, sum(wanted(each) for each in old))
+        revision = max((revisions.revision_of(each) for each in old), default=0) + 1
+        document = revisions.new_replica_set(deployment, size, revision)
+        name = document["metadata"]["name"]
+        present = self._store.get(REPLICA_SETS, deployment.namespace, name)
+        if present is not None:
+            is_own = owners.is_controlled_by(present, deployment)
+            if is_own and revisions.find_new(deployment, (present,)):
+                return deployment, present
+            count = deployment.status.get("collisionCount", 0) + 1
+            self._tell(deployment, {**deployment.status, "collisionCount": count})
+            raise _Outdated
+        try:
+            new = self._writer.create(REPLICA_SETS, document)
+        except Refusal as refusal:
+            if is_ending(self._store, deployment.namespace):
+                raise _Outdated from None
+            text = f'Failed to create new replica set "{name}": {refusal.message}'
+            self._recorder.tell(deployment, statuses.CREATE_ERROR, text, warning=True)
+            self._note(deployment, "False", statuses.CREATE_ERROR, text)
+            raise
+        if size:
+            self._tell_size(deployment, name, 0, size)
+        deployment = self._note_revision(deployment, str(revision))
+        text = f'Created new replica set "{name}"'
+        return self._note(deployment, "True", statuses.CREATED, text), new
+
+    def _resize(self, deployment: Stored, replica_set: Stored, size: int, *, note: bool = False) -> bool:
+        """Changes the size of a replica set; with `note`, the deployment's size is put down in any case."""
+        before = wanted(replica_set)
+        if before == size and not note:
+            return False
+
+        def resize(document: Document) -> None:
+            document["spec"]["replicas"] = size
+            revisions.annotate_sizes(document["metadata"].setdefault("annotations", {}), deployment)
+
+        self._change(REPLICA_SETS, replica_set, resize)
+        if before == size:
+            return False
+        self._tell_size(deployment, replica_set.name, before, size)
+        return True
+
+    def _tell_size(self, deployment: Stored, name: str, before: int, size: int) -> None:
+        text = f"Scaled {'up' if before < size else 'down'} replica set {name} from {before} to {size}"
+        self._recorder.tell(deployment, "ScalingReplicaSet", text)
+
+    def _clean_up(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> None:
+        for each in revisions.superfluous(deployment, _others(sets, new)):
+            self._writer.delete(REPLICA_SETS, each)
+
+    # Ways to get there
+
+    def _roll(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> Stored:
+        if new is None:
+            deployment, new = self._create(deployment, sets)
+        old = _others(sets, new)
+        size = wanted(new)
+        if size > wanted(deployment):
+            goal = wanted(deployment)
+        else:
+            goal = sizes.size_of_new(deployment, size, size + sum(wanted(each) for each in old))
+        if self._resize(deployment, new, goal):
+            return deployment
+        goals = sizes.sizes_of_old(deployment, new, old)
+        shrunk = [self._resize(deployment, each, goals[each.name]) for each in old]
+        if not any(shrunk) and statuses.is_complete(deployment, deployment.status):
+            self._clean_up(deployment, new, sets)
+        return deployment
+
+    def _recreate(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> Stored:
+        old = _others(sets, new)
+        for each in old:
+            self._resize(deployment, each, 0)
+        if self._has_pods(old):
+            return deployment
+        if new is None:
+            deployment, new = self._create(deployment, old)
+        self._resize(deployment, new, wanted(deployment))
+        if statuses.is_complete(deployment, deployment.status):
+            self._clean_up(deployment, new, sets)
+        return deployment
+
+    def _has_pods(self, old: list[Stored]) -> bool:
+        if any(counted(each, "replicas") for each in old):
+            return True
+        uids = {each.uid for each in old}
+        return bool(uids) and any(
+            (owners.controller_of(pod) or {}).get("uid") in uids and not is_finished(pod)
+            for pod in self._store.iterate("pods", old[0].namespace)
+        )
+
+    def _scale(self, deployment: Stored, new: Stored | None, sets: list[Stored]) -> None:
+        """Brings a deployment whose size has changed to that size, in the middle of a rollout too."""
+        active = [each for each in sets if wanted(each)]
+        if len(active) <= 1:
+            latest = active[0] if active else new or (sets[-1] if sets else None)
+            if latest is not None:
+                self._resize(deployment, latest, wanted(deployment))
+            return
+        if new is not None and _is_saturated(deployment, new):
+            for each in _others(active, new):
+                self._resize(deployment, each, 0)
+            return
+        if sizes.strategy_type(deployment) != sizes.RECREATE:
+            goals = sizes.proportional_sizes(deployment, active)
+            for each in active:
+                self._resize(deployment, each, goals[each.name], note=True)
+
+    # What it tells
+
+    def _note_pause(self, deployment: Stored) -> Stored:
+        reason = (condition(deployment.status, statuses.PROGRESSING) or {}).get("reason")
+        paused = bool(deployment.spec.get("paused"))
+        if reason == statuses.TIMED_OUT or paused == (reason == statuses.PAUSED):
+            return deployment
+        if paused:
+            return self._note(deployment, "Unknown", statuses.PAUSED, "Deployment is paused")
+        return self._note(deployment, "Unknown", statuses.RESUMED, "Deployment is resumed")
+
+    def _note(self, deployment: Stored, value: str, reason: str, message: str) -> Stored:
+        """Tells how the rollout gets ahead, where that is watched at all."""
+        if statuses.deadline_of(deployment) is None:
+            return deployment
+        status = dict(deployment.status)
+        statuses.set_condition(status, statuses.PROGRESSING, value, reason, message, self._clock())
+        return self._tell(deployment, status)
+
+    def _note_revision(self, deployment: Stored, revision: str) -> Stored:
+        if deployment.annotations.get(revisions.REVISION) == revision:
+            return deployment
+
+        def annotate(document: Document) -> None:
+            document["metadata"].setdefault("annotations", {})[revisions.REVISION] = revision
+
+        return self._change(DEPLOYMENTS, deployment, annotate)
+
+    def _tell(self, deployment: Stored, status: Document) -> Stored:
+        return _up_to_date(write_status(self._writer, DEPLOYMENTS, deployment, status))
+
+    def _change(self, resource: str, stored: Stored, change: Callable[[Document], None]) -> Stored:
+        return _up_to_date(self._writer.change(resource, stored, change))
+
+
+def _up_to_date(written: Stored | None) -> Stored:
+    if written is None:
+        raise _Outdated
+    return written
+
+
+def _others(sets: list[Stored], new: Stored | None) -> list[Stored]:
+    return [each for each in sets if new is None or each.uid != new.uid]
+
+
+def _selects(deployment: Stored, replica_set: Stored) -> bool:
+    selector = selector_of(deployment.spec.get("selector"))
+    return not selector.empty and selector.matches(replica_set.labels)
+
+
+def _is_scaled(deployment: Stored, sets: list[Stored]) -> bool:
+    """Whether the wanted number is another than the one its replica sets were made for."""
+    total = wanted(deployment)
+    return any(
+        wanted(each) and sizes.annotation_number(each, sizes.DESIRED) not in (None, total) for each in sets
+    )
+
+
+def _is_saturated(deployment: Stored, new: Stored) -> bool:
+    total = wanted(deployment)
+    return (
+        wanted(new) == total
+        and sizes.annotation_number(new, sizes.DESIRED) == total
+        and counted(new, "availableReplicas") == total
+    )

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from moorage.api.selectors import Selector
+from moorage.cluster.base.parts import condition, other_conditions, selector_of
 from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.base.times import Clock, seconds_of, timestamp
-from moorage.cluster.life.controllers.facts import (
-    condition,
-    is_deleted,
-    key_of,
-    labels_of,
-    ready_condition,
-    scaled,
-    selector_of,
-    spec_of,
-    status_of,
-)
+from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, same_object
 from moorage.cluster.life.controllers.owners import controller_of
-from moorage.cluster.life.controllers.queue import Breaks, Key, Queue
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.pod_facts import ready_condition
+from moorage.cluster.life.controllers.rollout_sizes import scaled
+from moorage.cluster.life.controllers.writer import Writer, write_status
 
 BUDGETS = "poddisruptionbudgets.policy"
 GATHER = 0.1  # seconds in which changes of pods are gathered
@@ -34,31 +24,19 @@ _SCALED = {
 """Kinds with a number of replicas, and what in turn may control them."""
 
 
-class Disruption:
+class Disruption(Controller):
     def __init__(self, writer: Writer, clock: Clock) -> None:
-        self._writer = writer
-        self._store = writer.store
+        super().__init__("disruption", writer)
         self._clock = clock
-        self._queue = Queue("disruption", self._reconcile)
         self._selectors: dict[str, dict[str, Selector]] = {}
-        self._silencers: list[Callable[[], None]] = []
 
-    def start(self) -> None:
-        self._silencers = [
-            self._store.listen(BUDGETS, self._budget_changed),
-            self._store.listen("pods", self._pod_changed),
-        ]
-        self._silencers += [
-            self._store.listen(resource, self._scaled_changed) for resource, _ in _SCALED.values()
-        ]
+    def _begin(self) -> None:
+        self._listen(BUDGETS, self._budget_changed)
+        self._listen("pods", self._pod_changed)
+        for resource, _ in _SCALED.values():
+            self._listen(resource, self._scaled_changed)
         for budget in self._store.iterate(BUDGETS):
             self._know(budget)
-        self._queue.start()
-
-    async def stop(self) -> None:
-        for silence in self._silencers:
-            silence()
-        await self._queue.stop()
 
     def _budget_changed(self, change: Change) -> None:
         if change.type == "DELETED":
@@ -67,39 +45,32 @@ class Disruption:
             self._know(change.new)
 
     def _know(self, budget: Stored) -> None:
-        selector = selector_of(spec_of(budget).get("selector"))
+        selector = selector_of(budget.spec.get("selector"))
         self._selectors.setdefault(budget.namespace, {})[budget.name] = selector
-        self._queue.add(key_of(budget))
+        self._queue.add(budget.key)
 
     def _pod_changed(self, change: Change) -> None:
-        budgets = self._selectors.get(change.new.namespace)
-        if not budgets:
-            return
-        for name, selector in budgets.items():
-            if selector.matches(labels_of(change.new)) or (
-                change.old is not None and selector.matches(labels_of(change.old))
-            ):
+        states = [each for each in (change.new, change.old) if each is not None]
+        for name, selector in self._selectors.get(change.new.namespace, {}).items():
+            if any(selector.matches(pod.labels) for pod in states):
                 self._queue.add_after((change.new.namespace, name), GATHER)
 
     def _scaled_changed(self, change: Change) -> None:
-        if change.old is not None and spec_of(change.old).get("replicas") == spec_of(change.new).get(
-            "replicas"
-        ):
-            return
-        for name in self._selectors.get(change.new.namespace, ()):
-            self._queue.add_after((change.new.namespace, name), GATHER)
+        if change.old is None or change.old.spec.get("replicas") != change.new.spec.get("replicas"):
+            for name in self._selectors.get(change.new.namespace, ()):
+                self._queue.add_after((change.new.namespace, name), GATHER)
 
     async def _reconcile(self, key: Key) -> float | None:
         budget = self._store.get(BUDGETS, *key)
         if budget is None:
             return None
-        selector = selector_of(spec_of(budget).get("selector"))
+        selector = selector_of(budget.spec.get("selector"))
         every = list(self._store.iterate("pods", key[0]))
-        pods = [pod async for pod in Breaks().between(every) if selector.matches(labels_of(pod))]
+        pods = [pod async for pod in Breaks().between(every) if selector.matches(pod.labels)]
         expected, desired = self._expected(budget, pods)
         disrupted, again = self._disrupted(budget, pods)
         healthy = sum(
-            not is_deleted(pod) and pod.name not in disrupted and ready_condition(pod) is not None
+            not pod.is_deleted and pod.name not in disrupted and ready_condition(pod) is not None
             for pod in pods
         )
         allowed = max(healthy - desired, 0) if expected > 0 else 0
@@ -107,24 +78,17 @@ class Disruption:
         if disrupted:
             status["disruptedPods"] = disrupted
         status.update(
-            disruptionsAllowed=allowed,
-            currentHealthy=healthy,
-            desiredHealthy=desired,
-            expectedPods=expected,
+            disruptionsAllowed=allowed, currentHealthy=healthy, desiredHealthy=desired, expectedPods=expected
         )
-        generation = budget.document["metadata"].get("generation", 0)
-        if generation:
-            status["observedGeneration"] = generation
-        status["conditions"] = self._conditions(budget, allowed, generation)
-        if status != status_of(budget):
-            self._writer.change(
-                BUDGETS, budget, lambda document: document.update(status=status), subresource="status"
-            )
+        if budget.generation:
+            status["observedGeneration"] = budget.generation
+        status["conditions"] = self._conditions(budget, allowed)
+        write_status(self._writer, BUDGETS, budget, status)
         return again
 
     def _expected(self, budget: Stored, pods: list[Stored]) -> tuple[int, int]:
         """How many pods there should be, and how many of them must be healthy."""
-        spec = spec_of(budget)
+        spec = budget.spec
         if "maxUnavailable" in spec:
             expected = self._wanted(pods)
             return expected, max(expected - scaled(spec["maxUnavailable"], expected, up=True), 0)
@@ -144,27 +108,26 @@ class Disruption:
             found = self._controller(pod.namespace, owner)
             if found is not None:
                 replicas[owner.get("uid", "")] = 0
-                uid = found.document["metadata"].get("uid", "")
-                replicas[uid] = spec_of(found).get("replicas", 1)
+                replicas[found.uid] = found.spec.get("replicas", 1)
         return sum(replicas.values())
 
     def _controller(self, namespace: str, owner: Document) -> Stored | None:
         """What says how many pods there are: for the replica set of a deployment, the deployment."""
         resource, above = _SCALED.get(owner.get("kind", ""), ("", ""))
-        found = self._store.get(resource, namespace, owner.get("name", "")) if resource else None
-        if found is None or found.document["metadata"].get("uid") != owner.get("uid"):
+        found = same_object(self._store, resource, (namespace, owner.get("name", "")), owner.get("uid", ""))
+        if found is None:
             return None
         upper = controller_of(found) if above else None
         return found if upper is None else self._controller(namespace, upper) or found
 
     def _disrupted(self, budget: Stored, pods: list[Stored]) -> tuple[Document, float | None]:
         """Pods that are about to be deleted, and when the first of them should have been."""
-        noted = status_of(budget).get("disruptedPods") or {}
+        noted = budget.status.get("disruptedPods") or {}
         now = self._clock()
         left: Document = {}
         again: float | None = None
         for pod in pods:
-            if pod.name not in noted or is_deleted(pod):
+            if pod.name not in noted or pod.is_deleted:
                 continue
             rest = seconds_of(noted[pod.name] or "") + DELETION_TIMEOUT - now
             if rest > 0:
@@ -172,13 +135,8 @@ class Disruption:
                 again = rest if again is None else min(again, rest)
         return left, again
 
-    def _conditions(self, budget: Stored, allowed: int, generation: int) -> list[Document]:
-        known = condition(status_of(budget), "DisruptionAllowed")
-        others = [
-            each
-            for each in status_of(budget).get("conditions") or ()
-            if each.get("type") != "DisruptionAllowed"
-        ]
+    def _conditions(self, budget: Stored, allowed: int) -> list[Document]:
+        known = condition(budget.status, "DisruptionAllowed")
         value = "True" if allowed else "False"
         since = known.get("lastTransitionTime") if known and known.get("status") == value else None
         new: Document = {
@@ -188,6 +146,6 @@ class Disruption:
             "reason": "SufficientPods" if allowed else "InsufficientPods",
             "message": "",
         }
-        if generation:
-            new["observedGeneration"] = generation
-        return [*others, new]
+        if budget.generation:
+            new["observedGeneration"] = budget.generation
+        return [*other_conditions(budget.status, "DisruptionAllowed"), new]

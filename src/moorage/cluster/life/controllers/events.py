@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock, timestamp
-from moorage.cluster.life.controllers.facts import uid_of
 from moorage.cluster.life.controllers.writer import Writer
 
 SIMILAR = 10  # texts of one reason about an object before they are told together
@@ -47,9 +46,9 @@ class Recorder:
     five minutes.
     """
 
-    def __init__(self, writer: Writer, component: str, clock: Clock, host: str = "") -> None:
+    def __init__(self, writer: Writer, component: str, clock: Clock) -> None:
         self._writer = writer
-        self._source = {"component": component, "host": host} if host else {"component": component}
+        self._source = {"component": component}
         self._clock = clock
         self._written: _Recent[tuple[str, str]] = _Recent()
         self._similar: _Recent[_Similar] = _Recent()
@@ -67,7 +66,7 @@ class Recorder:
     ) -> None:
         """Records an event; never raises, since nothing depends on it. `host` is for nodes' components."""
         now = self._clock()
-        uid = uid_of(about)
+        uid = about.uid
         kind = (uid, field_path, reason, warning)
         similar = self._similar.get(kind)
         if similar is None or now - similar.last > SIMILAR_SECONDS:
@@ -83,7 +82,9 @@ class Recorder:
             return
         try:
             if not self._repeat(key, message, now):
-                self._write(about, key, reason, message, warning, field_path, host, now)
+                source = {**self._source, "host": host} if host else self._source
+                event = self._event(about, reason, message, warning, field_path, source, now)
+                self._written.put(key, self._writer.create("events", event).key)
         except Refusal as refusal:
             log.debug("No event %s about %s: %s", reason, about.name, refusal)
 
@@ -107,51 +108,44 @@ class Recorder:
 
         return self._writer.change("events", stored, count) is not None
 
-    def _write(
+    def _event(
         self,
         about: Stored,
-        key: Any,
         reason: str,
         message: str,
         warning: bool,
         field_path: str,
-        host: str,
+        source: dict[str, str],
         now: float,
-    ) -> None:
-        document = about.document
+    ) -> Document:
         namespace = about.namespace or "default"
         involved = {
-            "kind": document.get("kind", ""),
+            "kind": about.document.get("kind", ""),
             "namespace": about.namespace,
             "name": about.name,
-            "uid": uid_of(about),
-            "apiVersion": document.get("apiVersion", ""),
+            "uid": about.uid,
+            "apiVersion": about.document.get("apiVersion", ""),
             "resourceVersion": str(about.revision),
             "fieldPath": field_path,
         }
-        source = {**self._source, "host": host} if host else self._source
         name = f"{about.name}.{int(now * 1e9):x}"
         for number in range(1, BURST):
             if self._writer.store.get("events", namespace, name) is None:
                 break
             name = f"{about.name}.{int(now * 1e9) + number:x}"
-        stored = self._writer.create(
-            "events",
-            {
-                "apiVersion": "v1",
-                "kind": "Event",
-                "metadata": {"name": name, "namespace": namespace},
-                "involvedObject": {name: value for name, value in involved.items() if value},
-                "reason": reason,
-                "message": message[:1024],
-                "source": dict(source),
-                "firstTimestamp": timestamp(now),
-                "lastTimestamp": timestamp(now),
-                "count": 1,
-                "eventTime": None,
-                "type": "Warning" if warning else "Normal",
-                "reportingComponent": source["component"],
-                "reportingInstance": source.get("host", ""),
-            },
-        )
-        self._written.put(key, (stored.namespace, stored.name))
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": {name: value for name, value in involved.items() if value},
+            "reason": reason,
+            "message": message[:1024],
+            "source": dict(source),
+            "firstTimestamp": timestamp(now),
+            "lastTimestamp": timestamp(now),
+            "count": 1,
+            "eventTime": None,
+            "type": "Warning" if warning else "Normal",
+            "reportingComponent": source["component"],
+            "reportingInstance": source.get("host", ""),
+        }

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
-from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Change, Document, Stored
-from moorage.cluster.life.controllers.facts import finalizers_of, is_deleted, uid_of
-from moorage.cluster.life.controllers.owners import owners_of
-from moorage.cluster.life.controllers.queue import Key, Queue
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.controller import Controller, Key, same_object
+from moorage.cluster.life.controllers.owners import drop_finalizer, drop_owners
+from moorage.cluster.life.controllers.writer import Writer, delete_if_there
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
@@ -19,7 +16,7 @@ LOOK_FOR_RESOURCES = 1.0  # seconds between looks for resources that are new
 _Place = tuple[str, str, str]  # resource, namespace, name
 
 
-class Garbage:
+class Garbage(Controller):
     """Deletes objects none of whose owners are left, and finishes foreground and orphaning deletions.
 
     It knows the owners of all objects of all resources; a resource that gets its first object is noticed
@@ -27,27 +24,14 @@ class Garbage:
     """
 
     def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-        self._store = writer.store
+        super().__init__("garbage collector", writer)
+        self._known: set[str] = set()
         self._places: dict[str, _Place] = {}
         self._dependents: dict[str, set[str]] = {}
-        self._queue = Queue("garbage collector", self._reconcile)
-        self._silencers: dict[str, Callable[[], None]] = {}
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
+    def _begin(self) -> None:
         self._discover()
-        self._queue.start()
-        self._task = asyncio.get_running_loop().create_task(self._keep_discovering())
-
-    async def stop(self) -> None:
-        for silence in self._silencers.values():
-            silence()
-        self._silencers.clear()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        await self._queue.stop()
+        self._run_beside(self._keep_discovering())
 
     async def _keep_discovering(self) -> None:
         while True:
@@ -56,9 +40,10 @@ class Garbage:
 
     def _discover(self) -> None:
         """Listens to resources that are new."""
-        found = [each for each in self._store.resources() if each not in self._silencers]
+        found = [each for each in self._store.resources() if each not in self._known]
         for resource in found:
-            self._silencers[resource] = self._store.listen(resource, self._changed)
+            self._known.add(resource)
+            self._listen(resource, self._changed)
             for stored in self._store.iterate(resource):
                 self._added(resource, stored)
         if found:
@@ -73,7 +58,7 @@ class Garbage:
         if change.type == "ADDED" or old is None:
             self._added(change.resource, new)
             return
-        uid = uid_of(new)
+        uid = new.uid
         if change.type == "DELETED":
             self._places.pop(uid, None)
             self._forget_owners(uid, new)
@@ -90,16 +75,16 @@ class Garbage:
             self._added(change.resource, new)
 
     def _added(self, resource: str, stored: Stored) -> None:
-        uid = uid_of(stored)
+        uid = stored.uid
         self._places[uid] = (resource, stored.namespace, stored.name)
-        owners = owners_of(stored)
+        owners = stored.owners
         for owner in owners:
             self._dependents.setdefault(owner.get("uid", ""), set()).add(uid)
-        if owners or is_deleted(stored):
+        if owners or stored.is_deleted:
             self._queue.add(("", uid))
 
     def _forget_owners(self, uid: str, stored: Stored) -> None:
-        for owner in owners_of(stored):
+        for owner in stored.owners:
             owner_uid = owner.get("uid", "")
             others = self._dependents.get(owner_uid)
             if others is not None:
@@ -112,10 +97,8 @@ class Garbage:
 
     def _find(self, uid: str) -> tuple[str, Stored] | None:
         place = self._places.get(uid)
-        stored = place and self._store.get(*place)
-        if not place or not stored or uid_of(stored) != uid:
-            return None
-        return place[0], stored
+        stored = same_object(self._store, place[0], place[1:], uid) if place else None
+        return (place[0], stored) if place and stored else None
 
     async def _reconcile(self, key: Key) -> None:
         uid = key[1]
@@ -123,20 +106,20 @@ class Garbage:
         if found is None:
             return
         resource, stored = found
-        if is_deleted(stored):
-            finalizers = finalizers_of(stored)
+        if stored.is_deleted:
+            finalizers = stored.finalizers
             if ORPHAN in finalizers:
                 self._orphan_dependents(resource, stored)
             elif FOREGROUND in finalizers:
                 self._delete_dependents(resource, stored)
             return
-        owners = owners_of(stored)
+        owners = stored.owners
         if not owners:
             return
         gone, waiting = self._sort(stored, owners)
         if len(gone) + len(waiting) < len(owners):
             if gone or waiting:
-                self._drop_owners(resource, stored, gone | waiting)
+                drop_owners(self._writer, resource, stored, gone | waiting)
             return
         blocked = bool(waiting) and bool(self._dependents.get(uid))
         self._delete(resource, stored, "Foreground" if blocked else "Background")
@@ -153,63 +136,37 @@ class Garbage:
                 found = self._find(uid)
             if found is None or found[1].namespace not in ("", stored.namespace):
                 gone.add(uid)
-            elif is_deleted(found[1]) and FOREGROUND in finalizers_of(found[1]):
+            elif found[1].is_deleted and FOREGROUND in found[1].finalizers:
                 waiting.add(uid)
         return gone, waiting
 
     def _delete(self, resource: str, stored: Stored, propagation: str) -> None:
-        finalizers = finalizers_of(stored)
+        finalizers = stored.finalizers
         if ORPHAN in finalizers:
             propagation = "Orphan"
         elif FOREGROUND in finalizers:
             propagation = "Foreground"
-        try:
-            self._writer.delete(resource, stored, propagation=propagation)
-        except Refusal as refusal:
-            if refusal.code not in (404, 409):
-                raise
+        delete_if_there(self._writer, resource, stored, propagation)
 
     def _delete_dependents(self, resource: str, owner: Stored) -> None:
         """Foreground: the owner stays until those that hold it are gone."""
-        uid = uid_of(owner)
+        uid = owner.uid
         held = False
         for dependent in sorted(self._dependents.get(uid, ())):
             found = self._find(dependent)
             if found is None:
                 continue
-            references = [each for each in owners_of(found[1]) if each.get("uid") == uid]
+            references = [each for each in found[1].owners if each.get("uid") == uid]
             held = held or any(each.get("blockOwnerDeletion") for each in references)
-            if not is_deleted(found[1]):
+            if not found[1].is_deleted:
                 self._queue.add(("", dependent))
         if not held:
-            self._drop_finalizer(resource, owner, FOREGROUND)
+            drop_finalizer(self._writer, resource, owner, FOREGROUND)
 
     def _orphan_dependents(self, resource: str, owner: Stored) -> None:
-        uid = uid_of(owner)
+        uid = owner.uid
         for dependent in sorted(self._dependents.get(uid, ())):
             found = self._find(dependent)
             if found is not None:
-                self._drop_owners(*found, {uid})
-        self._drop_finalizer(resource, owner, ORPHAN)
-
-    def _drop_owners(self, resource: str, stored: Stored, uids: set[str]) -> None:
-        def drop(document: Document) -> None:
-            metadata = document["metadata"]
-            left = [each for each in metadata.pop("ownerReferences", ()) if each.get("uid") not in uids]
-            if left:
-                metadata["ownerReferences"] = left
-
-        self._writer.change(resource, stored, drop)
-
-    def _drop_finalizer(self, resource: str, stored: Stored, finalizer: str) -> None:
-        drop_finalizer(self._writer, resource, stored, finalizer)
-
-
-def drop_finalizer(writer: Writer, resource: str, stored: Stored, finalizer: str) -> None:
-    def drop(document: Document) -> None:
-        metadata = document["metadata"]
-        left = [each for each in metadata.pop("finalizers", ()) if each != finalizer]
-        if left:
-            metadata["finalizers"] = left
-
-    writer.change(resource, stored, drop)
+                drop_owners(self._writer, *found, {uid})
+        drop_finalizer(self._writer, resource, owner, ORPHAN)

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from moorage.cluster.base.parts import keep_only
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.life.controllers.facts import uid_of
 from moorage.cluster.life.controllers.writer import Writer
-
-
-def owners_of(stored: Stored) -> list[Document]:
-    return stored.document["metadata"].get("ownerReferences") or []
 
 
 def controller_of(stored: Stored) -> Document | None:
     """The reference to the one owner that manages an object."""
-    for owner in stored.document["metadata"].get("ownerReferences") or ():
-        if owner.get("controller"):
-            return dict(owner)
-    return None
+    return next((owner for owner in stored.owners if owner.get("controller")), None)
 
 
 def is_controlled_by(stored: Stored, owner: Stored) -> bool:
     found = controller_of(stored)
-    return found is not None and found.get("uid") == uid_of(owner)
+    return found is not None and found.get("uid") == owner.uid
 
 
 def controller_reference(owner: Stored, api_version: str, kind: str) -> Document:
@@ -29,7 +22,7 @@ def controller_reference(owner: Stored, api_version: str, kind: str) -> Document
         "apiVersion": api_version,
         "kind": kind,
         "name": owner.name,
-        "uid": uid_of(owner),
+        "uid": owner.uid,
         "controller": True,
         "blockOwnerDeletion": True,
     }
@@ -44,14 +37,17 @@ def adopt(writer: Writer, resource: str, stored: Stored, reference: Document) ->
     return writer.change(resource, stored, add)
 
 
-def release(writer: Writer, resource: str, stored: Stored, uid: str) -> Stored | None:
-    """Takes an owner away from an object."""
+def drop_owners(writer: Writer, resource: str, stored: Stored, uids: set[str]) -> None:
+    """Takes owners away from an object."""
 
     def drop(document: Document) -> None:
-        metadata = document["metadata"]
-        left = [owner for owner in metadata.get("ownerReferences") or () if owner.get("uid") != uid]
-        metadata["ownerReferences"] = left
-        if not left:
-            del metadata["ownerReferences"]
+        keep_only(document["metadata"], "ownerReferences", lambda owner: owner.get("uid") not in uids)
 
-    return writer.change(resource, stored, drop)
+    writer.change(resource, stored, drop)
+
+
+def drop_finalizer(writer: Writer, resource: str, stored: Stored, finalizer: str) -> None:
+    def drop(document: Document) -> None:
+        keep_only(document["metadata"], "finalizers", lambda each: each != finalizer)
+
+    writer.change(resource, stored, drop)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moorage.api.selectors import Selector
+from moorage.cluster.base.parts import selector_of
 from moorage.cluster.base.store import Change, Store, Stored
-from moorage.cluster.life.controllers.facts import is_active, key_of, labels_of, selector_of, spec_of
+from moorage.cluster.life.controllers.controller import Key
 from moorage.cluster.life.controllers.owners import controller_of
-from moorage.cluster.life.controllers.queue import Key
+from moorage.cluster.life.controllers.pod_facts import is_active
 
 REPLICA_SETS = "replicasets.apps"
 
@@ -53,31 +54,30 @@ class ReplicaPods:
     def _set_changed(self, change: Change) -> None:
         if change.type == "DELETED":
             self._selectors.get(change.new.namespace, {}).pop(change.new.name, None)
-            self._to_adopt.pop(key_of(change.new), None)
-        elif change.old is None or spec_of(change.old).get("selector") != spec_of(change.new).get("selector"):
+            self._to_adopt.pop(change.new.key, None)
+        elif change.old is None or change.old.spec.get("selector") != change.new.spec.get("selector"):
             self._set_known(change.new)
-        self._touched(key_of(change.new))
+        self._touched(change.new.key)
 
     def _set_known(self, replica_set: Stored) -> None:
-        selector = selector_of(spec_of(replica_set).get("selector"))
+        selector = selector_of(replica_set.spec.get("selector"))
         if selector.empty:
             return
         self._selectors.setdefault(replica_set.namespace, {})[replica_set.name] = selector
         orphans = self._present(self._orphans.get(replica_set.namespace, ()))
-        matching = {key_of(pod) for pod in orphans if selector.matches(labels_of(pod))}
+        matching = {pod.key for pod in orphans if selector.matches(pod.labels)}
         if matching:
-            self._to_adopt.setdefault(key_of(replica_set), set()).update(matching)
-        self._touched(key_of(replica_set))
+            self._to_adopt.setdefault(replica_set.key, set()).update(matching)
+        self._touched(replica_set.key)
 
     def _pod_changed(self, change: Change) -> None:
         new, old = change.new, change.old
         if change.type == "MODIFIED" and old is not None:
-            metadata, before = new.document["metadata"], old.document["metadata"]
-            if metadata.get("ownerReferences") != before.get("ownerReferences"):
+            if new.owners != old.owners:
                 self._pod_removed(old)
                 self._pod_added(new)
                 return
-            if controller_of(new) is None and metadata.get("labels") == before.get("labels"):
+            if controller_of(new) is None and new.labels == old.labels:
                 return
         if change.type == "DELETED":
             self._pod_removed(new)
@@ -85,7 +85,7 @@ class ReplicaPods:
             self._pod_added(new)
 
     def _pod_added(self, pod: Stored) -> None:
-        key = key_of(pod)
+        key = pod.key
         owner = controller_of(pod)
         if owner is not None:
             self._owned.setdefault(owner.get("uid", ""), set()).add(key)
@@ -93,12 +93,12 @@ class ReplicaPods:
             return
         self._orphans.setdefault(pod.namespace, set()).add(key)
         for name, selector in self._selectors.get(pod.namespace, {}).items():
-            if selector.matches(labels_of(pod)):
+            if selector.matches(pod.labels):
                 self._to_adopt.setdefault((pod.namespace, name), set()).add(key)
                 self._touched((pod.namespace, name))
 
     def _pod_removed(self, pod: Stored) -> None:
-        key = key_of(pod)
+        key = pod.key
         owner = controller_of(pod)
         if owner is None:
             self._orphans.get(pod.namespace, set()).discard(key)

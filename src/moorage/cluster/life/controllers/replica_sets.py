@@ -2,109 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 from typing import Any
 
 import msgspec
 
 from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.parts import condition, other_conditions, part, selector_of
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock, seconds_of, timestamp
+from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, is_ending, same_object
 from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.facts import (
-    annotations_of,
-    condition,
-    created,
-    is_active,
-    is_deleted,
-    is_ending,
-    key_of,
-    labels_of,
-    ready_condition,
-    selector_of,
-    spec_of,
-    status_of,
-    uid_of,
-)
-from moorage.cluster.life.controllers.owners import (
-    adopt,
-    controller_reference,
-    release,
-)
-from moorage.cluster.life.controllers.queue import Breaks, Key, Queue
+from moorage.cluster.life.controllers.owners import adopt, controller_reference, drop_owners
+from moorage.cluster.life.controllers.pod_facts import is_active, is_finished, ready_condition
 from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS, ReplicaPods
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.rollout_sizes import wanted
+from moorage.cluster.life.controllers.writer import Writer, write_status
 
 BURST = 500  # pods that are made or deleted before the counts are looked at again
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
-class ReplicaSets:
+class ReplicaSets(Controller):
     def __init__(self, writer: Writer, clock: Clock) -> None:
-        self._writer = writer
-        self._store = writer.store
+        super().__init__("replicaset", writer)
         self._clock = clock
         self._recorder = Recorder(writer, "replicaset-controller", clock)
-        self._queue = Queue("replicaset", self._reconcile)
         self._pods = ReplicaPods(self._store, self._queue.add)
-        self._silencers: list[Callable[[], None]] = []
 
-    def start(self) -> None:
+    def _begin(self) -> None:
         self._silencers = self._pods.listen()
-        for replica_set in self._store.iterate(REPLICA_SETS):
-            self._queue.add(key_of(replica_set))
-        self._queue.start()
-
-    async def stop(self) -> None:
-        for silence in self._silencers:
-            silence()
-        await self._queue.stop()
+        self._add_all(REPLICA_SETS)
 
     async def _reconcile(self, key: Key) -> float | None:
         replica_set = self._store.get(REPLICA_SETS, *key)
         if replica_set is None:
             return None
         pods = await self._claim(replica_set)
-        wanted = max(spec_of(replica_set).get("replicas", 1), 0)
         active = [pod for pod in pods if is_active(pod)]
+        missing = wanted(replica_set) - len(active)
         refusal: Refusal | None = None
-        if not is_deleted(replica_set):
+        if not replica_set.is_deleted:
             try:
-                if len(active) < wanted:
-                    await self._create(replica_set, min(wanted - len(active), BURST))
-                elif len(active) > wanted:
-                    await self._delete(replica_set, active, min(len(active) - wanted, BURST))
+                if missing > 0:
+                    await self._create(replica_set, min(missing, BURST))
+                elif missing < 0:
+                    await self._delete(replica_set, active, min(-missing, BURST))
             except Refusal as refused:
                 if is_ending(self._store, key[0]):
                     return None
                 refusal = refused
-        again = await self._tell_status(key, uid_of(replica_set), refusal)
+        again = await self._tell_status(key, replica_set.uid, refusal)
         if refusal is not None and refusal.code != 409:
             raise refusal
         return again
 
     async def _claim(self, replica_set: Stored) -> list[Stored]:
         """The pods of a replica set, after fitting ones were adopted and others let go."""
-        selector = selector_of(spec_of(replica_set).get("selector"))
-        uid = uid_of(replica_set)
+        selector = selector_of(replica_set.spec.get("selector"))
+        uid = replica_set.uid
         pods = []
         async for pod in Breaks().between(self._pods.owned(uid)):
-            if selector.matches(labels_of(pod)):
+            if selector.matches(pod.labels):
                 pods.append(pod)
-            elif not is_deleted(replica_set):
-                release(self._writer, "pods", pod, uid)
-        if not is_deleted(replica_set):
+            elif not replica_set.is_deleted:
+                drop_owners(self._writer, "pods", pod, {uid})
+        if not replica_set.is_deleted:
             reference = controller_reference(replica_set, "apps/v1", "ReplicaSet")
-            for orphan in self._pods.take_adoptable(key_of(replica_set)):
-                adopted = selector.matches(labels_of(orphan)) and adopt(
-                    self._writer, "pods", orphan, reference
-                )
+            for orphan in self._pods.take_adoptable(replica_set.key):
+                adopted = selector.matches(orphan.labels) and adopt(self._writer, "pods", orphan, reference)
                 if adopted:
                     pods.append(adopted)
         return pods
 
     async def _create(self, replica_set: Stored, count: int) -> None:
-        template = spec_of(replica_set).get("template") or {}
+        template = replica_set.spec.get("template") or {}
         metadata: Document = {
             "generateName": f"{replica_set.name}-",
             "namespace": replica_set.namespace,
@@ -133,8 +105,8 @@ class ReplicaSets:
     async def _delete(self, replica_set: Stored, active: list[Stored], count: int) -> None:
         breaks = Breaks()
         for pod in self._dispensable(active, count):
-            found = self._store.get("pods", pod.namespace, pod.name)
-            if found is not None and uid_of(found) == uid_of(pod) and not is_deleted(found):
+            found = same_object(self._store, "pods", pod.key, pod.uid)
+            if found is not None and not found.is_deleted:
                 self._writer.delete("pods", found)
                 self._recorder.tell(replica_set, "SuccessfulDelete", f"Deleted pod: {pod.name}")
             await breaks.take()
@@ -145,42 +117,36 @@ class ReplicaSets:
         """The pods whose end does the least harm."""
         if count >= len(active):
             return active
-        neighbours: dict[str, int] = {}
-        for pod in active:
-            if ready_condition(pod) is not None:
-                node = spec_of(pod).get("nodeName", "")
-                neighbours[node] = neighbours.get(node, 0) + 1
+        ready = (pod for pod in active if ready_condition(pod) is not None)
+        neighbours = Counter(pod.spec.get("nodeName", "") for pod in ready)
         return sorted(active, key=lambda pod: _worth(pod, neighbours))[:count]
 
     def _is_as_it_was(self, replica_set: Stored) -> bool:
         """Whether the wishes are still those that are being carried out."""
-        found = self._store.get(REPLICA_SETS, replica_set.namespace, replica_set.name)
-        return (
-            found is not None
-            and uid_of(found) == uid_of(replica_set)
-            and not is_deleted(found)
-            and spec_of(found).get("replicas") == spec_of(replica_set).get("replicas")
-        )
+        found = same_object(self._store, REPLICA_SETS, replica_set.key, replica_set.uid)
+        if found is None or found.is_deleted:
+            return False
+        return bool(found.spec.get("replicas") == replica_set.spec.get("replicas"))
 
     async def _tell_status(self, key: Key, uid: str, refusal: Refusal | None) -> float | None:
         """Writes the counts, and says when a pod that is ready now will count as available."""
-        replica_set = self._store.get(REPLICA_SETS, *key)
-        if replica_set is None or uid_of(replica_set) != uid:
+        replica_set = same_object(self._store, REPLICA_SETS, key, uid)
+        if replica_set is None:
             return None
         # Should it change while pods are counted, the status is not written, but it is in the queue again.
-        spec = spec_of(replica_set)
+        spec = replica_set.spec
         selector = selector_of(spec.get("selector"))
-        template_labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+        template_labels = part(spec, "template", "metadata", "labels")
         least = spec.get("minReadySeconds", 0)
         now = self._clock()
         active = terminating = labelled = ready = available = 0
         again: float | None = None
         async for pod in Breaks().between(self._pods.owned(uid)):
-            labels = labels_of(pod)
+            labels = pod.labels
             if not selector.matches(labels):
                 continue
             if not is_active(pod):
-                terminating += is_deleted(pod) and status_of(pod).get("phase") not in ("Succeeded", "Failed")
+                terminating += not is_finished(pod)
                 continue
             active += 1
             labelled += template_labels.items() <= labels.items()
@@ -199,51 +165,41 @@ class ReplicaSets:
             ("fullyLabeledReplicas", labelled),
             ("readyReplicas", ready),
             ("availableReplicas", available),
-            ("observedGeneration", replica_set.document["metadata"].get("generation", 0)),
+            ("observedGeneration", replica_set.generation),
         )
         status.update((name, count) for name, count in counts if count)
         status["terminatingReplicas"] = terminating
         conditions = self._conditions(replica_set, active, refusal)
         if conditions:
             status["conditions"] = conditions
-        if status != status_of(replica_set):
-            self._writer.change(
-                REPLICA_SETS,
-                replica_set,
-                lambda document: document.update(status=status),
-                subresource="status",
-            )
+        write_status(self._writer, REPLICA_SETS, replica_set, status)
         return None if again is None else again + 0.01
 
     def _conditions(self, replica_set: Stored, active: int, refusal: Refusal | None) -> list[Document]:
-        status = status_of(replica_set)
-        known = condition(status, "ReplicaFailure")
-        others = [found for found in status.get("conditions") or () if found.get("type") != "ReplicaFailure"]
+        status = replica_set.status
         if refusal is None:
-            return others
-        if known is not None:
+            return other_conditions(status, "ReplicaFailure")
+        if condition(status, "ReplicaFailure") is not None:
             return list(status["conditions"])
-        few = active < spec_of(replica_set).get("replicas", 1)
-        return [
-            *others,
-            {
-                "type": "ReplicaFailure",
-                "status": "True",
-                "lastTransitionTime": timestamp(self._clock()),
-                "reason": "FailedCreate" if few else "FailedDelete",
-                "message": refusal.message,
-            },
-        ]
+        few = active < replica_set.spec.get("replicas", 1)
+        new = {
+            "type": "ReplicaFailure",
+            "status": "True",
+            "lastTransitionTime": timestamp(self._clock()),
+            "reason": "FailedCreate" if few else "FailedDelete",
+            "message": refusal.message,
+        }
+        return [*other_conditions(status, "ReplicaFailure"), new]
 
 
-def _worth(pod: Stored, neighbours: dict[str, int]) -> tuple[Any, ...]:
+def _worth(pod: Stored, neighbours: Counter[str]) -> tuple[Any, ...]:
     """Sorts those to be deleted first to the front."""
-    spec, status = spec_of(pod), status_of(pod)
+    spec, status = pod.spec, pod.status
     node = spec.get("nodeName", "")
     ready = ready_condition(pod)
     phases = {"Pending": 0, "Unknown": 1}
     try:
-        cost = int(annotations_of(pod).get(DELETION_COST, "0"))
+        cost = int(pod.annotations.get(DELETION_COST, "0"))
     except ValueError:
         cost = 0
     restarts = max((each.get("restartCount", 0) for each in status.get("containerStatuses") or ()), default=0)
@@ -252,9 +208,9 @@ def _worth(pod: Stored, neighbours: dict[str, int]) -> tuple[Any, ...]:
         phases.get(status.get("phase") or "Pending", 2),
         ready is not None,
         cost,
-        -neighbours.get(node, 0),
+        -neighbours[node],
         -seconds_of(ready.get("lastTransitionTime") or "") if ready else 0.0,
         -restarts,
-        -seconds_of(created(pod)),
+        -seconds_of(pod.created),
         pod.name,
     )

@@ -8,14 +8,8 @@ from typing import Any
 import msgspec
 
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.life.controllers.facts import annotations_of, created, spec_of, status_of
 from moorage.cluster.life.controllers.owners import controller_reference
-from moorage.cluster.life.controllers.rollout_sizes import (
-    DESIRED,
-    MAXIMUM,
-    surge_and_unavailable,
-    wanted,
-)
+from moorage.cluster.life.controllers.rollout_sizes import DESIRED, MAXIMUM, surge_and_unavailable, wanted
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -36,31 +30,27 @@ _SAFE = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: no words come out
 
 
 def oldest_first(replica_sets: Iterable[Stored]) -> list[Stored]:
-    return sorted(replica_sets, key=lambda each: (created(each), each.name))
+    return sorted(replica_sets, key=lambda each: (each.created, each.name))
 
 
 def find_new(deployment: Stored, replica_sets: Iterable[Stored]) -> Stored | None:
     """The replica set that has the deployment's template; the oldest if there are several."""
-    template = _without_hash(spec_of(deployment).get("template") or {})
+    template = _without_hash(deployment.spec.get("template") or {})
     for each in oldest_first(replica_sets):
-        if _without_hash(spec_of(each).get("template") or {}) == template:
+        if _without_hash(each.spec.get("template") or {}) == template:
             return each
     return None
 
 
-def has_template_of(replica_set: Stored, deployment: Stored) -> bool:
-    return find_new(deployment, (replica_set,)) is not None
-
-
 def revision_of(stored: Stored) -> int:
     """0 where there is none that can be read."""
-    return _number(annotations_of(stored).get(REVISION, ""))
+    return _number(stored.annotations.get(REVISION, ""))
 
 
 def template_hash(deployment: Stored) -> str:
     """A short text that another template, or a collision, changes."""
-    collisions = status_of(deployment).get("collisionCount")
-    content = [spec_of(deployment).get("template"), collisions]
+    collisions = deployment.status.get("collisionCount")
+    content = [deployment.spec.get("template"), collisions]
     number = 2166136261
     for byte in msgspec.json.encode(content, order="sorted"):
         number = (number ^ byte) * 16777619 & 0xFFFFFFFF
@@ -69,7 +59,7 @@ def template_hash(deployment: Stored) -> str:
 
 def new_replica_set(deployment: Stored, replicas: int, revision: int) -> Document:
     """The replica set for the deployment's template."""
-    spec = spec_of(deployment)
+    spec = deployment.spec
     code = template_hash(deployment)
     template = spec.get("template") or {}
     metadata = template.get("metadata") or {}
@@ -105,7 +95,7 @@ def new_replica_set(deployment: Stored, replicas: int, revision: int) -> Documen
 
 def annotate_revision(annotations: dict[str, str], deployment: Stored, revision: int) -> None:
     """Puts the annotations of the newest replica set in order; a reused one remembers its old revisions."""
-    known = annotations_of(deployment)
+    known = deployment.annotations
     annotations.update((name, value) for name, value in known.items() if name not in _NOT_COPIED)
     before = annotations.get(REVISION)
     if (before and not _number(before)) or _number(before or "") >= revision:
@@ -128,17 +118,16 @@ def annotate_sizes(annotations: dict[str, str], deployment: Stored) -> None:
 
 def superfluous(deployment: Stored, old: Iterable[Stored]) -> list[Stored]:
     """Old replica sets beyond the history that is to be kept, as far as they are empty and settled."""
-    limit = spec_of(deployment).get("revisionHistoryLimit", 10)
+    limit = deployment.spec.get("revisionHistoryLimit", 10)
     kept = sorted(
-        (each for each in old if "deletionTimestamp" not in each.document["metadata"]),
-        key=lambda each: (revision_of(each), created(each)),
+        (each for each in old if not each.is_deleted), key=lambda each: (revision_of(each), each.created)
     )
     return [
         each
         for each in kept[: max(len(kept) - limit, 0)]
         if not wanted(each)
-        and not status_of(each).get("replicas")
-        and each.document["metadata"].get("generation", 0) <= status_of(each).get("observedGeneration", 0)
+        and not each.status.get("replicas")
+        and each.generation <= each.status.get("observedGeneration", 0)
     ]
 
 

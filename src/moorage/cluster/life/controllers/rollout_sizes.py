@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.life.controllers.facts import annotations_of, scaled, spec_of, status_of
 
 DESIRED = "deployment.kubernetes.io/desired-replicas"
 MAXIMUM = "deployment.kubernetes.io/max-replicas"
@@ -15,18 +15,18 @@ RECREATE = "Recreate"
 
 def wanted(stored: Stored) -> int:
     """The replicas in the spec of a deployment or a replica set."""
-    replicas: int = spec_of(stored).get("replicas", 1)
+    replicas: int = stored.spec.get("replicas", 1)
     return max(replicas, 0)
 
 
 def counted(stored: Stored, name: str) -> int:
     """A count in the status."""
-    count: int = status_of(stored).get(name) or 0
+    count: int = stored.status.get(name) or 0
     return count
 
 
 def strategy_type(deployment: Stored) -> str:
-    strategy: Document = spec_of(deployment).get("strategy") or {}
+    strategy: Document = deployment.spec.get("strategy") or {}
     return strategy.get("type") or "RollingUpdate"
 
 
@@ -35,7 +35,7 @@ def surge_and_unavailable(deployment: Stored) -> tuple[int, int]:
     if strategy_type(deployment) == RECREATE:
         return 0, 0
     total = wanted(deployment)
-    rolling = (spec_of(deployment).get("strategy") or {}).get("rollingUpdate") or {}
+    rolling = (deployment.spec.get("strategy") or {}).get("rollingUpdate") or {}
     surge = scaled(rolling.get("maxSurge", "25%"), total, up=True)
     unavailable = scaled(rolling.get("maxUnavailable", "25%"), total, up=False)
     if surge == 0 and unavailable == 0:
@@ -82,7 +82,7 @@ def proportional_sizes(deployment: Stored, active: Sequence[Stored]) -> dict[str
     to_add = allowed - sum(sizes.values())
     if to_add == 0:
         return sizes
-    by_age = sorted(active, key=lambda each: _age(each), reverse=to_add > 0)
+    by_age = sorted(active, key=lambda each: (each.created, each.name), reverse=to_add > 0)
     by_size = sorted(by_age, key=lambda each: -wanted(each))
     added = 0
     for each in by_size:
@@ -97,8 +97,21 @@ def proportional_sizes(deployment: Stored, active: Sequence[Stored]) -> dict[str
     return sizes
 
 
+def scaled(value: Any, total: int, *, up: bool) -> int:
+    """A number, or a percentage of the total rounded up or down; what is neither is 0."""
+    if isinstance(value, int):
+        return value
+    if not isinstance(value, str) or not value.endswith("%"):
+        return 0
+    try:
+        parts = int(value[:-1]) * total
+    except ValueError:
+        return 0
+    return -(-parts // 100) if up else parts // 100
+
+
 def annotation_number(stored: Stored, name: str) -> int | None:
-    text = annotations_of(stored).get(name, "")
+    text = stored.annotations.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
@@ -110,7 +123,3 @@ def _share(deployment: Stored, replica_set: Stored, allowed: int) -> int:
     if not before:
         return 0
     return (2 * size * allowed + before) // (2 * before) - size
-
-
-def _age(stored: Stored) -> tuple[str, str]:
-    return stored.document["metadata"].get("creationTimestamp") or "", stored.name

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Change, Document
-from moorage.cluster.life.controllers.facts import is_deleted
-from moorage.cluster.life.controllers.queue import Key, Queue
+from moorage.cluster.life.controllers.controller import Controller, Key
 from moorage.cluster.life.controllers.writer import Writer
 
 DEFAULT = "default"
@@ -20,28 +17,16 @@ _ABOUT = (
 )
 
 
-class ServiceAccounts:
+class ServiceAccounts(Controller):
     def __init__(self, writer: Writer, ca: str) -> None:
-        self._writer = writer
-        self._store = writer.store
+        super().__init__("service account", writer)
         self._ca = ca
-        self._queue = Queue("service account", self._reconcile)
-        self._silencers: list[Callable[[], None]] = []
 
-    def start(self) -> None:
-        self._silencers = [
-            self._store.listen("namespaces", lambda change: self._queue.add(("", change.new.name))),
-            self._store.listen("serviceaccounts", self._content_changed),
-            self._store.listen("configmaps", self._content_changed),
-        ]
-        for namespace in self._store.iterate("namespaces"):
-            self._queue.add(("", namespace.name))
-        self._queue.start()
-
-    async def stop(self) -> None:
-        for silence in self._silencers:
-            silence()
-        await self._queue.stop()
+    def _begin(self) -> None:
+        self._listen("namespaces", lambda change: self._queue.add(change.new.key))
+        self._listen("serviceaccounts", self._content_changed)
+        self._listen("configmaps", self._content_changed)
+        self._add_all("namespaces")
 
     def _content_changed(self, change: Change) -> None:
         if change.new.name in (DEFAULT, ROOT_CA) and change.type != "ADDED":
@@ -50,7 +35,7 @@ class ServiceAccounts:
     async def _reconcile(self, key: Key) -> None:
         name = key[1]
         namespace = self._store.get("namespaces", "", name)
-        if namespace is None or is_deleted(namespace):
+        if namespace is None or namespace.is_deleted:
             return
         if self._store.get("serviceaccounts", name, DEFAULT) is None:
             self._create("serviceaccounts", "ServiceAccount", name, DEFAULT, {})

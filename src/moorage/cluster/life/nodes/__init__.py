@@ -14,10 +14,10 @@ from moorage.cluster.life.nodes.bound_pods import BoundPods
 from moorage.cluster.life.nodes.guard import Guard
 from moorage.cluster.life.nodes.heartbeats import Heartbeats
 from moorage.cluster.life.nodes.logs import Logs
+from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.node_documents import default_nodes as default_nodes
 from moorage.cluster.life.nodes.pods import Pods
 from moorage.cluster.life.nodes.programs import Programs
-from moorage.cluster.life.nodes.real_pods import Machine
 from moorage.cluster.life.nodes.runner import Runner
 from moorage.cluster.life.nodes.volumes import TokenFor
 
@@ -40,25 +40,22 @@ class Nodes:
         clock: Clock = time.time,
     ) -> None:
         self.logs = Logs(clock)
-        recorder = Recorder(writer, "kubelet", clock)
-        programs = Programs(run_images)
-        addresses = PodAddresses()
+        self._guard = Guard()
         self._bound = BoundPods(writer.store)
         self._heartbeats = Heartbeats(writer, self._bound, clock)
-        self._pods = Pods(writer, self._bound, addresses, recorder, clock, programs.runs_pod)
-        self._guard = Guard()
         machine = Machine(
             writer,
             folder,
             server,
             token_for,
-            programs,
-            addresses,
+            Programs(run_images),
+            PodAddresses(),
             self.logs,
-            recorder,
+            Recorder(writer, "kubelet", clock),
             clock,
             self._guard,
         )
+        self._pods = Pods(machine, self._bound)
         self._runner = Runner(machine, self._bound)
         self._silence: Callable[[], None] = lambda: None
 

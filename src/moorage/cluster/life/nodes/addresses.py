@@ -8,8 +8,8 @@ from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from zlib import crc32
 
+from moorage.cluster.base import parts
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.life.controllers.facts import spec_of, status_of
 
 RANGES = 2**15  # ranges for pods; what nodes come after that do not get one of their own
 LOOPBACK = "127.0.0.1"
@@ -28,11 +28,9 @@ def pod_range(number: int) -> str:
 
 def address_of(node: Document) -> str:
     """The address at which a node is reached."""
-    for address in (node.get("status") or {}).get("addresses") or ():
-        if address.get("type") == "InternalIP":
-            found: str = address.get("address", "")
-            return found
-    return ""
+    addresses = parts.records(node, "status", "addresses")
+    internal = (parts.text(each, "address") for each in addresses if each.get("type") == "InternalIP")
+    return next(internal, "")
 
 
 def local_address(pod: Document) -> str:
@@ -56,10 +54,8 @@ class NodeNumbers:
 
     def note(self, node: Stored) -> None:
         """Learns what a node has already."""
-        self._taken.update(
-            (address.get("address", "") for address in status_of(node).get("addresses") or ()),
-        )
-        self._taken.update(spec_of(node).get("podCIDRs") or ())
+        self._taken.update(address.get("address", "") for address in node.status.get("addresses") or ())
+        self._taken.update(node.spec.get("podCIDRs") or ())
 
     def take(self) -> int:
         for number in self._numbers:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import aiohttp
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import Clock, timestamp
-from moorage.cluster.life.nodes.fields import Unavailable
-from moorage.cluster.life.nodes.pod_status import (
-    container_id,
-    container_status,
-    running_state,
-    terminated_state,
-)
-from moorage.cluster.life.nodes.probes import probe
+from moorage.cluster.life.nodes import pod_status as statuses
+from moorage.cluster.life.nodes.environment import Unavailable
 from moorage.cluster.life.nodes.processes import NotStarted, Process
 
 FIRST_BACKOFF = 10.0  # seconds before a container that has ended is started again; doubles every time
@@ -28,6 +26,7 @@ Tell = Callable[[str, str, bool], None]
 """Reason, message and whether it is a warning."""
 
 
+@dataclass(eq=False, kw_only=True)
 class Container:
     """The runs of one container, from its first start until it is over.
 
@@ -36,107 +35,81 @@ class Container:
     a process that is stuck stays so, as it would on anyone's machine.
     """
 
-    def __init__(
-        self,
-        uid: str,
-        spec: Document,
-        *,
-        restarts: int,
-        policy: str,
-        state: Document,
-        pod_name: str,
-        address: str,
-        start: Callable[[], Awaitable[Process]],
-        changed: Callable[[], None],
-        tell: Tell,
-        clock: Clock,
-    ) -> None:
-        self.spec = spec
-        self.over = False
-        """It has ended and will not be started again."""
-        self._uid = uid
-        self._restarts = restarts
-        self._policy = policy
-        self._pod_name = pod_name
-        self._address = address
-        self._start = start
-        self._changed = changed
-        self._tell = tell
-        self._clock = clock
-        self._state = state
-        self._last_state: Document = {}
-        self._ready = False
-        self._backoff = FIRST_BACKOFF
-        self._process: Process | None = None
-        self._stopped = asyncio.Event()
+    uid: str
+    spec: Document
+    restarts: int
+    policy: str
+    state: Document
+    pod_name: str
+    address: str
+    start: Callable[[], Awaitable[Process]]
+    changed: Callable[[], None]
+    tell: Tell
+    clock: Clock
+    over: bool = False
+    """It has ended and will not be started again."""
+    last_state: Document = field(default_factory=dict)
+    ready: bool = False
+    _backoff: float = field(default_factory=lambda: FIRST_BACKOFF)
+    _process: Process | None = None
+    _stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def exit_code(self) -> int | None:
         """Of a container that is over or between two runs."""
-        ended = self._state.get("terminated") or self._last_state.get("terminated")
+        ended = self.state.get("terminated") or self.last_state.get("terminated")
         return None if ended is None else int(ended["exitCode"])
 
     def status(self) -> Document:
-        return container_status(
-            self._uid,
+        return statuses.container_status(
+            self.uid,
             self.spec,
-            self._state,
-            ready=self._ready,
-            restarts=self._restarts,
-            last_state=self._last_state,
+            self.state,
+            ready=self.ready,
+            restarts=self.restarts,
+            last_state=self.last_state,
         )
 
     async def run(self) -> None:
         """Runs it until it is over."""
         while not self._stopped.is_set():
             process = await self._started()
-            began = self._clock()
+            began = self.clock()
             if process is not None:
                 code = await self._watch(process)
                 self._end(code, began)
-                if self._clock() - began >= FORGIVEN_AFTER:
+                if self.clock() - began >= FORGIVEN_AFTER:
                     self._backoff = FIRST_BACKOFF
             if self._stopped.is_set() or not self._again():
                 break
             await self._wait()
         self.over = True
-        self._changed()
+        self.changed()
 
     async def stop(self, grace: float) -> None:
         """Ends it for good; `run` returns soon after."""
         self._stopped.set()
         if self._process is not None:
-            self._tell("Killing", f"Stopping container {self.spec.get('name', '')}", False)
+            self.tell("Killing", f"Stopping container {self.spec.get('name', '')}", False)
             await self._process.stop(grace)
 
     async def _pause(self, seconds: float) -> None:
         """Waits, unless it is stopped meanwhile."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopped.wait()
-        except TimeoutError:
-            return
 
     async def _started(self) -> Process | None:
         while not self._stopped.is_set():
             try:
-                process = await self._start()
+                process = await self.start()
             except Unavailable as problem:
                 if self._waits("CreateContainerConfigError", str(problem)):
-                    self._tell("Failed", f"Error: {problem}", True)
+                    self.tell("Failed", f"Error: {problem}", True)
                 await self._pause(RETRY)
             except NotStarted as problem:
-                self._tell("Failed", f"Error: {problem}", True)
-                now = self._clock()
-                self._state = terminated_state(
-                    NOT_STARTED,
-                    timestamp(now),
-                    now,
-                    reason="StartError",
-                    message=str(problem),
-                    container_id=container_id(self._uid, self.spec.get("name", ""), self._restarts),
-                )
-                self._changed()
+                self.tell("Failed", f"Error: {problem}", True)
+                self._end(NOT_STARTED, self.clock(), reason="StartError", message=str(problem))
                 return None
             else:
                 self._run_on(process)
@@ -145,10 +118,10 @@ class Container:
 
     def _run_on(self, process: Process) -> None:
         self._process = process
-        self._state = running_state(self._clock())
-        self._ready = not _is_probed(self.spec)
-        self._tell("Started", "Container started", False)
-        self._changed()
+        self.state = statuses.running_state(self.clock())
+        self.ready = not _is_probed(self.spec)
+        self.tell("Started", "Container started", False)
+        self.changed()
 
     async def _watch(self, process: Process) -> int:
         probing = asyncio.get_running_loop().create_task(self._probe()) if _is_probed(self.spec) else None
@@ -164,39 +137,35 @@ class Container:
             if probing is not None:
                 probing.cancel()
 
-    def _end(self, code: int, began: float) -> None:
-        self._ready = False
-        self._state = terminated_state(
-            code,
-            timestamp(began),
-            self._clock(),
-            container_id=container_id(self._uid, self.spec.get("name", ""), self._restarts),
-        )
-        self._changed()
+    def _end(self, code: int, began: float, **why: str) -> None:
+        self.ready = False
+        run = statuses.container_id(self.uid, self.spec.get("name", ""), self.restarts)
+        self.state = statuses.terminated_state(code, timestamp(began), self.clock(), container_id=run, **why)
+        self.changed()
 
     def _again(self) -> bool:
-        return self._policy == "Always" or (self._policy == "OnFailure" and self.exit_code != 0)
+        return self.policy == "Always" or (self.policy == "OnFailure" and self.exit_code != 0)
 
     async def _wait(self) -> None:
         """Waits before the next run, longer every time."""
         name, seconds = self.spec.get("name", ""), self._backoff
         self._backoff = min(2 * seconds, LONGEST_BACKOFF)
-        self._last_state = self._state
-        text = f"back-off {_duration(seconds)} restarting failed container={name} pod={self._pod_name}"
-        self._state = {"waiting": {"reason": "CrashLoopBackOff", "message": text}}
-        self._tell("BackOff", f"Back-off restarting failed container {name} in pod {self._pod_name}", True)
-        self._changed()
+        self.last_state = self.state
+        text = f"back-off {_duration(seconds)} restarting failed container={name} pod={self.pod_name}"
+        self.state = {"waiting": {"reason": "CrashLoopBackOff", "message": text}}
+        self.tell("BackOff", f"Back-off restarting failed container {name} in pod {self.pod_name}", True)
+        self.changed()
         await self._pause(seconds)
         if not self._stopped.is_set():
-            self._restarts += 1
+            self.restarts += 1
 
     def _waits(self, reason: str, message: str) -> bool:
         """Says what it waits for; whether that is new."""
         state = {"waiting": {"reason": reason, "message": message}}
-        if state == self._state:
+        if state == self.state:
             return False
-        self._state = state
-        self._changed()
+        self.state = state
+        self.changed()
         return True
 
     async def _probe(self) -> None:
@@ -206,17 +175,17 @@ class Container:
         good = bad = 0
         ever = False
         while True:
-            problem = await probe(check, self.spec, self._address)
+            problem = await _probe_result(check, self.spec, self.address)
             good, bad = (good + 1, 0) if not problem else (0, bad + 1)
-            if not problem and not self._ready and good >= check.get("successThreshold", 1):
-                self._ready = ever = True
-                self._changed()
+            if not problem and not self.ready and good >= check.get("successThreshold", 1):
+                self.ready = ever = True
+                self.changed()
             elif problem and bad >= check.get("failureThreshold", 3):
                 if ever:
-                    self._tell("Unhealthy", f"Readiness probe failed: {problem}", True)
-                if self._ready:
-                    self._ready = False
-                    self._changed()
+                    self.tell("Unhealthy", f"Readiness probe failed: {problem}", True)
+                if self.ready:
+                    self.ready = False
+                    self.changed()
             await asyncio.sleep(period if ever else min(period, SOON))
 
 
@@ -228,3 +197,47 @@ def _is_probed(spec: Document) -> bool:
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}m{rest}s" if minutes else f"{rest}s"
+
+
+# Probes
+
+
+async def _probe_result(check: Document, container: Document, host: str) -> str:
+    """What speaks against a container being ready, or nothing."""
+    timeout = max(check.get("timeoutSeconds", 1), 1)
+    try:
+        if check.get("httpGet"):
+            return await _get(check["httpGet"], container, host, timeout)
+        if check.get("tcpSocket"):
+            port = _port(check["tcpSocket"].get("port"), container)
+            async with asyncio.timeout(timeout):
+                _, writer = await asyncio.open_connection(host, port)
+            writer.close()
+    except (OSError, TimeoutError, aiohttp.ClientError, ValueError) as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+async def _get(check: Document, container: Document, host: str, timeout: float) -> str:
+    scheme = check.get("scheme", "HTTP").lower()
+    path = check.get("path", "/").lstrip("/")
+    url = f"{scheme}://{host}:{_port(check.get('port'), container)}/{path}"
+    headers = {each.get("name", ""): each.get("value", "") for each in check.get("httpHeaders") or ()}
+    async with (
+        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout)) as session,
+        session.get(url, headers=headers, ssl=False, allow_redirects=False) as answer,
+    ):
+        if 200 <= answer.status < 400:
+            return ""
+        return f"HTTP probe failed with statuscode: {answer.status}"
+
+
+def _port(port: object, container: Document) -> int:
+    """A number, or the port of the container that has this name."""
+    if isinstance(port, int):
+        return port
+    for each in container.get("ports") or ():
+        if each.get("name") == port:
+            number: int = each.get("containerPort", 0)
+            return number
+    return int(str(port))

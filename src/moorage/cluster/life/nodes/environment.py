@@ -1,4 +1,4 @@
-"""The environment variables of a container that is really run."""
+"""What the containers that are really run are told: their environment variables, and about themselves."""
 
 from __future__ import annotations
 
@@ -8,14 +8,25 @@ import re
 import site
 from collections.abc import Mapping
 
-from moorage.cluster.base.store import Document, Store, Stored
+from moorage.api import quantities
+from moorage.cluster.base import parts
+from moorage.cluster.base.store import Document, Store
 from moorage.cluster.life.nodes.addresses import local_address
-from moorage.cluster.life.nodes.fields import Unavailable, field_value, resource_value
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "SSL_CERT_FILE")
 ADDRESS_VARIABLE = "MOORAGE_POD_ADDRESS"
 """Tells `moorage run` where to listen, instead of on all of this machine's addresses."""
+_SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
+_FIELDS = {
+    "metadata": ("name", "namespace", "uid"),
+    "spec": ("nodeName", "serviceAccountName"),
+    "status": ("hostIP", "podIP"),
+}
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
+
+
+class Unavailable(Exception):
+    """Something a pod needs is not there; the text says what, as a kubelet does."""
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
@@ -56,10 +67,8 @@ def container_environment(
     for source in container.get("envFrom") or ():
         prefix = source.get("prefix", "")
         for kind, resource in (("configMapRef", "configmaps"), ("secretRef", "secrets")):
-            reference = source.get(kind)
-            if reference is not None:
-                found = _get(store, resource, namespace, reference)
-                content = data_of(found) if found is not None else {}
+            if source.get(kind) is not None:
+                content = content_of(store, resource, namespace, source[kind])
                 variables.update({prefix + name: _text(value) for name, value in content.items()})
     for variable in container.get("env") or ():
         name = variable.get("name", "")
@@ -72,15 +81,19 @@ def container_environment(
     return {name: value for name, value in variables.items() if "\0" not in name + value and "=" not in name}
 
 
-def data_of(stored: Stored) -> dict[str, bytes]:
-    """The content of a ConfigMap or a Secret."""
-    document = stored.document
+def content_of(store: Store, resource: str, namespace: str, reference: Document) -> dict[str, bytes]:
+    """What is in the ConfigMap or Secret that is referred to; an optional one need not be there."""
+    name = reference.get("secretName") or reference.get("name", "")
+    found = store.get(resource, namespace, name)
+    if found is None:
+        if reference.get("optional"):
+            return {}
+        raise Unavailable(f'{resource.removesuffix("s")} "{name}" not found')
     content = {}
-    if document.get("kind") == "Secret":
-        encoded = document.get("data") or {}
-    else:
-        content = {name: text.encode() for name, text in (document.get("data") or {}).items()}
-        encoded = document.get("binaryData") or {}
+    encoded = found.document.get("data") or {}
+    if resource == "configmaps":
+        content = {name: text.encode() for name, text in encoded.items()}
+        encoded = found.document.get("binaryData") or {}
     for name, text in encoded.items():
         try:
             content[name] = base64.b64decode(text)
@@ -103,9 +116,8 @@ def _from(source: Document, pod: Document, container: Document, node: Document, 
         reference = source.get(kind)
         if not reference:
             continue
-        found = _get(store, resource, namespace, reference)
         key = reference.get("key", "")
-        content = data_of(found) if found is not None else {}
+        content = content_of(store, resource, namespace, reference)
         if key in content:
             return _text(content[key])
         if not reference.get("optional"):
@@ -113,13 +125,45 @@ def _from(source: Document, pod: Document, container: Document, node: Document, 
     return None
 
 
-def _get(store: Store, resource: str, namespace: str, reference: Document) -> Stored | None:
-    name = reference.get("name", "")
-    found = store.get(resource, namespace, name)
-    if found is None and not reference.get("optional"):
-        raise Unavailable(f'{resource.removesuffix("s")} "{name}" not found')
-    return found
-
-
 def _text(value: bytes) -> str:
     return value.decode(errors="surrogateescape")
+
+
+# Parts of a pod that its containers can be told
+
+
+def field_value(pod: Document, path: str) -> str:
+    """`metadata.name`, `metadata.labels['app']`, `spec.nodeName`, `status.podIP` and their like."""
+    metadata = pod["metadata"]
+    part = _SUBSCRIPT.fullmatch(path)
+    if part:
+        return str((metadata.get(part[1]) or {}).get(part[2], ""))
+    if path in ("metadata.labels", "metadata.annotations"):
+        values = metadata.get(path.removeprefix("metadata.")) or {}
+        return "\n".join(f"{name}={_quoted(value)}" for name, value in sorted(values.items()))
+    if path in ("status.podIPs", "status.hostIPs"):
+        return ",".join(parts.text(each, "ip") for each in parts.records(pod, *path.split(".")))
+    place, _, name = path.partition(".")
+    if name not in _FIELDS.get(place, ()):
+        raise Unavailable(f"unsupported fieldPath: {path}")
+    return parts.text(pod, place, name)
+
+
+def resource_value(container: Document, node: Document, resource: str, divisor: str) -> str:
+    """`limits.cpu` or `requests.memory` of a container; a limit that is not set is what the node has."""
+    kind, _, name = resource.partition(".")
+    amounts = (container.get("resources") or {}).get(kind) or {}
+    amount = amounts.get(name)
+    if amount is None:
+        amount = ((node.get("status") or {}).get("allocatable") or {}).get(name) if kind == "limits" else "0"
+    try:
+        whole = quantities.parse(amount or "0")
+        unit = quantities.parse(divisor or "1") or quantities.parse("1")
+    except quantities.QuantityError as error:
+        raise Unavailable(str(error)) from None
+    return str(-(-whole // unit))
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

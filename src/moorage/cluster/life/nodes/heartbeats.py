@@ -6,20 +6,16 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 from moorage.cluster.base.store import Change, Document, Stale, Stored
 from moorage.cluster.base.times import Clock, micro_timestamp
-from moorage.cluster.life.controllers.facts import is_deleted, key_of, uid_of
-from moorage.cluster.life.controllers.queue import Breaks, Key, Queue
+from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, same_object
 from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.nodes import node_documents as documents
 from moorage.cluster.life.nodes.addresses import NodeNumbers, address_of
 from moorage.cluster.life.nodes.bound_pods import BoundPods
-from moorage.cluster.life.nodes.node_documents import (
-    complete_spec,
-    complete_status,
-    renew_conditions,
-    set_taints,
-)
 
 LEASES = "leases.coordination.k8s.io"
 LEASE_NAMESPACE = "kube-node-lease"
@@ -32,39 +28,27 @@ GONE_FOR_GOOD = 1.0  # seconds after which a node's pods follow it
 log = logging.getLogger(__name__)
 
 
-class Heartbeats:
+class Heartbeats(Controller):
     """The part of all kubelets that concerns the node itself, and what follows from a node's conditions."""
 
     def __init__(self, writer: Writer, bound: BoundPods, clock: Clock) -> None:
-        self._writer = writer
-        self._store = writer.store
+        super().__init__("node", writer)
         self._bound = bound
         self._clock = clock
-        self._queue = Queue("node", self._reconcile)
         self._numbers = NodeNumbers()
         self._leases: OrderedDict[str, None] = OrderedDict()
         self._statuses: OrderedDict[str, None] = OrderedDict()
         self._gone: dict[str, float] = {}
-        self._silence: Callable[[], None] = lambda: None
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        self._silence = self._store.listen("nodes", self._changed)
+    def _begin(self) -> None:
+        self._listen("nodes", self._changed)
         for node in self._store.objects("nodes"):
             self._numbers.note(node)
-            self._queue.add(key_of(node))
-        self._queue.start()
-        self._task = asyncio.get_running_loop().create_task(self._renew(), name="node heartbeats")
-
-    async def stop(self) -> None:
-        self._silence()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        await self._queue.stop()
+            self._queue.add(node.key)
+        self._run_beside(self._renew())
 
     def _changed(self, change: Change) -> None:
-        key = key_of(change.new)
+        key = change.new.key
         if change.type == "DELETED":
             self._gone[change.new.name] = asyncio.get_running_loop().time()
             self._queue.add(key)
@@ -84,11 +68,11 @@ class Heartbeats:
         self._gone.pop(name, None)
         number = self._number(node)
         now = self._clock()
-        told = self._tell(node, lambda document: complete_status(document, number, now), "status")
+        told = self._tell(node, partial(documents.complete_status, number=number, now=now), "status")
 
         def complete(document: Document) -> None:
-            complete_spec(document, number)
-            set_taints(document, now)
+            documents.complete_spec(document, number)
+            documents.set_taints(document, now)
 
         if told is None or self._tell(told, complete) is None:
             return
@@ -108,10 +92,8 @@ class Heartbeats:
 
     def _number(self, node: Stored) -> int:
         """A number for what the node lacks; one that lacks nothing does not use one up."""
-        document = node.document
-        if address_of(document) and (document.get("spec") or {}).get("podCIDR"):
-            return 0
-        return self._numbers.take()
+        lacks_nothing = address_of(node.document) and node.spec.get("podCIDR")
+        return 0 if lacks_nothing else self._numbers.take()
 
     def _lease(self, node: Stored) -> Document:
         return {
@@ -120,9 +102,7 @@ class Heartbeats:
             "metadata": {
                 "name": node.name,
                 "namespace": LEASE_NAMESPACE,
-                "ownerReferences": [
-                    {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid_of(node)}
-                ],
+                "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}],
             },
             "spec": {
                 "holderIdentity": node.name,
@@ -135,20 +115,19 @@ class Heartbeats:
         self._leases.pop(name, None)
         self._statuses.pop(name, None)
         lease = self._store.get(LEASES, LEASE_NAMESPACE, name)
-        if lease is not None and not is_deleted(lease):
+        if lease is not None and not lease.is_deleted:
             self._writer.delete(LEASES, lease)
         # A node that comes back at once under the same name keeps its pods.
         gone = self._gone.get(name)
         if gone is None or asyncio.get_running_loop().time() - gone < 0.9 * GONE_FOR_GOOD:
             return
         del self._gone[name]
-        pods = self._bound.on(name)
         breaks = Breaks()
-        for pod in pods:
+        for pod in self._bound.on(name):
             if self._store.get("nodes", "", name) is not None:
                 return
-            current = self._store.get("pods", pod.namespace, pod.name)
-            if current is not None and uid_of(current) == uid_of(pod):
+            current = same_object(self._store, "pods", pod.key, pod.uid)
+            if current is not None:
                 self._writer.delete("pods", current, grace_seconds=0)
             await breaks.take()
 
@@ -192,17 +171,14 @@ class Heartbeats:
         # go to the store directly.
         document = lease.document
         spec = {**(document.get("spec") or {}), "holderIdentity": name, "renewTime": time}
-        try:
+        with suppress(Stale):
             self._store.update(LEASES, lease, {**document, "spec": spec}, lasting=False)
-        except Stale:
-            return
 
     def _renew_status(self, name: str, now: float) -> None:
         node = self._store.get("nodes", "", name)
         if node is not None:
-            self._writer.change(
-                "nodes", node, lambda document: renew_conditions(document, now), subresource="status"
-            )
+            renew = partial(documents.renew_conditions, now=now)
+            self._writer.change("nodes", node, renew, subresource="status")
 
 
 def _what_matters(node: Document) -> object:

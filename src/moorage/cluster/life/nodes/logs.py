@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator
 from itertools import islice
+from typing import TypedDict, Unpack
 
 from moorage.cluster.base.errors import bad_request
 from moorage.cluster.base.times import Clock, micro_timestamp, seconds_of
@@ -81,24 +81,16 @@ class Log:
         self._changed = asyncio.Event()
 
 
-@dataclass(frozen=True)
-class _Form:
+class Wanted(TypedDict, total=False):
     """Which lines are wanted, and how."""
 
     tail_lines: int | None
     limit_bytes: int | None
-    since: float
+    since_seconds: int | None
+    since_time: str | None
     timestamps: bool
-
-    def shown(self, lines: Iterable[_Line]) -> bytes:
-        wanted = [line for line in lines if line[0] >= self.since]
-        if self.tail_lines is not None:
-            wanted = wanted[-self.tail_lines :] if self.tail_lines > 0 else []
-        if self.timestamps:
-            text = b"".join(_stamp(time) + line for time, line in wanted)
-        else:
-            text = b"".join(line for _, line in wanted)
-        return text if self.limit_bytes is None else text[: self.limit_bytes]
+    previous: bool
+    """Whether those of the run before the latest one."""
 
 
 class Logs:
@@ -124,52 +116,28 @@ class Logs:
         if known is not None and known[0] == uid:
             del self._pods[namespace, pod]
 
-    def read(
-        self,
-        namespace: str,
-        pod: str,
-        container: str,
-        *,
-        tail_lines: int | None = None,
-        limit_bytes: int | None = None,
-        since_seconds: int | None = None,
-        since_time: str | None = None,
-        timestamps: bool = False,
-        previous: bool = False,
-    ) -> bytes:
+    def read(self, namespace: str, pod: str, container: str, **wanted: Unpack[Wanted]) -> bytes:
         """What a container has written; nothing for one that is not really run."""
-        form = self._form(tail_lines, limit_bytes, since_seconds, since_time, timestamps)
-        log = self._find(namespace, pod, container, previous)
-        return b"" if log is None else form.shown(log.lines())
+        log = self._find(namespace, pod, container, wanted.get("previous", False))
+        return b"" if log is None else self._shown(log.lines(), wanted)
 
     async def follow(
-        self,
-        namespace: str,
-        pod: str,
-        container: str,
-        *,
-        tail_lines: int | None = None,
-        limit_bytes: int | None = None,
-        since_seconds: int | None = None,
-        since_time: str | None = None,
-        timestamps: bool = False,
-        previous: bool = False,
-    ) -> AsyncIterator[bytes]:
+        self, namespace: str, pod: str, container: str, **wanted: Unpack[Wanted]
+    ) -> AsyncGenerator[bytes, None]:
         """As `read`, and then what is written until the container ends."""
-        form = self._form(tail_lines, limit_bytes, since_seconds, since_time, timestamps)
-        log = self._find(namespace, pod, container, previous)
+        log = self._find(namespace, pod, container, wanted.get("previous", False))
         if log is None:
             return
-        left = limit_bytes
+        left = wanted.get("limit_bytes")
         later = log.follow(log.position)
-        text = form.shown(log.lines())
-        rest = _Form(None, None, form.since, timestamps)
+        since = self._since(wanted)
+        text = self._shown(log.lines(), wanted)
         if text:
             yield text
         if left is not None:
             left -= len(text)
         async for lines in later:
-            text = rest.shown(lines)
+            text = _text([line for line in lines if line[0] >= since], wanted)
             if left is not None:
                 text = text[: max(left, 0)]
                 left -= len(text)
@@ -187,20 +155,24 @@ class Logs:
             raise bad_request(f'previous terminated container "{container}" in pod "{pod}" not found')
         return runs[-2]
 
-    def _form(
-        self,
-        tail_lines: int | None,
-        limit_bytes: int | None,
-        since_seconds: int | None,
-        since_time: str | None,
-        timestamps: bool,
-    ) -> _Form:
-        since = 0.0
-        if since_seconds is not None:
-            since = self._clock() - since_seconds
-        elif since_time:
-            since = seconds_of(since_time)
-        return _Form(tail_lines, limit_bytes, since, timestamps)
+    def _since(self, wanted: Wanted) -> float:
+        seconds = wanted.get("since_seconds")
+        if seconds is not None:
+            return self._clock() - seconds
+        return seconds_of(wanted.get("since_time") or "")
+
+    def _shown(self, lines: list[_Line], wanted: Wanted) -> bytes:
+        since = self._since(wanted)
+        lines = [line for line in lines if line[0] >= since]
+        if (tail := wanted.get("tail_lines")) is not None:
+            lines = lines[-tail:] if tail > 0 else []
+        return _text(lines, wanted)[: wanted.get("limit_bytes")]
+
+
+def _text(lines: list[_Line], wanted: Wanted) -> bytes:
+    if wanted.get("timestamps"):
+        return b"".join(_stamp(time) + line for time, line in lines)
+    return b"".join(line for _, line in lines)
 
 
 def _stamp(time: float) -> bytes:

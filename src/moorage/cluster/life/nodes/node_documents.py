@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 import time
 
+from moorage.cluster.base.parts import condition
 from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import Clock, timestamp
-from moorage.cluster.life.controllers.facts import condition
 from moorage.cluster.life.nodes.addresses import RANGES, node_address, pod_range
 
 VERSION = "v1.36.4"

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from moorage.cluster.life.controllers.controller import cancel
+
 SLICE = 0.002  # seconds of work in one go
 GRAIN = 0.02  # seconds in which what becomes due is done together
 CROWD = 50  # more than these waiting at the same time are a crowd
@@ -41,9 +43,7 @@ class Paced(Generic[T]):
         self._task = asyncio.get_running_loop().create_task(self._run(), name=self._name)
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel(self._task)
 
     def add(self, item: T) -> None:
         self._items.append((asyncio.get_running_loop().time() + self._delay, item))

@@ -28,17 +28,15 @@ def running_state(now: float) -> Document:
 def terminated_state(
     code: int, started: str, now: float, *, reason: str = "", message: str = "", container_id: str = ""
 ) -> Document:
-    state: Document = {
+    state = {
         "exitCode": code,
         "reason": reason or ("Completed" if code == 0 else "Error"),
         "startedAt": started,
         "finishedAt": timestamp(now),
+        "message": message,
+        "containerID": container_id,
     }
-    if message:
-        state["message"] = message
-    if container_id:
-        state["containerID"] = container_id
-    return {"terminated": state}
+    return {"terminated": {name: value for name, value in state.items() if value != ""}}
 
 
 def container_status(
@@ -143,18 +141,11 @@ def _conditions(
         ("PodScheduled", "True", "", ""),
     ):
         before = known.pop(name, None)
-        if before is not None and before.get("status") == value:
-            since = before.get("lastTransitionTime") or now
-        else:
-            since = now
-        each: Document = {"type": name, "status": value, "lastProbeTime": None, "lastTransitionTime": since}
-        if generation:
-            each["observedGeneration"] = generation
-        if reason:
-            each["reason"] = reason
-        if message:
-            each["message"] = message
-        made.append(each)
+        same = before is not None and before.get("status") == value
+        since = before.get("lastTransitionTime") if before is not None and same else None
+        times = {"lastProbeTime": None, "lastTransitionTime": since or now}
+        more = {"observedGeneration": generation, "reason": reason, "message": message}
+        made.append({"type": name, "status": value, **times, **{key: of for key, of in more.items() if of}})
     return [*made, *known.values()]
 
 

@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.cluster.base.store import Change, Document, Stored
-from moorage.cluster.base.times import Clock
-from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.facts import is_deleted, key_of, spec_of, status_of, uid_of
-from moorage.cluster.life.controllers.queue import Key
-from moorage.cluster.life.controllers.writer import Writer
-from moorage.cluster.life.nodes.addresses import PodAddresses
+from moorage.cluster.base.store import Stored
+from moorage.cluster.life.controllers.controller import Key, same_object
+from moorage.cluster.life.controllers.writer import write_status
+from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.bound_pods import BoundPods
+from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.pacing import Paced
-from moorage.cluster.life.nodes.pod_status import (
-    PENDING,
-    RUNNING,
-    container_status,
-    ended_status,
-    pod_status,
-    running_state,
-    simulated_init,
-)
 
 START_AFTER = 0.5  # seconds
 END_AFTER = 0.3
@@ -36,22 +25,11 @@ class Pods:
     deleted; so a pod that a Job would wait for does not end by itself.
     """
 
-    def __init__(
-        self,
-        writer: Writer,
-        bound: BoundPods,
-        addresses: PodAddresses,
-        recorder: Recorder,
-        clock: Clock,
-        is_real: Callable[[Document], bool],
-    ) -> None:
-        self._writer = writer
-        self._store = writer.store
+    def __init__(self, machine: Machine, bound: BoundPods) -> None:
+        self._machine = machine
+        self._writer = machine.writer
+        self._store = machine.writer.store
         self._bound = bound
-        self._addresses = addresses
-        self._recorder = recorder
-        self._clock = clock
-        self._is_real = is_real
         self._starting: set[str] = set()
         self._ending: set[str] = set()
         self._starts: Paced[_Item] = Paced("starting pods", START_AFTER, self._start)
@@ -59,14 +37,11 @@ class Pods:
         self._silencers: list[Callable[[], None]] = []
 
     def start(self) -> None:
-        self._silencers = [
-            self._store.listen("pods", self._changed),
-            self._store.listen("nodes", self._node_changed),
-        ]
+        self._silencers = self._bound.tell(self._look, self._gone)
         for pod in self._store.iterate("pods"):
-            address = status_of(pod).get("podIP")
+            address = pod.status.get("podIP")
             if address:
-                self._addresses.note(uid_of(pod), address)
+                self._machine.addresses.note(pod.uid, address)
             self._look(pod)
         self._starts.start()
         self._ends.start()
@@ -77,123 +52,94 @@ class Pods:
         await self._starts.stop()
         await self._ends.stop()
 
-    def _changed(self, change: Change) -> None:
-        if change.type != "DELETED":
-            self._look(change.new)
-            return
-        uid = uid_of(change.new)
-        self._addresses.release(uid)
-        self._starting.discard(uid)
-        self._ending.discard(uid)
-
-    def _node_changed(self, change: Change) -> None:
-        if change.type == "ADDED":
-            for pod in self._bound.on(change.new.name):
-                self._look(pod)
+    def _gone(self, pod: Stored) -> None:
+        self._machine.addresses.release(pod.uid)
+        self._starting.discard(pod.uid)
+        self._ending.discard(pod.uid)
 
     def _look(self, pod: Stored) -> None:
         """Sees what there is to be done for a pod."""
-        spec = spec_of(pod)
-        if not spec.get("nodeName"):
+        if not pod.spec.get("nodeName"):
             return
-        uid = uid_of(pod)
-        if is_deleted(pod):
-            if uid not in self._ending and not self._is_real(pod.document):
+        uid = pod.uid
+        if pod.is_deleted:
+            if uid not in self._ending and not self._machine.programs.runs_pod(pod.document):
                 self._ending.add(uid)
-                self._ends.add((key_of(pod), uid))
+                self._ends.add((pod.key, uid))
             return
-        waits = (status_of(pod).get("phase") or PENDING) == PENDING or _gates_differ(pod)
-        if waits and uid not in self._starting and not self._is_real(pod.document):
+        waits = (pod.status.get("phase") or statuses.PENDING) == statuses.PENDING or _gates_differ(pod)
+        if waits and uid not in self._starting and not self._machine.programs.runs_pod(pod.document):
             self._starting.add(uid)
-            self._starts.add((key_of(pod), uid))
+            self._starts.add((pod.key, uid))
 
     def _find(self, item: _Item) -> Stored | None:
-        key, uid = item
-        pod = self._store.get("pods", *key)
-        return pod if pod is not None and uid_of(pod) == uid else None
+        return same_object(self._store, "pods", *item)
 
     def _start(self, item: _Item, crowded: bool) -> None:
         uid = item[1]
         self._starting.discard(uid)
         pod = self._find(item)
-        if pod is None or is_deleted(pod):
+        if pod is None or pod.is_deleted:
             return
-        spec = spec_of(pod)
+        spec = pod.spec
         node = self._store.get("nodes", "", spec.get("nodeName", ""))
         if node is None:
             return
-        now = self._clock()
-        known = status_of(pod)
-        first = (known.get("phase") or PENDING) == PENDING
-        document = pod.document
+        now = self._machine.clock()
+        known = pod.status
+        first = (known.get("phase") or statuses.PENDING) == statuses.PENDING
         if first:
             containers = [
-                container_status(uid, each, running_state(now), ready=True)
+                statuses.container_status(uid, each, statuses.running_state(now), ready=True)
                 for each in spec.get("containers") or ()
             ]
-            inits = [simulated_init(uid, each, now) for each in spec.get("initContainers") or ()]
+            inits = [statuses.simulated_init(uid, each, now) for each in spec.get("initContainers") or ()]
         else:
             containers = known.get("containerStatuses") or []
             inits = known.get("initContainerStatuses") or []
-        status = pod_status(
-            document,
+        status = statuses.pod_status(
+            pod.document,
             node.document,
-            phase=RUNNING,
-            address=self._addresses.take(uid, node.document),
+            phase=statuses.RUNNING,
+            address=self._machine.addresses.take(uid, node.document),
             containers=containers,
             init_containers=inits,
             now=now,
         )
-        changed = self._writer.change(
-            "pods", pod, lambda document: document.update(status=status), subresource="status"
-        )
+        changed = write_status(self._writer, "pods", pod, status)
         if changed is not None and first and not crowded:
             self._tell_start(changed)
 
     def _tell_start(self, pod: Stored) -> None:
-        spec = spec_of(pod)
-        for field, containers in (
-            ("initContainers", spec.get("initContainers")),
-            ("containers", spec.get("containers")),
-        ):
-            for each in containers or ():
+        for field in ("initContainers", "containers"):
+            for each in pod.spec.get(field) or ():
                 path = f"spec.{field}{{{each.get('name', '')}}}"
                 for reason, message in (
                     ("Pulled", f'Container image "{each.get("image", "")}" already present on machine'),
                     ("Created", "Container created"),
                     ("Started", "Container started"),
                 ):
-                    self._recorder.tell(pod, reason, message, field_path=path, host=spec.get("nodeName", ""))
+                    self._machine.tell(pod, reason, message, path)
 
     def _end(self, item: _Item, crowded: bool) -> None:
         pod = self._find(item)
         if pod is None:
             return
-        spec = spec_of(pod)
-        if not crowded and status_of(pod).get("phase") == RUNNING:
-            for each in spec.get("containers") or ():
+        if not crowded and pod.status.get("phase") == statuses.RUNNING:
+            for each in pod.spec.get("containers") or ():
                 name = each.get("name", "")
-                self._recorder.tell(
-                    pod,
-                    "Killing",
-                    f"Stopping container {name}",
-                    field_path=f"spec.containers{{{name}}}",
-                    host=spec.get("nodeName", ""),
-                )
-        status = ended_status(pod.document, self._clock())
-        ended = self._writer.change(
-            "pods", pod, lambda document: document.update(status=status), subresource="status"
-        )
-        current = ended or self._find(item)
+                self._machine.tell(pod, "Killing", f"Stopping container {name}", f"spec.containers{{{name}}}")
+        status = statuses.ended_status(pod.document, self._machine.clock())
+        current = write_status(self._writer, "pods", pod, status) or self._find(item)
         if current is not None and self._find(item) is current:
             self._writer.delete("pods", current, grace_seconds=0)
 
 
 def _gates_differ(pod: Stored) -> bool:
     """Whether a running pod's readiness gates say another thing than its Ready condition."""
-    gates = spec_of(pod).get("readinessGates")
-    if not gates or status_of(pod).get("phase") != RUNNING:
+    gates = pod.spec.get("readinessGates")
+    if not gates or pod.status.get("phase") != statuses.RUNNING:
         return False
-    values = {each.get("type"): each.get("status") for each in status_of(pod).get("conditions") or ()}
+    values = {each.get("type"): each.get("status") for each in pod.status.get("conditions") or ()}
     open_gates = all(values.get(gate.get("conditionType")) == "True" for gate in gates)
     return open_gates != (values.get("Ready") == "True")

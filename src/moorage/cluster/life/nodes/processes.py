@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from moorage.cluster.life.nodes.guard import Guard
@@ -77,12 +78,10 @@ class Process:
             return
         if grace > 0:
             self._signal(signal.SIGTERM)
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(grace):
                     await self._process.wait()
                     return
-            except TimeoutError:
-                pass
         self._signal(signal.SIGKILL)
         await self._process.wait()
 
@@ -94,10 +93,8 @@ class Process:
         self._log.close()
 
     def _signal(self, number: signal.Signals) -> None:
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
-        except (ProcessLookupError, PermissionError):
-            return
 
     async def _copy(self, output: int) -> None:
         loop = asyncio.get_running_loop()

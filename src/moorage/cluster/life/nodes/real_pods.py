@@ -5,35 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.base.times import Clock
-from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.facts import FINISHED, key_of, spec_of, status_of, uid_of
-from moorage.cluster.life.controllers.queue import Key
-from moorage.cluster.life.controllers.writer import Writer
-from moorage.cluster.life.nodes.addresses import PodAddresses, local_address
+from moorage.cluster.life.controllers.controller import Key, same_object
+from moorage.cluster.life.controllers.pod_facts import FINISHED
+from moorage.cluster.life.controllers.writer import write_status
+from moorage.cluster.life.nodes import pod_status as statuses
+from moorage.cluster.life.nodes.addresses import local_address
 from moorage.cluster.life.nodes.containers import Container
-from moorage.cluster.life.nodes.fields import Unavailable
-from moorage.cluster.life.nodes.guard import Guard
-from moorage.cluster.life.nodes.logs import Logs
-from moorage.cluster.life.nodes.pod_status import (
-    FAILED,
-    PENDING,
-    RUNNING,
-    SUCCEEDED,
-    container_status,
-    first_state,
-    pod_status,
-    running_state,
-    simulated_init,
-)
+from moorage.cluster.life.nodes.environment import Unavailable
+from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.processes import LAST_OUTPUT, Process
-from moorage.cluster.life.nodes.programs import Programs, prepare
-from moorage.cluster.life.nodes.volumes import TokenFor, Volumes, folder_name, referenced
+from moorage.cluster.life.nodes.programs import prepare
+from moorage.cluster.life.nodes.volumes import Volumes, folder_name, referenced
 
 RETRY_VOLUMES = 1.0  # seconds until volumes that lack something are tried again
 RENEW_VOLUMES = 600.0  # seconds after which volumes are written again, for their tokens
@@ -43,22 +28,6 @@ SHUTDOWN_GRACE = 5.0  # seconds processes get to end when the cluster stops
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Machine:
-    """What all pods that really run share."""
-
-    writer: Writer
-    folder: Path
-    server: tuple[str, int]
-    token_for: TokenFor
-    programs: Programs
-    addresses: PodAddresses
-    logs: Logs
-    recorder: Recorder
-    clock: Clock
-    guard: Guard
-
-
 class RealPod:
     """One such pod, from its binding until its end. Its sidecars are never run, only its other containers."""
 
@@ -66,13 +35,13 @@ class RealPod:
         self._machine = machine
         self._store = machine.writer.store
         self.namespace = pod.namespace
-        self._key: Key = key_of(pod)
-        self._uid = uid_of(pod)
+        self._key: Key = pod.key
+        self._uid = pod.uid
         self._folder = machine.folder / folder_name(self._uid)
-        self._first_state = first_state(pod.document)
+        self._first_state = statuses.first_state(pod.document)
         self._volumes = Volumes(self._folder, self._store, machine.token_for)
-        self._containers = [self._container(pod, each) for each in spec_of(pod).get("containers") or ()]
-        self._inits = [self._container(pod, each) for each in spec_of(pod).get("initContainers") or ()]
+        self._containers = [self._container(pod, each) for each in pod.spec.get("containers") or ()]
+        self._inits = [self._container(pod, each) for each in pod.spec.get("initContainers") or ()]
         self._began = machine.clock()
         self._started = False
         self._silent = False
@@ -85,12 +54,10 @@ class RealPod:
 
     def refresh(self) -> None:
         """Something its volumes are made of has changed."""
-        pod = self._find()
-        node = self._node(pod) if pod is not None else None
-        if pod is None or node is None or not self._started:
+        if not self._started or (found := self._pod_and_node()) is None:
             return
         try:
-            self._volumes.write(pod.document, node)
+            self._volumes.write(*found)
         except Unavailable as problem:
             self._tell("FailedMount", str(problem), True)
 
@@ -130,12 +97,10 @@ class RealPod:
 
     async def _mount(self) -> None:
         while True:
-            pod = self._find()
-            node = self._node(pod) if pod is not None else None
-            if pod is not None and node is not None:
+            if (found := self._pod_and_node()) is not None:
                 try:
                     self._write()
-                    self._volumes.write(pod.document, node)
+                    self._volumes.write(*found)
                     return
                 except Unavailable as problem:
                     self._tell("FailedMount", str(problem), True)
@@ -176,24 +141,24 @@ class RealPod:
     def _container(self, pod: Stored, spec: Document) -> Container | Document:
         """A container that is run, or the spec of one that is not."""
         machine = self._machine
-        is_init = spec in (spec_of(pod).get("initContainers") or ())
+        is_init = spec in (pod.spec.get("initContainers") or ())
         is_sidecar = is_init and spec.get("restartPolicy") == "Always"
         if is_sidecar or not machine.programs.is_run(spec):
             return spec
         field = "initContainer" if is_init else "container"
-        known = status_of(pod).get(f"{field}Statuses") or ()
+        known = pod.status.get(f"{field}Statuses") or ()
         restarts = sum(
             each.get("restartCount", 0) + ("running" in each.get("state", {}))
             for each in known
             if each.get("name") == spec.get("name")
         )
-        policy = spec_of(pod).get("restartPolicy", "Always")
+        policy = pod.spec.get("restartPolicy", "Always")
         if is_init and policy == "Always":
             policy = "OnFailure"
         path = f"spec.{field}s{{{spec.get('name', '')}}}"
         return Container(
-            self._uid,
-            spec,
+            uid=self._uid,
+            spec=spec,
             restarts=restarts,
             policy=policy,
             state=self._first_state,
@@ -207,15 +172,14 @@ class RealPod:
 
     async def _start(self, spec: Document) -> Process:
         """Starts the program of a container."""
-        pod = self._find()
-        node = self._node(pod) if pod is not None else None
-        if pod is None or node is None:
+        if (found := self._pod_and_node()) is None:
             raise Unavailable("the pod or its node is gone")
+        pod, node = found
         machine = self._machine
         name = spec.get("name", "")
         home = self._folder / "containers" / folder_name(name)
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        launch = prepare(pod.document, spec, node, self._store, self._volumes, machine.server, home)
+        launch = prepare(pod, spec, node, self._store, self._volumes, machine.server, home)
         return await Process.start(
             launch.words,
             variables=launch.variables,
@@ -232,27 +196,23 @@ class RealPod:
 
     def _write(self, *, ended: bool = False) -> None:
         """Writes the status as it is now."""
-        pod = self._find()
-        node = self._node(pod) if pod is not None else None
-        if pod is None or node is None:
+        pod, found = self._find(), self._pod_and_node()
+        if pod is None or found is None:
             return
         machine = self._machine
         phase = self._phase(ended)
-        status = pod_status(
-            pod.document,
-            node,
+        status = statuses.pod_status(
+            *found,
             phase=phase,
-            address=machine.addresses.take(self._uid, node),
+            address=machine.addresses.take(self._uid, found[1]),
             containers=[self._status(each, phase, init=False) for each in self._containers],
             init_containers=[self._status(each, phase, init=True) for each in self._inits],
             now=machine.clock(),
         )
-        if status == status_of(pod) or self._silent:
+        if status == pod.status or self._silent:
             return
         try:
-            machine.writer.change(
-                "pods", pod, lambda document: document.update(status=status), subresource="status"
-            )
+            write_status(machine.writer, "pods", pod, status)
         except Refusal:
             log.warning("The status of the pod %s was refused", "/".join(self._key), exc_info=True)
 
@@ -263,36 +223,32 @@ class RealPod:
                 status["ready"] = (status["state"].get("terminated") or {}).get("exitCode") == 0
             return status
         if not self._started:
-            return container_status(self._uid, container, self._first_state, ready=False)
+            return statuses.container_status(self._uid, container, self._first_state, ready=False)
         if init:
-            return simulated_init(self._uid, container, self._began)
-        return container_status(self._uid, container, running_state(self._began), ready=phase not in FINISHED)
+            return statuses.simulated_init(self._uid, container, self._began)
+        return statuses.container_status(
+            self._uid, container, statuses.running_state(self._began), ready=phase not in FINISHED
+        )
 
     def _phase(self, ended: bool) -> str:
         real = self._real(self._containers)
         failed_init = any(each.over and each.exit_code != 0 for each in self._real(self._inits))
         if ended or failed_init or (len(real) == len(self._containers) and all(each.over for each in real)):
             codes = [each.exit_code for each in (*real, *self._real(self._inits))]
-            return FAILED if failed_init or any(codes) else SUCCEEDED
+            return statuses.FAILED if failed_init or any(codes) else statuses.SUCCEEDED
         inits_done = all(each.over for each in self._real(self._inits))
-        return RUNNING if self._started and inits_done else PENDING
+        return statuses.RUNNING if self._started and inits_done else statuses.PENDING
 
     def _tell(self, reason: str, message: str, warning: bool, path: str = "") -> None:
         pod = self._find()
         if pod is not None and not self._silent:
-            self._machine.recorder.tell(
-                pod,
-                reason,
-                message,
-                warning=warning,
-                field_path=path,
-                host=spec_of(pod).get("nodeName", ""),
-            )
+            self._machine.tell(pod, reason, message, path, warning=warning)
 
     def _find(self) -> Stored | None:
-        pod = self._store.get("pods", *self._key)
-        return pod if pod is not None and uid_of(pod) == self._uid else None
+        return same_object(self._store, "pods", self._key, self._uid)
 
-    def _node(self, pod: Stored) -> Document | None:
-        node = self._store.get("nodes", "", spec_of(pod).get("nodeName", ""))
-        return node.document if node is not None else None
+    def _pod_and_node(self) -> tuple[Document, Document] | None:
+        """As they are now, if both are there."""
+        pod = self._find()
+        node = self._store.get("nodes", "", pod.spec.get("nodeName", "")) if pod is not None else None
+        return (pod.document, node.document) if pod is not None and node is not None else None

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Stored
-from moorage.cluster.life.controllers.facts import FINISHED, is_deleted, spec_of, status_of, uid_of
+from moorage.cluster.life.controllers.pod_facts import FINISHED
 from moorage.cluster.life.nodes.bound_pods import BoundPods
-from moorage.cluster.life.nodes.real_pods import Machine, RealPod
+from moorage.cluster.life.nodes.machine import Machine
+from moorage.cluster.life.nodes.real_pods import RealPod
 
 REFRESH_AFTER = 0.2  # seconds in which changes of a ConfigMap or a Secret are gathered
 
@@ -27,8 +28,7 @@ class Runner:
 
     def start(self) -> None:
         self._silencers = [
-            self._store.listen("pods", self._changed),
-            self._store.listen("nodes", self._node_changed),
+            *self._bound.tell(self._look, self._gone),
             self._store.listen("configmaps", self._source_changed),
             self._store.listen("secrets", self._source_changed),
         ]
@@ -43,36 +43,27 @@ class Runner:
         await asyncio.gather(*(pod.stop() for pod in {*self._pods.values(), *self._leaving}))
         self._pods.clear()
 
-    def _changed(self, change: Change) -> None:
-        if change.type != "DELETED":
-            self._look(change.new)
-            return
-        known = self._pods.pop(uid_of(change.new), None)
+    def _gone(self, pod: Stored) -> None:
+        known = self._pods.pop(pod.uid, None)
         if known is not None:
-            leaving = known
-            self._leaving.add(leaving)
-            known.end().add_done_callback(lambda _: self._leaving.discard(leaving))
-
-    def _node_changed(self, change: Change) -> None:
-        if change.type == "ADDED":
-            for pod in self._bound.on(change.new.name):
-                self._look(pod)
+            self._leaving.add(known)
+            known.end().add_done_callback(lambda _: self._leaving.discard(known))
 
     def _look(self, pod: Stored) -> None:
-        node = spec_of(pod).get("nodeName")
+        node = pod.spec.get("nodeName")
         if not node or not self._machine.programs.runs_pod(pod.document):
             return
-        uid = uid_of(pod)
+        uid = pod.uid
         known = self._pods.get(uid)
         if known is not None:
-            if is_deleted(pod):
+            if pod.is_deleted:
                 known.end()
             return
-        if status_of(pod).get("phase") in FINISHED or self._store.get("nodes", "", node) is None:
+        if pod.status.get("phase") in FINISHED or self._store.get("nodes", "", node) is None:
             return
         # One that is to be deleted, from before a restart of the cluster, has only its end left.
         self._pods[uid] = RealPod(self._machine, pod)
-        if is_deleted(pod):
+        if pod.is_deleted:
             self._pods[uid].end()
 
     def _source_changed(self, change: Change) -> None:

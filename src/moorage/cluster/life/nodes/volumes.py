@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -9,16 +11,27 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from moorage.cluster.base.store import Document, Store
-from moorage.cluster.life.nodes.environment import data_of, expand
-from moorage.cluster.life.nodes.fields import Unavailable, field_value, resource_value
-from moorage.cluster.life.nodes.files import File, replace_files
+from moorage.cluster.life.nodes.environment import (
+    Unavailable,
+    content_of,
+    expand,
+    field_value,
+    resource_value,
+)
 
 TokenFor = Callable[[str, str, str, str], str]
 """Namespace, service account, name and uid of a pod make a token."""
 
 SERVICE_ACCOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+_DATA = "..data"
+_generations = itertools.count(1)
 _DEFAULT_MODE = 0o644
 _WRITTEN = ("configMap", "secret", "projected", "downwardAPI")
+
+
+class File(NamedTuple):
+    content: bytes
+    mode: int
 
 
 class Mount(NamedTuple):
@@ -48,7 +61,7 @@ class Volumes:
             try:
                 files = self._files(volume, pod, node)
                 if files is not None:
-                    replace_files(place, files)
+                    _replace_files(place, files)
             except (Unavailable, OSError) as problem:
                 raise Unavailable(
                     f'MountVolume.SetUp failed for volume "{volume.get("name", "")}" : {problem}'
@@ -118,28 +131,21 @@ class Volumes:
                 yield _inside(item.get("path", "")), File(content, item.get("mode", mode))
         else:
             resource = "configmaps" if kind == "configMap" else "secrets"
-            name = source.get("secretName") or source.get("name", "")
-            yield from self._keys(resource, metadata.get("namespace", ""), name, source, mode)
+            data = content_of(self._store, resource, metadata.get("namespace", ""), source)
+            yield from _keys(resource, data, source, mode)
 
-    def _keys(
-        self, resource: str, namespace: str, name: str, source: Document, mode: int
-    ) -> Iterator[tuple[str, File]]:
-        found = self._store.get(resource, namespace, name)
-        optional = source.get("optional", False)
-        if found is None:
-            if optional:
-                return
-            raise Unavailable(f'{resource.removesuffix("s")} "{name}" not found')
-        content = data_of(found)
-        if not source.get("items"):
-            yield from ((_inside(key), File(value, mode)) for key, value in content.items())
-            return
-        for item in source["items"]:
-            key = item.get("key", "")
-            if key in content:
-                yield _inside(item.get("path", "")), File(content[key], item.get("mode", mode))
-            elif not optional:
-                raise Unavailable(f"{resource.removesuffix('s')} references non-existent config key: {key}")
+
+def _keys(
+    resource: str, content: dict[str, bytes], source: Document, mode: int
+) -> Iterator[tuple[str, File]]:
+    if not source.get("items"):
+        yield from ((_inside(key), File(value, mode)) for key, value in content.items())
+    for item in source.get("items") or ():
+        key = item.get("key", "")
+        if key in content:
+            yield _inside(item.get("path", "")), File(content[key], item.get("mode", mode))
+        elif not source.get("optional"):
+            raise Unavailable(f"{resource.removesuffix('s')} references non-existent config key: {key}")
 
 
 def referenced(pod: Document) -> set[tuple[str, str]]:
@@ -191,3 +197,54 @@ def _downward(item: Document, pod: Document, node: Document) -> str:
     containers = {each.get("name"): each for each in (pod.get("spec") or {}).get("containers") or ()}
     container = containers.get(reference.get("containerName")) or {}
     return resource_value(container, node, reference.get("resource", ""), reference.get("divisor", ""))
+
+
+# Files that all change in the same moment
+
+
+def _replace_files(folder: Path, files: Mapping[str, File]) -> None:
+    """Makes these the files in a folder, by relative path.
+
+    As a kubelet does it: the files are in a hidden folder, to which one link points, through which the
+    visible names are links. Exchanging that one link exchanges all files at once.
+    """
+    current = folder / _DATA
+    if _same(current, files):
+        return
+    name = f"..{os.getpid()}-{next(_generations)}"
+    new = folder / name
+    for path, file in files.items():
+        place = new / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(file.content)
+        # The owner must be able to read it: in a container that would be root.
+        place.chmod(file.mode & 0o777 | 0o400)
+    new.mkdir(exist_ok=True)
+    old = current.readlink() if current.is_symlink() else None
+    temporary = folder / "..data_tmp"
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(name)
+    temporary.replace(current)
+    _link(folder, {path.split("/")[0] for path in files})
+    if old is not None:
+        shutil.rmtree(folder / old, ignore_errors=True)
+
+
+def _link(folder: Path, names: set[str]) -> None:
+    for name in names:
+        link = folder / name
+        if not link.is_symlink():
+            link.symlink_to(f"{_DATA}/{name}")
+    for entry in folder.iterdir():
+        if entry.is_symlink() and entry.name not in names and not entry.name.startswith(".."):
+            entry.unlink()
+
+
+def _same(current: Path, files: Mapping[str, File]) -> bool:
+    if not current.is_symlink():
+        return False
+    root = current.resolve()
+    present = {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file()}
+    return present.keys() == files.keys() and all(
+        path.read_bytes() == files[name].content for name, path in present.items()
+    )

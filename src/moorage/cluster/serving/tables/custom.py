@@ -9,22 +9,13 @@ from typing import Any
 
 import msgspec
 
+from moorage.cluster.base.parts import number, text
 from moorage.cluster.base.store import Document
-from moorage.cluster.serving.tables.columns import (
-    BOOLEAN,
-    DATE,
-    INTEGER,
-    NAME,
-    STRING,
-    Column,
-    Columns,
-    name_of,
-)
 from moorage.cluster.serving.tables.durations import INVALID, age, is_no_time, seconds_since_epoch
 from moorage.cluster.serving.tables.json_path import JSONPath, PathError
-from moorage.cluster.serving.tables.parts import number, text
+from moorage.cluster.serving.tables.rendering import Column, Columns
 
-_AGE: Document = {"name": "Age", "type": DATE, "jsonPath": ".metadata.creationTimestamp"}
+_AGE: Document = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 _MIN_INT64 = -(2**63)
 _MAX_INT64 = 2**63 - 1
 
@@ -34,7 +25,7 @@ def custom_columns(printer_columns: Sequence[Document] = ()) -> Columns:
 
     The columns end before the first whose path cannot be read.
     """
-    columns, paths = [NAME], []
+    columns, paths = [Column("Name", format="name")], []
     for printed in printer_columns or (_AGE,):
         json_path = text(printed, "jsonPath")
         try:
@@ -53,7 +44,10 @@ def custom_columns(printer_columns: Sequence[Document] = ()) -> Columns:
         paths.append((path, column.type))
 
     def cells(document: Document, now: float) -> list[Any]:
-        return [name_of(document), *(_cell(path, type_, document, now) for path, type_ in paths)]
+        return [
+            text(document, "metadata", "name"),
+            *(_cell(path, type_, document, now) for path, type_ in paths),
+        ]
 
     return Columns(tuple(columns), cells)
 
@@ -63,15 +57,15 @@ def _cell(path: JSONPath, type_: str, document: Document, now: float) -> Any:
     if not found:
         return None
     value = found[0]
-    if type_ == STRING:
+    if type_ == "string":
         return _as_text(value)
-    if type_ == DATE:
+    if type_ == "date":
         return _as_age(value, now) if isinstance(value, str) else None
-    if type_ == BOOLEAN:
+    if type_ == "boolean":
         return value if isinstance(value, bool) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return _as_integer(value) if type_ == INTEGER else value
+    return _as_integer(value) if type_ == "integer" else value
 
 
 def _as_age(timestamp: str, now: float) -> str:

@@ -9,9 +9,18 @@ from typing import Any
 UNKNOWN = "<unknown>"
 INVALID = "<invalid>"
 
-MINUTE = 60
-HOUR = 60 * MINUTE
-
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "y": 365 * 24 * 3600}
+_FORMS = (
+    (120, "s", ""),
+    (10 * 60, "m", "s"),
+    (3 * 3600, "m", ""),
+    (8 * 3600, "h", "m"),
+    (48 * 3600, "h", ""),
+    (8 * 24 * 3600, "d", "h"),
+    (2 * 365 * 24 * 3600, "d", ""),
+    (8 * 365 * 24 * 3600, "y", "d"),
+)
+"""Up to how many seconds which unit is used, and which smaller one beside it."""
 _LONGEST = float(2**63 // 10**9)  # the original counts nanoseconds in 64 bits
 _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII
@@ -28,29 +37,11 @@ def human_duration(seconds: float) -> str:
     whole = int(min(seconds, _LONGEST))
     if whole < -1:
         return INVALID
-    if whole < 2 * MINUTE:
-        return f"{max(whole, 0)}s"
-    minutes, second = divmod(whole, MINUTE)
-    if minutes < 10:
-        return _both(minutes, "m", second, "s")
-    if minutes < 3 * 60:
-        return f"{minutes}m"
-    hours, minute = divmod(minutes, 60)
-    if hours < 8:
-        return _both(hours, "h", minute, "m")
-    if hours < 48:
-        return f"{hours}h"
-    days, hour = divmod(hours, 24)
-    if days < 8:
-        return _both(days, "d", hour, "h")
-    if days < 2 * 365:
-        return f"{days}d"
-    years, day = divmod(days, 365)
-    return _both(years, "y", day, "d") if years < 8 else f"{years}y"
-
-
-def _both(large: int, large_unit: str, small: int, small_unit: str) -> str:
-    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+    forms = ((unit, smaller) for limit, unit, smaller in _FORMS if whole < limit)
+    unit, smaller = next(forms, ("y", ""))
+    large, rest = divmod(max(whole, 0), _UNITS[unit])
+    small = rest // _UNITS[smaller] if smaller else 0
+    return f"{large}{unit}{small}{smaller}" if small else f"{large}{unit}"
 
 
 def seconds_since_epoch(timestamp: str) -> float | None:

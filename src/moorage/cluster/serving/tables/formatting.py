@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from moorage.cluster.base.parts import part, records, text, texts, value
 from moorage.cluster.base.store import Document
-from moorage.cluster.serving.tables.parts import part, records, text, texts, value
 
 NONE = "<none>"
 UNSET = "<unset>"
-UNKNOWN = "<unknown>"
 
 _SHOWN = 3  # items of a list
 
@@ -19,8 +17,7 @@ _OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})", "D
 
 def labels(document: Document, *path: str) -> str:
     """A map as `a=b,c=d`."""
-    pairs = sorted(f"{key}={label}" for key, label in part(document, *path).items())
-    return ",".join(pairs) or NONE
+    return ",".join(sorted(f"{key}={label}" for key, label in part(document, *path).items()))
 
 
 def selector(document: Document, *path: str) -> str:
@@ -35,13 +32,16 @@ def selector(document: Document, *path: str) -> str:
     return ",".join(shown for _, shown in requirements)
 
 
-def container_names_and_images(document: Document, *path: str) -> list[Any]:
-    """The two cells about the containers of a pod's spec."""
-    containers = records(document, *path, "containers")
-    return [
-        ",".join(text(container, "name") for container in containers),
-        ",".join(text(container, "image") for container in containers),
-    ]
+def each(document: Document, *path: str, absent: str = "") -> str:
+    """The texts under the last name in all objects of the list below the other ones."""
+    *place, name = path
+    found = records(document, *place)
+    return ",".join(text(record, name) for record in found) if found else absent
+
+
+def number_or_text(document: Document, *path: str) -> str:
+    found = value(document, *path)
+    return str(found) if isinstance(found, int | str) else ""
 
 
 def some_of(items: Sequence[str]) -> str:
@@ -49,8 +49,3 @@ def some_of(items: Sequence[str]) -> str:
     more = len(items) - _SHOWN
     shown = ",".join(items[:_SHOWN])
     return f"{shown} + {more} more..." if more > 0 else shown
-
-
-def int_or_string(document: Document, *path: str) -> str | None:
-    found = value(document, *path)
-    return str(found) if isinstance(found, int | str) else None

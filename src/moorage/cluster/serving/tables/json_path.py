@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from moorage.api.selectors import parse_int64
@@ -28,7 +29,7 @@ class JSONPath:
     __slots__ = ("_steps",)
 
     def __init__(self, text: str) -> None:
-        self._steps = _Parser(text).steps()
+        self._steps = _read(text)
 
     def find(self, document: Any) -> list[Any]:
         """What the path leads to; nothing if the document is not shaped for it."""
@@ -49,84 +50,58 @@ def _walk(steps: list[Step], values: list[Any]) -> list[Any]:
     return values
 
 
-_FIELD = re.compile(r"(?:\\.?|[^\\ \t\r\n.,\[\]$@{}])*", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?[0-9.]+", re.ASCII)
-_WORD = re.compile(r"\w[^ \t\r\n.,\[\]$@{}]*")
-_QUOTED = re.compile(r"""(["'])(.*?)(?<!\\)\1""")
+_SEPARATORS = r" \t\r\n.,\[\]$@{}"
+_FIELD = rf"((?:\\.?|[^\\{_SEPARATORS}])*)"
 _COMPARISON = re.compile(r"([^!<>=]+)([!<>=]+)(.+)")
-_BRACKETS = re.compile(r"\[([^\]\n]*)\]")
 _KEY = re.compile(r"'([^']*)'")
 _SLICE = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?", re.ASCII)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
+def _read(text: str) -> list[Step]:
+    steps: list[Step] = []
+    at = 0
+    while at < len(text):
+        found, at = _step(text, at)
+        if found[:1] == steps[-1:] == [_descend]:
+            raise PathError(f"twice everything below: {text}")
+        steps += found
+    return steps
 
-    def steps(self) -> list[Step]:
-        steps: list[Step] = []
-        while self._at < len(self._text):
-            found = self._step()
-            if found and found[0] is _descend and steps and steps[-1] is _descend:
-                raise PathError(f"twice everything below: {self._text}")
-            steps += found
-        return steps
 
-    def _step(self) -> list[Step]:
-        text, start = self._text, self._at
-        if text.startswith("[?(", start):
-            return [_filter(self._condition())]
-        if text.startswith("..", start):
-            self._at += 2
-            return [_descend, *(self._field() if _WORD.match(text, self._at) else ())]
-        character = text[start]
-        if character in " @$":
-            self._at += 1
-            return []
-        if character == ".":
-            self._at += 1
-            return self._field()
-        if character == "[" and (found := _BRACKETS.match(text, start)):
-            self._at = found.end()
-            return _brackets(found[1])
-        if found := _QUOTED.match(text, start):
-            self._at = found.end()
-            return [_literal(_ESCAPE.sub(lambda each: _ESCAPED.get(each[1], each[1]), found[2]))]
-        if found := _NUMBER.match(text, start):
-            self._at = found.end()
-            return [_literal(_number(found[0]))]
-        if (found := _WORD.match(text, start)) and found[0] in ("true", "false"):
-            self._at = found.end()
-            return [_literal(found[0] == "true")]
-        raise PathError(f"not a path: {text}")
+def _step(text: str, at: int) -> tuple[list[Step], int]:
+    """What stands at a place in the text, and where it ends."""
+    if text.startswith("[?(", at):
+        start = at + len("[?(")
+        end = _end_of_condition(text, start)
+        return [_filter(text[start:end])], end + len(")]")
+    for pattern, make in _STEPS:
+        if found := pattern.match(text, at):
+            return make(found), found.end()
+    raise PathError(f"not a path: {text}")
 
-    def _condition(self) -> str:
-        """What stands between `[?(` and `)]`; of what is quoted, only the first may have a `)` in it."""
-        text, start = self._text, self._at + len("[?(")
-        quote = ""
-        closed = False
-        for end in range(start, len(text)):
-            character = text[end]
-            if character in "\"'":
-                if not quote:
-                    quote = character
-                elif character == quote and text[end - 1] != "\\":
-                    closed = True
-            elif character == ")" and closed == bool(quote):
-                self._at = end + len(")]")
-                if text[end + 1 : self._at] == "]":
-                    return text[start:end]
-                break
-        raise PathError(f"a condition without an end: {text}")
 
-    def _field(self) -> list[Step]:
-        found = _FIELD.match(self._text, self._at)
-        name = found[0] if found else ""
-        self._at += len(name)
-        return [_all_items if name == "*" else _field(name.replace("\\", ""))]
+def _end_of_condition(text: str, start: int) -> int:
+    """Where the `)]` of a condition is; of what is quoted, only the first may have a `)` in it."""
+    quote = ""
+    closed = False
+    for end in range(start, len(text)):
+        character = text[end]
+        if character in "\"'":
+            if not quote:
+                quote = character
+            elif character == quote and text[end - 1] != "\\":
+                closed = True
+        elif character == ")" and closed == bool(quote):
+            if text.startswith("]", end + 1):
+                return end
+            break
+    raise PathError(f"a condition without an end: {text}")
+
+
+def _named(name: str) -> Step:
+    return _all_items if name == "*" else _field(name.replace("\\", ""))
 
 
 def _brackets(inside: str) -> list[Step]:
@@ -134,7 +109,7 @@ def _brackets(inside: str) -> list[Step]:
     if len(parts) > 1:
         return [_union([_brackets(part.strip(" ")) for part in parts])]
     if key := _KEY.fullmatch(inside):
-        return _Parser(f".{key[1]}").steps()
+        return _read(f".{key[1]}")
     found = _SLICE.fullmatch(":" if inside == "*" else inside)
     if found is None:
         raise PathError(f"not an index: {inside}")
@@ -157,12 +132,14 @@ def _whole(text: str) -> int:
 
 
 def _number(text: str) -> int | float:
-    if "." not in text:
-        return _whole(text)
     try:
-        return float(text)
+        return float(text) if "." in text else _whole(text)
     except ValueError:
         raise PathError(f"not a number: {text}") from None
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), text)
 
 
 # Steps
@@ -248,16 +225,10 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 def _filter(condition: str) -> Step:
     found = _COMPARISON.fullmatch(condition)
     if found is None:
-        wanted = _Parser(condition).steps()
-        return lambda values: [item for value in _filtered(values) for item in value if _exists(wanted, item)]
-    left, right = _Parser(found[1]).steps(), _Parser(found[3]).steps()
-    compare = _COMPARISONS.get(found[2])
-    return lambda values: [
-        item
-        for value in _filtered(values)
-        for item in value
-        if _holds(_walk(left, [item]), compare, _walk(right, [item]))
-    ]
+        holds = partial(_exists, _read(condition))
+    else:
+        holds = partial(_holds, _read(found[1]), _COMPARISONS.get(found[2]), _read(found[3]))
+    return lambda values: [item for value in _filtered(values) for item in value if holds(item)]
 
 
 def _filtered(values: list[Any]) -> list[list[Any]]:
@@ -273,7 +244,10 @@ def _exists(steps: list[Step], item: Any) -> bool:
         return True  # the original takes the values before the step that failed
 
 
-def _holds(left: list[Any], compare: Callable[[Any, Any], bool] | None, right: list[Any]) -> bool:
+def _holds(
+    before: list[Step], compare: Callable[[Any, Any], bool] | None, after: list[Step], item: Any
+) -> bool:
+    left, right = _walk(before, [item]), _walk(after, [item])
     if not left or not right:
         return False
     if len(left) > 1 or len(right) > 1 or compare is None:
@@ -283,3 +257,16 @@ def _holds(left: list[Any], compare: Callable[[Any, Any], bool] | None, right: l
     if isinstance(left[0], bool) and compare not in (operator.eq, operator.ne):
         raise PathError("truth values have no order")
     return compare(left[0], right[0])
+
+
+_STEPS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], list[Step]]], ...] = (
+    (re.compile("[ @$]"), lambda found: []),
+    (re.compile(rf"\.\.(?=\w){_FIELD}", re.DOTALL), lambda found: [_descend, _named(found[1])]),
+    (re.compile(r"\.\."), lambda found: [_descend]),
+    (re.compile(rf"\.{_FIELD}", re.DOTALL), lambda found: [_named(found[1])]),
+    (re.compile(r"\[([^\]\n]*)\]"), lambda found: _brackets(found[1])),
+    (re.compile(r"""(["'])(.*?)(?<!\\)\1"""), lambda found: [_literal(_unescaped(found[2]))]),
+    (re.compile(r"[+-]?[0-9.]+", re.ASCII), lambda found: [_literal(_number(found[0]))]),
+    (re.compile(rf"(true|false)(?![^{_SEPARATORS}])"), lambda found: [_literal(found[1] == "true")]),
+)
+"""What a path consists of, apart from conditions."""

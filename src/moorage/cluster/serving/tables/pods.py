@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from moorage.cluster.base.parts import flag, is_deleted, is_true, number, records, size, text, value
 from moorage.cluster.base.store import Document
-from moorage.cluster.serving.tables.columns import (
-    AGE,
-    NAME,
-    Columns,
-    age_of,
-    is_being_deleted,
-    name_of,
-    texts_of,
-    wide,
-)
 from moorage.cluster.serving.tables.durations import human_duration, seconds_since_epoch
-from moorage.cluster.serving.tables.formatting import NONE, container_names_and_images, labels
-from moorage.cluster.serving.tables.parts import (
-    flag,
-    has_condition,
-    number,
-    records,
-    size,
-    text,
-    value,
-)
+from moorage.cluster.serving.tables.formatting import NONE
 
 _ENDED = {
     "Succeeded": "The pod has completed successfully.",
@@ -54,21 +34,18 @@ class _Containers:
         return str(self.restarts)
 
 
-def _pod(pod: Document, now: float) -> list[Any]:
+def pod(pod: Document, now: float) -> Document:
+    """The cells that are more than a part of a pod, by the names of their columns."""
     sidecars = _sidecars(pod)
     status, containers = _status(pod, sidecars)
     total = size(pod, "spec", "containers") + len(sidecars)
-    return [
-        name_of(pod),
-        f"{containers.ready}/{total}",
-        status,
-        containers.shown_restarts(now),
-        age_of(pod, now),
-        _ip(pod) or NONE,
-        text(pod, "spec", "nodeName") or NONE,
-        text(pod, "status", "nominatedNodeName") or NONE,
-        _readiness_gates(pod),
-    ]
+    return {
+        "Ready": f"{containers.ready}/{total}",
+        "Status": status,
+        "Restarts": containers.shown_restarts(now),
+        "IP": _ip(pod) or NONE,
+        "Readiness Gates": _readiness_gates(pod),
+    }
 
 
 def _sidecars(pod: Document) -> set[str]:
@@ -91,13 +68,13 @@ def _status(pod: Document, sidecars: set[str]) -> tuple[str, _Containers]:
     initializing = _initializing(pod, sidecars, starting, running)
     if initializing is not None:
         status = initializing
-    if initializing is None or has_condition(pod, "Initialized"):
+    if initializing is None or is_true(pod, "Initialized"):
         status = _running(pod, status, running)
         containers = running
     else:
         containers = starting
         containers.ready = running.ready
-    if is_being_deleted(pod):
+    if is_deleted(pod):
         if pod_reason == "NodeLost":
             status = "Unknown"
         elif phase not in _ENDED:
@@ -176,35 +153,14 @@ def _readiness_gates(pod: Document) -> str:
     gates = records(pod, "spec", "readinessGates")
     if not gates:
         return NONE
-    met = sum(has_condition(pod, text(gate, "conditionType")) for gate in gates)
+    met = sum(is_true(pod, text(gate, "conditionType")) for gate in gates)
     return f"{met}/{len(gates)}"
 
 
-def _ended(pod: Document) -> list[Document]:
+def ended(pod: Document) -> list[Document]:
+    """What is to be said about the row of a pod that has ended."""
     phase = text(pod, "status", "phase")
     message = _ENDED.get(phase)
     if message is None:
         return []
     return [{"type": "Completed", "status": "True", "reason": phase, "message": message}]
-
-
-def _pod_template(template: Document, now: float) -> list[Any]:
-    return [
-        name_of(template),
-        *container_names_and_images(template, "template", "spec"),
-        labels(template, "template", "metadata", "labels"),
-    ]
-
-
-PODS = Columns(
-    (
-        NAME,
-        *texts_of("Ready", "Status", "Restarts"),
-        AGE,
-        *wide("IP", "Node", "Nominated Node", "Readiness Gates"),
-    ),
-    _pod,
-    _ended,
-)
-
-POD_TEMPLATES = Columns((NAME, *texts_of("Containers", "Images", "Pod Labels")), _pod_template)

@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+import msgspec
+
 from moorage.cluster.base.errors import bad_request, shown
+from moorage.cluster.base.parts import text
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.serving.tables.columns import Columns
-from moorage.cluster.serving.tables.parts import text
 
 IncludeObject = Literal["None", "Metadata", "Object"]
 """How much of an object comes with its row."""
 
 API_VERSION = "meta.k8s.io/v1"
 
-_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+class Column(msgspec.Struct, frozen=True):
+    name: str
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+    """1 for a column that is shown only with `-o wide`."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a kind, and how an object fills them."""
+
+    columns: tuple[Column, ...]
+    cells: Callable[[Document, float], list[Any]]
+    """The cells of an object's row, at a time in seconds since the epoch; never raises."""
+    conditions: Callable[[Document], list[Document]] | None = None
+    """What is to be said about a whole row."""
+
+    @property
+    def definitions(self) -> list[Document]:
+        return [msgspec.structs.asdict(column) for column in self.columns]
 
 
 def include_object(asked: str) -> IncludeObject:
@@ -64,4 +90,4 @@ def _row(columns: Columns, document: Document, now: float, include_object: Inclu
 
 def _ends_initial_events(document: Document) -> bool:
     """A bookmark that means nothing without its metadata."""
-    return text(document, "metadata", "annotations", _INITIAL_EVENTS_END) == "true"
+    return text(document, "metadata", "annotations", INITIAL_EVENTS_END) == "true"

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from moorage.api.selectors import (
+    NOTHING,
+    LabelSelector,
+    Requirement,
+    Selector,
+    SelectorError,
+    parse_selector,
+)
 from moorage.cluster.base.store import Document
 
 _NOTHING: Document = {}
@@ -59,9 +68,50 @@ def size(document: Document, *path: str) -> int:
     return len(found) if isinstance(found, dict | list) else 0
 
 
-def has_condition(document: Document, type_: str) -> bool:
+def is_deleted(document: Document) -> bool:
+    """Whether its deletion has begun."""
+    return value(document, "metadata", "deletionTimestamp") is not None
+
+
+def condition(status: Document, type_: str) -> Document | None:
+    """The first condition of this type in a status; not to be changed."""
+    found: Document
+    for found in status.get("conditions") or ():
+        if found.get("type") == type_:
+            return found
+    return None
+
+
+def other_conditions(status: Document, type_: str) -> list[Document]:
+    return [each for each in status.get("conditions") or () if each.get("type") != type_]
+
+
+def is_true(document: Document, type_: str) -> bool:
     """Whether the first condition of this type in the status is true."""
     for condition in records(document, "status", "conditions"):
         if condition.get("type") == type_:
             return bool(condition.get("status") == "True")
     return False
+
+
+def selector_of(selector: Document | None) -> Selector:
+    """The usable form of a label selector; one that is invalid matches nothing."""
+    if selector is None:
+        return NOTHING
+    expressions = tuple(
+        Requirement(part.get("key", ""), part.get("operator", ""), tuple(part.get("values") or ()))
+        for part in selector.get("matchExpressions") or ()
+    )
+    try:
+        return parse_selector(LabelSelector(selector.get("matchLabels") or {}, expressions))
+    except SelectorError:
+        return NOTHING
+
+
+def keep_only(part: Document, name: str, keeps: Callable[[Any], bool]) -> None:
+    """Drops items of a list, and a list in which nothing is left."""
+    left = [each for each in part.get(name) or () if keeps(each)]
+    if left:
+        part[name] = left
+    else:
+        part.pop(name, None)

@@ -1,4 +1,4 @@
-"""Work that is named by keys: each is done by one task, again when it failed or when it is due."""
+"""Controllers: they hear of changes, and work on keys, again on those that failed or are due."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeVar
 
 from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Change, Store, Stored
+from moorage.cluster.life.controllers.writer import Writer
 
 Key = tuple[str, str]
 """Namespace and name of an object."""
@@ -25,6 +27,13 @@ FEW = 32
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+
+
+async def cancel(task: asyncio.Task[None] | None) -> None:
+    """Ends a task, if there is one, and waits for that."""
+    if task is not None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 class Breaks:
@@ -72,10 +81,8 @@ class Queue:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        task, self._task = self._task, None
+        await cancel(task)
 
     def add(self, key: Key) -> None:
         if key in self._waiting:
@@ -143,3 +150,57 @@ class Queue:
     def _rested(self, key: Key) -> None:
         if self._resting.pop(key, False) and self._task is not None:
             self.add(key)
+
+
+class Controller:
+    """Works from `start` to `stop`, on what is there already too."""
+
+    def __init__(self, name: str, writer: Writer) -> None:
+        self._writer = writer
+        self._store = writer.store
+        self._queue = Queue(name, self._reconcile)
+        self._silencers: list[Callable[[], None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Needs a running event loop."""
+        self._begin()
+        self._queue.start()
+
+    async def stop(self) -> None:
+        for silence in self._silencers:
+            silence()
+        for task in self._tasks:
+            await cancel(task)
+        await self._queue.stop()
+
+    def _begin(self) -> None:
+        """Starts to listen, and finds the first work."""
+        raise NotImplementedError
+
+    async def _reconcile(self, key: Key) -> float | None:
+        """Brings about what should be for a key; may say after how many seconds to look again."""
+        raise NotImplementedError
+
+    def _listen(self, resource: str, hear: Callable[[Change], object]) -> None:
+        self._silencers.append(self._store.listen(resource, hear))
+
+    def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs something as long as the controller works."""
+        self._tasks.append(asyncio.get_running_loop().create_task(work))
+
+    def _add_all(self, resource: str) -> None:
+        for stored in self._store.iterate(resource):
+            self._queue.add(stored.key)
+
+
+def is_ending(store: Store, namespace: str) -> bool:
+    """Whether a namespace is on its way out, so that nothing can be created in it."""
+    found = store.get("namespaces", "", namespace)
+    return found is not None and found.is_deleted
+
+
+def same_object(store: Store, resource: str, key: Key, uid: str) -> Stored | None:
+    """An object as it is now; None if it is gone, also when there is another one of its name."""
+    found = store.get(resource, *key)
+    return found if found is not None and found.uid == uid else None
