@@ -18,7 +18,7 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         return "[" + " ".join(map(shown, value)) + "]"
     if isinstance(value, float):
-        return _float(value)
+        return repr(value).removesuffix(".0")
     return str(value)
 
 
@@ -60,8 +60,3 @@ def json_type(value: Any) -> str:
     if isinstance(value, str):
         return "string"
     return "array" if isinstance(value, list) else "object"
-
-
-def _float(value: float) -> str:
-    text = repr(value)
-    return text.removesuffix(".0")

@@ -22,6 +22,8 @@ _HTTPS = 443
 
 class CrdStrategy(Strategy):
     counts_generations = True
+    updates_name_version = True
+    qualified_finalizers = False
 
     def default(self, document: Document) -> None:
         spec = document["spec"]

@@ -14,6 +14,10 @@ from moorage.cluster.schema.definitions import Strategy
 class LeaseStrategy(Strategy):
     """Leases that elect a leader among several by a strategy are not served."""
 
+    created_by_update = True
+    updates_name_version = True
+    qualified_finalizers = False
+
     def prepare_create(self, document: Document) -> None:
         _drop_strategy(document)
 

@@ -40,6 +40,7 @@ _MAX_HINTS = 8
 
 class EndpointsStrategy(Strategy):
     deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+    created_by_update = True
 
     def default(self, document: Document) -> None:
         for subset in document.get("subsets") or ():

@@ -17,6 +17,8 @@ _COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPo
 
 class PodDisruptionBudgetStrategy(WithStatus):
     counts_generations = True
+    updates_name_version = True
+    qualified_finalizers = False
     first_status = dict.fromkeys(_COUNTS, 0)
 
     def validate(self, document: Document) -> Iterator[Cause]:

@@ -170,6 +170,8 @@ def _resource_name(field: str, resource: str) -> Iterator[Cause]:
 
 
 class LimitRangeStrategy(Strategy):
+    created_by_update = True
+
     def default(self, document: Document) -> None:
         for limit in part(document, "spec").get("limits") or ():
             if limit.get("type") != "Container":

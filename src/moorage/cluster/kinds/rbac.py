@@ -17,11 +17,15 @@ _BOTH = "rules cannot apply to both regular resources and non-resource URLs"
 
 
 class RoleStrategy(Strategy):
+    created_by_update = True
+
     def validate(self, document: Document) -> Iterator[Cause]:
         return _rules(document, namespaced=True)
 
 
 class ClusterRoleStrategy(Strategy):
+    created_by_update = True
+
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from _rules(document, namespaced=False)
         aggregation = document.get("aggregationRule")
@@ -58,6 +62,7 @@ def _rules(document: Document, *, namespaced: bool) -> Iterator[Cause]:
 
 
 class _BindingStrategy(Strategy):
+    created_by_update = True
     kinds: tuple[str, ...]
     namespaced: bool
 

@@ -17,6 +17,8 @@ _SESSION_SECONDS = 10800
 
 
 class ServiceStrategy(WithStatus):
+    created_by_update = True
+
     def prepare_create(self, document: Document) -> None:
         document["status"] = {"loadBalancer": {}}
 

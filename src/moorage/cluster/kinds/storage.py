@@ -115,6 +115,8 @@ class VolumeAttributesClassStrategy(Strategy):
 
 
 class CSIDriverStrategy(Strategy):
+    updates_name_version = True
+
     def default(self, document: Document) -> None:
         spec = own_part(document, "spec")
         spec.setdefault("attachRequired", True)
@@ -174,6 +176,8 @@ def _token_requests(requests: Any) -> Iterator[Cause]:
 
 
 class CSINodeStrategy(Strategy):
+    updates_name_version = True
+
     def validate(self, document: Document) -> Iterator[Cause]:
         names = set()
         for index, driver in enumerate(part(document, "spec").get("drivers") or ()):
@@ -222,6 +226,8 @@ def _fixed_part(driver: Document) -> dict[str, Any]:
 
 
 class CSIStorageCapacityStrategy(Strategy):
+    updates_name_version = True
+
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from label_selector("nodeTopology", document.get("nodeTopology"))
         yield from dns_subdomain("storageClassName", document.get("storageClassName", ""))
@@ -234,6 +240,8 @@ class CSIStorageCapacityStrategy(Strategy):
 
 
 class VolumeAttachmentStrategy(Strategy):
+    updates_name_version = True
+
     def prepare_create(self, document: Document) -> None:
         document["status"] = {"attached": False}
 

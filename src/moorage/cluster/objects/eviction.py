@@ -12,7 +12,7 @@ from moorage.cluster.base.errors import Cause, Refusal, not_found, too_many_requ
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import timestamp
 from moorage.cluster.objects.deletion import DeleteOptions
-from moorage.cluster.objects.objects import Objects
+from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.definitions import Definitions
 
 _BUDGETS = "poddisruptionbudgets.policy"

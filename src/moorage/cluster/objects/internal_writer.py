@@ -9,7 +9,7 @@ import msgspec
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.store import Document, Store, Stored
 from moorage.cluster.objects.deletion import DeleteOptions
-from moorage.cluster.objects.objects import Objects
+from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.definitions import Definition
 
 _decode = msgspec.json.Decoder(Document).decode  # quicker than a deep copy

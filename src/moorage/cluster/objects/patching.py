@@ -19,12 +19,11 @@ from moorage.cluster.base.errors import (
 from moorage.cluster.base.go_text import shown
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.objects.decoding import complain, conformed_value, read_json, read_yaml
-from moorage.cluster.objects.merging.json_merge import merge_patch
-from moorage.cluster.objects.merging.json_patch import json_patch
+from moorage.cluster.objects.merging.json_patches import json_patch, merge_patch
 from moorage.cluster.objects.merging.strategic import remainder, strategic_merge
-from moorage.cluster.objects.objects import Objects
-from moorage.cluster.objects.stamping import check_name, check_namespace
+from moorage.cluster.objects.preconditions import check_address
 from moorage.cluster.objects.versions import from_stored, to_stored
+from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.conform import Undecodable
 from moorage.cluster.schema.conversion_problems import conversion_problem
 from moorage.cluster.schema.definitions import Definition
@@ -60,9 +59,7 @@ class Patches:
         old = self._objects.get(definition, namespace, name)
         original = from_stored(definition, old.document)
         document = to_stored(definition, patched_document(definition, original, body, media_type, options))
-        metadata = document["metadata"]
-        check_name(metadata.get("name", ""), name)
-        check_namespace(metadata.get("namespace", ""), namespace)
+        check_address(document["metadata"], namespace, name)
         return self._objects.update(definition, old, document, options, subresource), False
 
     def _apply(

@@ -12,7 +12,6 @@ from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import invalid, invalid_value, unsupported_media_type
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.custom.strategy import CustomStrategy
-from moorage.cluster.objects.objects import Objects
 from moorage.cluster.objects.patching import (
     JSON_PATCH,
     MERGE_PATCH,
@@ -21,6 +20,7 @@ from moorage.cluster.objects.patching import (
     patched_document,
 )
 from moorage.cluster.objects.versions import before_write
+from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.definitions import Definition
 

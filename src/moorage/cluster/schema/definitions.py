@@ -26,6 +26,18 @@ class Strategy:
     deprecation = ""
     """What every answer about these objects warns of."""
 
+    created_by_update = False
+    """Whether an update of an object that is not there creates it."""
+
+    updates_name_version = False
+    """Whether an update must say which version of the object it was made for."""
+
+    qualified_finalizers = True
+    """Whether the finalizers of the objects must have a domain."""
+
+    tracked = True
+    """Whether the fields of the objects have owners."""
+
     tells_changes_first = False
     """Whether the rules a change breaks are told before those the object breaks by itself."""
 
@@ -46,6 +58,9 @@ class Strategy:
         """Keeps what an update of the status cannot change: everything else, as a rule."""
         keep_but(new, old, "status")
 
+    def prepare_finalize(self, new: Document, old: Document) -> None:
+        """Keeps what an update of the `finalize` subresource cannot change."""
+
     def validate(self, document: Document) -> Iterable[Cause]:
         """The rules an object breaks, apart from those all objects' metadata must keep."""
         return ()
@@ -55,6 +70,9 @@ class Strategy:
         return ()
 
     def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
+        return ()
+
+    def validate_finalize(self, new: Document) -> Iterable[Cause]:
         return ()
 
     def stored(self, document: Document) -> Document:

@@ -17,8 +17,8 @@ from moorage.cluster.objects.binding import Binder
 from moorage.cluster.objects.decoding import read_object
 from moorage.cluster.objects.deletion import delete_options
 from moorage.cluster.objects.eviction import Evictions
+from moorage.cluster.objects.preconditions import check_name
 from moorage.cluster.objects.scaling import Scales, scale_definition
-from moorage.cluster.objects.stamping import check_name
 from moorage.cluster.schema.definitions import Definition, Definitions
 from moorage.cluster.serving.handlers import Handlers
 from moorage.cluster.serving.rendering import encode, warning_headers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import nanos
 from moorage.cluster.kinds.pods_amounts import quality_class
@@ -13,9 +13,9 @@ from moorage.cluster.objects.admission.attempt import Attempt
 ANNOTATION = "kubernetes.io/limit-ranger"
 
 
-def apply_limits(attempt: Attempt, store: Store) -> None:
+def apply_limits(attempt: Attempt) -> None:
     """Completes the resources of a pod's containers, and refuses those outside the limits."""
-    ranges = [stored.document for stored in store.iterate("limitranges", attempt.namespace)]
+    ranges = [stored.document for stored in attempt.store.iterate("limitranges", attempt.namespace)]
     if not ranges:
         return
     document = attempt.document
@@ -36,11 +36,11 @@ def apply_limits(attempt: Attempt, store: Store) -> None:
         )
 
 
-def admit_claim_size(attempt: Attempt, store: Store) -> None:
+def admit_claim_size(attempt: Attempt) -> None:
     requests = part(part(part(attempt.document, "spec"), "resources"), "requests")
     if "storage" not in requests:
         return  # No claim may say nothing; that is for its own rules to tell.
-    for stored in store.iterate("limitranges", attempt.namespace):
+    for stored in attempt.store.iterate("limitranges", attempt.namespace):
         problems: list[str] = []
         for limit in _limits(stored.document, "PersistentVolumeClaim"):
             kind = "PersistentVolumeClaim"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import nanos
 from moorage.cluster.objects.admission.attempt import Attempt
@@ -26,14 +26,14 @@ _EXPLICIT = {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "
 _ONE = nanos("1")
 
 
-def admit_quota(attempt: Attempt, store: Store) -> None:
-    for stored in sorted(store.iterate("resourcequotas", attempt.namespace), key=lambda found: found.name):
+def admit_quota(attempt: Attempt) -> None:
+    for stored in attempt.store.objects("resourcequotas", attempt.namespace):
         spec = part(stored.document, "spec")
         if not spec.get("scopes") and not spec.get("scopeSelector"):
-            _admit(attempt, store, stored.name, part(spec, "hard"))
+            _admit(attempt, stored.name, part(spec, "hard"))
 
 
-def _admit(attempt: Attempt, store: Store, quota: str, hard: Document) -> None:
+def _admit(attempt: Attempt, quota: str, hard: Document) -> None:
     resource, document = attempt.definition.storage, attempt.document
     if resource == "pods":
         _check_explicit(attempt, quota, hard)
@@ -42,7 +42,7 @@ def _admit(attempt: Attempt, store: Store, quota: str, hard: Document) -> None:
     if not relevant:
         return
     used = dict.fromkeys(relevant, 0)
-    for stored in store.iterate(resource, attempt.namespace):
+    for stored in attempt.store.iterate(resource, attempt.namespace):
         for name, amount in _usage(resource, stored.document).items():
             if name in used:
                 used[name] += amount

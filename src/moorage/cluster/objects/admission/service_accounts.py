@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 
-from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.store import Document
 from moorage.cluster.objects.admission.attempt import Attempt
 
 DEFAULT_ACCOUNT = "default"
@@ -15,7 +14,6 @@ TOKEN_SECONDS = 3607
 _VOLUME_PREFIX = "kube-api-access-"
 _MIRROR = "kubernetes.io/config.mirror"
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _TOKEN_SOURCE: Document = {
     "sources": [
         {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
@@ -37,11 +35,7 @@ _TOKEN_SOURCE: Document = {
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 
-def random_suffix() -> str:
-    return "".join(random.choices(_LETTERS, k=5))
-
-
-def set_service_account(attempt: Attempt, store: Store, suffix: Callable[[], str]) -> None:
+def set_service_account(attempt: Attempt) -> None:
     document = attempt.document
     spec = document["spec"]
     if _MIRROR in (document["metadata"].get("annotations") or {}):
@@ -49,7 +43,7 @@ def set_service_account(attempt: Attempt, store: Store, suffix: Callable[[], str
         return
     name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
     spec["serviceAccountName"] = spec["serviceAccount"] = name
-    stored = store.get("serviceaccounts", attempt.namespace, name)
+    stored = attempt.store.get("serviceaccounts", attempt.namespace, name)
     if stored is None:
         raise attempt.forbidden(
             f'error looking up service account {attempt.namespace}/{name}: serviceaccount "{name}" not found'
@@ -59,7 +53,7 @@ def set_service_account(attempt: Attempt, store: Store, suffix: Callable[[], str
     if wanted is None:
         wanted = account.get("automountServiceAccountToken", True)
     if wanted:
-        _mount_token(spec, suffix)
+        _mount_token(spec, attempt.suffix)
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
         spec["imagePullSecrets"] = [dict(secret) for secret in account["imagePullSecrets"]]
     if (account["metadata"].get("annotations") or {}).get(_ENFORCE) in _TRUE:

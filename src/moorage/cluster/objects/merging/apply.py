@@ -11,7 +11,6 @@ from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.merging.comparing import compare, mentioned_fields
 from moorage.cluster.objects.merging.configurations import merged, with_parents, without, without_emptied
-from moorage.cluster.objects.merging.depth import refuses_depth
 from moorage.cluster.objects.merging.field_sets import NOTHING, FieldSet, path_text
 from moorage.cluster.objects.merging.managed_fields import (
     APPLY,
@@ -48,7 +47,6 @@ class Conflicts(Exception):
         self.found = found
 
 
-@refuses_depth
 def apply(
     schema: Schema,
     live: Document | None,

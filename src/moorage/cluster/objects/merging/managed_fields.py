@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.merging.comparing import compare
-from moorage.cluster.objects.merging.depth import refuses_depth
 from moorage.cluster.objects.merging.field_sets import FieldSet
 from moorage.cluster.objects.merging.reset_fields import reset_fields
 from moorage.cluster.schema.model import Schema
@@ -78,7 +77,6 @@ class Managed(NamedTuple):
 Entries = dict[tuple[str, str, str, str], Managed]
 
 
-@refuses_depth
 def track(
     schema: Schema,
     old: Document | None,

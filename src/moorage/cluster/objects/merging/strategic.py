@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Refusal, bad_request, unreasoned
 from moorage.cluster.base.go_text import json_type, shown, type_name
 from moorage.cluster.base.store import Document
-from moorage.cluster.objects.merging.depth import refuses_depth
 from moorage.cluster.objects.merging.element_order import identity, in_patch_order, positions
 from moorage.cluster.schema.model import ARRAY, Field, Schema
 
@@ -29,7 +29,6 @@ DELETE = "delete"
 _NO_FIELD = Field(Schema())
 
 
-@refuses_depth
 def strategic_merge(schema: Schema, document: Document, patch: Document) -> Document:
     """The document with a patch applied; what does not change is shared with it."""
     given: Any = patch
@@ -227,9 +226,7 @@ def _are_maps(*lists: list[Any]) -> bool:
         raise unreasoned("no elements in any of the given slices")
     found = types.pop()
     if found is list:
-        raise Refusal(
-            422, "Invalid", "the server rejected our request due to an error in our request", details={}
-        )
+        raise errors.rejected()
     return found is dict
 
 

@@ -4,82 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.write_options import Options
-from moorage.cluster.base.errors import (
-    CHANGED,
-    Cause,
-    Refusal,
-    already_exists,
-    bad_request,
-    conflict,
-    invalid,
-    invalid_value,
-    not_found,
-    unreasoned,
-)
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause, Refusal
 from moorage.cluster.base.store import Document, Exists, Store, Stored
 from moorage.cluster.base.times import timestamp
-from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
-from moorage.cluster.kinds.namespaces import NamespaceStrategy
+from moorage.cluster.kinds import metadata as metadata_rules
+from moorage.cluster.objects import preconditions, stamping
 from moorage.cluster.objects.admission.chain import Admission
 from moorage.cluster.objects.decoding import shape
 from moorage.cluster.objects.deletion import DeleteOptions, Deletion
 from moorage.cluster.objects.merging.apply import apply, same_but_for_times
 from moorage.cluster.objects.merging.field_sets import NOTHING, FieldSet
 from moorage.cluster.objects.merging.managed_fields import track
-from moorage.cluster.objects.preconditions import other_object
-from moorage.cluster.objects.stamping import (
-    check_name,
-    check_namespace,
-    fill_on_create,
-    fill_on_update,
-    generated_name,
-)
 from moorage.cluster.objects.versions import before_write
 from moorage.cluster.schema.conform import Undecodable
 from moorage.cluster.schema.conversion_problems import conversion_problem
 from moorage.cluster.schema.definitions import Definition, Definitions, spec_differs
 
 _NAME_TRIES = 8
-_UPDATED_KNOWINGLY = frozenset(
-    (
-        "csidrivers.storage.k8s.io",
-        "csinodes.storage.k8s.io",
-        "csistoragecapacities.storage.k8s.io",
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "leases.coordination.k8s.io",
-        "poddisruptionbudgets.policy",
-        "volumeattachments.storage.k8s.io",
-    )
-)
-"""Resources that an update must name the version of."""
-_CREATED_BY_UPDATE = frozenset(
-    (
-        "endpoints",
-        "events",
-        "leases.coordination.k8s.io",
-        "limitranges",
-        "services",
-        "clusterroles.rbac.authorization.k8s.io",
-        "clusterrolebindings.rbac.authorization.k8s.io",
-        "roles.rbac.authorization.k8s.io",
-        "rolebindings.rbac.authorization.k8s.io",
-    )
-)
-"""Resources whose objects a PUT may create."""
-_UNQUALIFIED_FINALIZERS = frozenset(
-    (
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "events",
-        "leases.coordination.k8s.io",
-        "poddisruptionbudgets.policy",
-    )
-)
-"""Resources that are no custom ones and whose finalizers need no domain, either."""
-_UNTRACKED = frozenset(("events",))
-"""Resources nobody applies, whose fields need no owners."""
 
 
 class Objects:
@@ -104,25 +50,23 @@ class Objects:
     def get(self, definition: Definition, namespace: str, name: str) -> Stored:
         found = self.store.get(definition.storage, namespace, name)
         if found is None:
-            raise not_found(definition.name, name)
+            raise errors.not_found(definition.name, name)
         return found
 
     def create(self, definition: Definition, namespace: str, document: Document, options: Options) -> Stored:
         strategy = definition.strategy
         metadata = document["metadata"]
         if metadata.get("resourceVersion"):
-            raise bad_request("resourceVersion should not be set on objects to be created")
-        check_namespace(metadata.get("namespace", ""), namespace)
-        fill_on_create(document, namespace, self.clock())
+            raise errors.bad_request("resourceVersion should not be set on objects to be created")
+        preconditions.check_namespace(metadata, namespace)
+        stamping.fill_on_create(document, namespace, self.clock())
         generate = metadata.get("generateName") if metadata["name"] else ""
         strategy.default(document)
         self._track(definition, None, document, options, "")
         strategy.prepare_create(document)
         if strategy.counts_generations:
             metadata["generation"] = 1
-        self._admission.admit(
-            definition, document, None, operation="CREATE", subresource="", user=options.user
-        )
+        self._admission.admit(definition, document, None, operation="CREATE", user=options.user)
         self._validate(definition, document)
         self._authorizer.check_escalation(options.user, definition, document, None)
         options.warnings += strategy.warnings(document)
@@ -139,13 +83,13 @@ class Objects:
                 kept = definition.strategy.stored(document)
                 return self.store.create(definition.storage, namespace, metadata["name"], kept)
             except Exists:
-                if not generate or not metadata["name"].startswith(generate[:58]):
+                if not generate or not stamping.is_generated(metadata["name"], generate):
                     break
-                metadata["name"] = generated_name(generate)
+                metadata["name"] = stamping.generated_name(generate)
         raise self._in_the_way(definition, namespace, metadata["name"])
 
     def _in_the_way(self, definition: Definition, namespace: str, name: str) -> Refusal:
-        refusal = already_exists(definition.name, name)
+        refusal = errors.already_exists(definition.name, name)
         if "deletionTimestamp" in self.get(definition, namespace, name).document["metadata"]:
             refusal.message = f"object is being deleted: {refusal.message}"
         return refusal
@@ -160,18 +104,13 @@ class Objects:
         subresource: str = "",
     ) -> tuple[Stored, bool]:
         """Puts the document in the place of the stored one; says whether it was created by that."""
-        metadata = document["metadata"]
-        check_name(metadata.get("name", ""), name)
-        check_namespace(metadata.get("namespace", ""), namespace)
+        preconditions.check_address(document["metadata"], namespace, name)
         old = self.store.get(definition.storage, namespace, name)
         if old is None:
-            if definition.storage in _CREATED_BY_UPDATE and not subresource:
+            if definition.strategy.created_by_update and not subresource:
                 return self.create(definition, namespace, document, options), True
-            raise not_found(definition.name, name)
-        _check_uid(definition, old, document)
-        if _needs_version(definition) and not metadata.get("resourceVersion"):
-            cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
-            raise invalid(definition.plural, definition.group, name, [cause])
+            raise errors.not_found(definition.name, name)
+        preconditions.check_replaced(definition, old, document["metadata"])
         return self.update(definition, old, document, options, subresource), False
 
     def update(
@@ -184,19 +123,16 @@ class Objects:
     ) -> Stored:
         """Writes a changed document. One that is not changed is not written."""
         known = before_write(definition, old.document)
-        _check_version(definition, old, document)
-        fill_on_update(document, known)
+        preconditions.check_version(definition, old, document["metadata"])
+        stamping.fill_on_update(document, known)
         strategy = definition.strategy
-        if subresource == "status":
-            strategy.default(document)
-            self._track(definition, known, document, options, subresource)
-            strategy.prepare_status_update(document, known)
-        elif isinstance(strategy, NamespaceStrategy) and subresource == "finalize":
+        if subresource == "finalize":
             strategy.prepare_finalize(document, known)
         else:
             strategy.default(document)
             self._track(definition, known, document, options, subresource)
-            strategy.prepare_update(document, known)
+            of_status = subresource == "status"
+            (strategy.prepare_status_update if of_status else strategy.prepare_update)(document, known)
         self._admission.admit(
             definition, document, known, operation="UPDATE", subresource=subresource, user=options.user
         )
@@ -226,10 +162,9 @@ class Objects:
         old = self.store.get(definition.storage, namespace, name)
         if old is not None:
             metadata.setdefault("name", name)
-        check_name(metadata.get("name", ""), name)
-        check_namespace(metadata.get("namespace", ""), namespace)
+        preconditions.check_address(metadata, namespace, name)
         if old is None and subresource:
-            raise not_found(definition.name, name)
+            raise errors.not_found(definition.name, name)
         merged = apply(
             definition.schema,
             None if old is None else before_write(definition, old.document),
@@ -246,9 +181,7 @@ class Objects:
         except Undecodable as error:
             raise _inconvertible(definition, namespace, name, error.problem) from None
         # What the manager of an apply owns is settled; the rest of the way is that of any write.
-        settled = Options(
-            options.user, "", options.validation, options.dry_run, options.force, options.warnings
-        )
+        settled = replace(options, manager="")
         if old is None:
             return self.create(definition, namespace, document, settled), True
         return self.update(definition, old, document, settled, subresource), False
@@ -258,9 +191,7 @@ class Objects:
     ) -> tuple[Stored, bool]:
         """The object as it was last and whether it is gone; if not, it waits for finalizers or its end."""
         old = self.get(definition, namespace, name)
-        self._admission.admit(
-            definition, old.document, old.document, operation="DELETE", subresource="", user=options.user
-        )
+        self._admission.admit(definition, old.document, old.document, operation="DELETE", user=options.user)
         return self._deletion.delete(definition, old, options)
 
     def _write(self, definition: Definition, old: Stored, document: Document, options: Options) -> Stored:
@@ -279,14 +210,13 @@ class Objects:
     def _track(
         self, definition: Definition, old: Document | None, new: Document, options: Options, subresource: str
     ) -> None:
-        if not options.manager or definition.storage in _UNTRACKED:
+        if not options.manager or not definition.strategy.tracked:
             return
         tracked = track(
             definition.schema,
             old,
             new,
             manager=options.manager,
-            operation="Update",
             subresource=subresource,
             api_version=definition.api_version,
             # Nobody knows when something was scaled: a Scale has no managed fields to keep the time in.
@@ -300,11 +230,11 @@ class Objects:
 
     def _validate(self, definition: Definition, document: Document) -> None:
         causes: list[Cause] = [
-            *validate_metadata(
+            *metadata_rules.validate_metadata(
                 document,
                 namespaced=definition.namespaced,
-                name_rule=name_rule_of(definition.storage),
-                qualified_finalizers=_qualifies_finalizers(definition),
+                name_rule=metadata_rules.name_rule_of(definition.storage),
+                qualified_finalizers=definition.strategy.qualified_finalizers,
             ),
             *definition.strategy.validate(document),
         ]
@@ -314,19 +244,15 @@ class Objects:
         self, definition: Definition, new: Document, old: Document, subresource: str
     ) -> None:
         strategy = definition.strategy
-        causes: list[Cause] = list(
-            validate_metadata_update(new, old, qualified_finalizers=_qualifies_finalizers(definition))
-        )
+        qualified = strategy.qualified_finalizers
+        causes = list(metadata_rules.validate_metadata_update(new, old, qualified_finalizers=qualified))
         if subresource == "status":
             causes += strategy.validate_status_update(new, old)
-        elif isinstance(strategy, NamespaceStrategy) and subresource == "finalize":
+        elif subresource == "finalize":
             causes += strategy.validate_finalize(new)
         else:
-            by_itself: list[Cause] = []
-            if new.get("metadata", {}).get("labels") != old["metadata"].get("labels") or spec_differs(
-                new, old
-            ):
-                by_itself = list(strategy.validate(new))
+            relabeled = new["metadata"].get("labels") != old["metadata"].get("labels")
+            by_itself = list(strategy.validate(new)) if relabeled or spec_differs(new, old) else []
             changes = list(strategy.validate_update(new, old))
             causes += changes + by_itself if strategy.tells_changes_first else by_itself + changes
         _refuse(definition, new, causes)
@@ -334,19 +260,10 @@ class Objects:
 
 def _inconvertible(definition: Definition, namespace: str, name: str, problem: str) -> Refusal:
     kind = f"{definition.group}/{definition.version}, Kind={definition.kind}"
-    return unreasoned(
+    return errors.unreasoned(
         f"failed to convert new object ({namespace}/{name}; {kind}) to proper version:"
         f" unable to convert unstructured object to {kind}: {conversion_problem(problem)}"
     )
-
-
-def _needs_version(definition: Definition) -> bool:
-    """Whether an update must say which version it was made for."""
-    return definition.custom or definition.storage in _UPDATED_KNOWINGLY
-
-
-def _qualifies_finalizers(definition: Definition) -> bool:
-    return not definition.custom and definition.storage not in _UNQUALIFIED_FINALIZERS
 
 
 def _ignored(definition: Definition) -> FieldSet | None:
@@ -358,23 +275,5 @@ def _refuse(definition: Definition, document: Document, causes: list[Cause]) -> 
     if causes:
         metadata = document["metadata"]
         name = metadata.get("name") or metadata.get("generateName", "")
-        group = "" if definition.storage == "events" else definition.group  # that of the stored form
-        raise invalid(definition.kind, group, name, causes)
-
-
-def _check_version(definition: Definition, old: Stored, document: Document) -> None:
-    """Refuses a document that was made for another version of the object."""
-    metadata, known = document["metadata"], old.document["metadata"]
-    version = metadata.get("resourceVersion")
-    if version and version != "0" and version != known["resourceVersion"]:
-        if not version.isascii() or not version.isdigit():
-            cause = invalid_value("metadata.resourceVersion", version, "must be a number")
-            raise invalid(definition.kind, definition.group, old.name, [cause])
-        raise conflict(definition.name, old.name, CHANGED)
-
-
-def _check_uid(definition: Definition, old: Stored, document: Document) -> None:
-    """Refuses a document that is to replace another object of the same name."""
-    uid, known = document["metadata"].get("uid"), old.document["metadata"]["uid"]
-    if uid and uid != known:
-        raise other_object(definition.name, old.document["metadata"], uid, custom=definition.custom)
+        group = definition.storage.partition(".")[2]  # that of the stored form
+        raise errors.invalid(definition.kind, group, name, causes)
