@@ -10,7 +10,13 @@ from moorage.cluster.base.errors import Cause, Refusal, apply_conflict, bad_requ
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.merging.comparing import compare, mentioned_fields
-from moorage.cluster.objects.merging.configurations import merged, with_parents, without, without_emptied
+from moorage.cluster.objects.merging.configurations import (
+    merged,
+    shape_errors,
+    with_parents,
+    without,
+    without_emptied,
+)
 from moorage.cluster.objects.merging.field_sets import NOTHING, FieldSet, path_text
 from moorage.cluster.objects.merging.managed_fields import (
     APPLY,
@@ -24,7 +30,6 @@ from moorage.cluster.objects.merging.managed_fields import (
     stripped,
 )
 from moorage.cluster.objects.merging.reset_fields import reset_fields
-from moorage.cluster.objects.merging.validation import shape_errors
 from moorage.cluster.schema.model import Schema
 
 BEFORE_FIRST_APPLY = "before-first-apply"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from moorage.cluster.objects.merging.field_sets import key_step, value_step
@@ -15,12 +16,23 @@ class Keyless(Exception):
     """An item that cannot be told from the others of its list."""
 
 
-def is_granular_map(schema: Schema) -> bool:
-    return (schema.type == OBJECT or schema.type == ANY) and schema.map_type != ATOMIC
+def is_granular(schema: Schema, value: Any) -> bool:
+    """Whether a value is a map or a list that has parts of its own."""
+    if isinstance(value, dict):
+        return (schema.type == OBJECT or schema.type == ANY) and schema.map_type != ATOMIC
+    if isinstance(value, list):
+        return schema.type == ARRAY and schema.list_type != ATOMIC and schema.items is not None
+    return False
 
 
-def is_granular_list(schema: Schema) -> bool:
-    return schema.type == ARRAY and schema.list_type != ATOMIC and schema.items is not None
+def parts(schema: Schema, value: Any) -> Iterator[tuple[str, Schema, Any]]:
+    """The parts of a granular value: the step to each, its schema, and itself. Raises Keyless."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield f"f:{name}", part(schema, name), inner
+    else:
+        for item in value:
+            yield item_step(schema, item), schema.items or UNKNOWN, item
 
 
 def part(schema: Schema, name: str) -> Schema:
