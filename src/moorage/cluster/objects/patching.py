@@ -20,6 +20,7 @@ from moorage.cluster.base.go_text import shown
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.objects.decoding import complain, conformed_value, read_json, read_yaml
 from moorage.cluster.objects.merging.json_patches import json_patch, merge_patch
+from moorage.cluster.objects.merging.managed_fields import without_managed_fields
 from moorage.cluster.objects.merging.strategic import remainder, strategic_merge
 from moorage.cluster.objects.preconditions import check_address
 from moorage.cluster.objects.versions import from_stored, to_stored
@@ -127,10 +128,8 @@ def _unreadable(value: str, problem: str) -> Refusal:
 
 
 def _as_json(patched: Any) -> str:
-    metadata = patched.get("metadata") if isinstance(patched, dict) else None
-    if isinstance(metadata, dict) and "managedFields" in metadata:
-        metadata = {name: metadata[name] for name in metadata if name != "managedFields"}
-        patched = {**patched, "metadata": metadata}
+    if isinstance(patched, dict) and isinstance(patched.get("metadata"), dict):
+        patched = without_managed_fields(patched)
     return json.dumps(patched, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.merging.configurations import EMPTIED_LIST
 from moorage.cluster.objects.merging.field_sets import LEAF, FieldSet, Tree, entry, in_order
-from moorage.cluster.objects.merging.shapes import Keyless, implied, is_granular, item_step, part, parts
+from moorage.cluster.objects.merging.shapes import UNKNOWN, Keyless, implied, is_granular, item_step, part
 from moorage.cluster.schema.model import ABSENT, Schema
 
 
@@ -114,27 +114,34 @@ def _only(items: list[Any]) -> Any:
 
 def _whole(schema: Schema, value: Any) -> Tree:
     """The entry of a value that is new with everything in it."""
-    return _entry(schema, value, member=True, every=True) or LEAF
+    return _entry(schema, value, True, True) or LEAF
 
 
-def _entry(schema: Schema, value: Any, *, member: bool, every: bool) -> Tree | None:
+def _entry(schema: Schema, value: Any, member: bool, every: bool) -> Tree | None:
     if value is EMPTIED_LIST or not is_granular(schema, value):
         return LEAF
     try:
-        return entry(member, _children(schema, value, every=every))
+        return entry(member, _children(schema, value, every))
     except Keyless:
         return LEAF
 
 
-def _children(schema: Schema, value: Any, *, every: bool) -> Tree:
-    """The entries of the parts of a value. Named fields that have parts themselves count only with `every`."""
+def _children(schema: Schema, value: Any, every: bool) -> Tree:
+    """The entries of the parts of a value. Named fields with parts of their own count only with `every`."""
     children: Tree = {}
-    for step, below, inner in parts(schema, value):
-        if step in children or not isinstance(inner, (dict, list)):
-            children[step] = LEAF
-            continue
-        member = every or step[2:] not in schema.fields or inner == {}
-        found = _entry(below, inner, member=member, every=every)
-        if found is not None:
-            children[step] = found
+    if isinstance(value, dict):
+        for name in sorted(value):
+            inner = value[name]
+            if isinstance(inner, (dict, list)):
+                member = every or name not in schema.fields or inner == {}
+                found = _entry(part(schema, name), inner, member, every)
+            else:
+                found = LEAF
+            if found is not None:
+                children[f"f:{name}"] = found
+        return children
+    for item in value:
+        step = item_step(schema, item)
+        found = None if step in children else _entry(schema.items or UNKNOWN, item, True, every)
+        children[step] = found or LEAF
     return in_order(children)

@@ -24,8 +24,10 @@ LEAF: Final[Tree] = {}
 DEEPEST = 200
 """Steps in the longest path that is read; no API type is nearly as deep."""
 
+ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+"""What JSON has in the place of characters that could do harm in web pages."""
+
 _PLAIN = re.compile(r"[^\x00-\x1f\"\\<>&\u2028\u2029]*")
-_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 class FieldSet:
@@ -148,14 +150,14 @@ def _shown_key(value: Any) -> str:
 def _json(value: Any) -> str:
     if isinstance(value, str):
         return _text(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(ESCAPES)
 
 
 @lru_cache(maxsize=4096)
 def _text(value: str) -> str:
     if _PLAIN.fullmatch(value):
         return f'"{value}"'
-    return json.dumps(value, ensure_ascii=False).translate(_ESCAPES)
+    return json.dumps(value, ensure_ascii=False).translate(ESCAPES)
 
 
 def _order(step: str) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from moorage.cluster.objects.merging.field_sets import key_step, value_step
@@ -23,16 +22,6 @@ def is_granular(schema: Schema, value: Any) -> bool:
     if isinstance(value, list):
         return schema.type == ARRAY and schema.list_type != ATOMIC and schema.items is not None
     return False
-
-
-def parts(schema: Schema, value: Any) -> Iterator[tuple[str, Schema, Any]]:
-    """The parts of a granular value: the step to each, its schema, and itself. Raises Keyless."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield f"f:{name}", part(schema, name), inner
-    else:
-        for item in value:
-            yield item_step(schema, item), schema.items or UNKNOWN, item
 
 
 def part(schema: Schema, name: str) -> Schema:
