@@ -12,7 +12,7 @@ from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import bad_request, unsupported_media_type
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.strategy import CustomStrategy
-from moorage.cluster.objects.type_meta import check_custom_type, check_type_meta
+from moorage.cluster.objects.type_meta import check_kind, check_type_meta
 from moorage.cluster.schema.conform import Conformed, Undecodable, conform
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.schema.protobuf import objects as protobuf
@@ -87,17 +87,16 @@ _JsonLikeLoader.yaml_implicit_resolvers = {
 
 def read_body(body: bytes, content_type: str) -> Any:
     """The value in a body that can be read without knowing what it is; without a media type that is JSON."""
-    media_type = _media_type(content_type)
-    if media_type in ("", JSON):
+    if _is_json(content_type):
         return read_json(body)
-    if media_type == YAML:
+    if media_type(content_type) == YAML:
         return read_yaml(body)
     raise unsupported_media_type(MEDIA_TYPES)
 
 
 def read_object(definition: Definition, body: bytes, content_type: str, options: Options) -> Document:
     """A document of the definition's kind; what does not belong in it is dropped, warned of or refused."""
-    if _media_type(content_type) == protobuf.PROTOBUF and not definition.custom:
+    if media_type(content_type) == protobuf.PROTOBUF and not definition.custom:
         value = protobuf.read_object(body, definition.schema, definition.kind, definition.api_version)
         return shape(definition, value, options)
     value = read_body(body, content_type)
@@ -110,7 +109,7 @@ def read_delete_options(body: bytes, content_type: str) -> Any:
     """What a DELETE says in its body, if it has one."""
     if not body:
         return None
-    if _media_type(content_type) == protobuf.PROTOBUF:
+    if media_type(content_type) == protobuf.PROTOBUF:
         return protobuf.read_delete_options(body)
     return read_body(body, content_type)
 
@@ -126,42 +125,15 @@ def shape(
     return shaped
 
 
-def conformed_value(definition: Definition, value: Any) -> Conformed:
+def conformed_value(definition: Definition, value: Document) -> Conformed:
     """A decoded value in the shape of the definition's kind, and what did not fit in."""
-    document = check_kind(definition, value)
-    strategy = definition.strategy
-    if isinstance(strategy, CustomStrategy):
-        return strategy.conform(document)
-    return conform(definition.schema, document, kind=definition.kind, api_version=definition.api_version)
-
-
-def check_kind(definition: Definition, value: Any) -> Document:
-    """The value as a document that says of which kind it is; it is a copy down to its metadata."""
-    if not isinstance(value, dict):
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {definition.kind}): couldn't get"
-            f" version/kind; json parse error: json: cannot unmarshal {_json_name(value)} into Go value"
-        )
-    kind, version = value.get("kind") or definition.kind, value.get("apiVersion") or definition.api_version
-    if definition.custom:
-        check_custom_type(definition, kind, version, value)
-    if version != definition.api_version:
-        raise bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {definition.kind}:'
-            f' no kind "{kind}" is registered for version "{version}"'
-        )
-    if kind != definition.kind:
-        raise bad_request(
-            f'{kind} in version "{definition.version}" cannot be handled as a {definition.kind}:'
-            " unknown conversion"
-        )
+    check_kind(definition, value)
+    kind, api_version, metadata = definition.kind, definition.api_version, value.get("metadata")
     rest = {name: part for name, part in value.items() if name not in ("apiVersion", "kind", "metadata")}
-    metadata = value.get("metadata")
-    if metadata is None:
-        metadata = {}
-    elif isinstance(metadata, dict):
-        metadata = dict(metadata)
-    return {"apiVersion": definition.api_version, "kind": definition.kind, "metadata": metadata, **rest}
+    head = {"apiVersion": api_version, "kind": kind, "metadata": {} if metadata is None else metadata}
+    if isinstance(definition.strategy, CustomStrategy):
+        return definition.strategy.conform(head | rest)
+    return conform(definition.schema, head | rest, kind=kind, api_version=api_version)
 
 
 def complain(definition: Definition, mistakes: list[str], options: Options) -> None:
@@ -171,16 +143,9 @@ def complain(definition: Definition, mistakes: list[str], options: Options) -> N
     options.warnings += mistakes
 
 
-def _json_name(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {list: "array", str: "string", bool: "bool"}
-    return names.get(type(value), "number")
-
-
 def _is_json(content_type: str) -> bool:
-    return _media_type(content_type) in ("", JSON)
+    return media_type(content_type) in ("", JSON)
 
 
-def _media_type(content_type: str) -> str:
+def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()

@@ -18,7 +18,7 @@ from moorage.cluster.base.errors import (
 )
 from moorage.cluster.base.go_text import shown
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.objects.decoding import complain, conformed_value, read_json, read_yaml
+from moorage.cluster.objects.decoding import complain, conformed_value, media_type, read_json, read_yaml
 from moorage.cluster.objects.merging.json_patches import json_patch, merge_patch
 from moorage.cluster.objects.merging.managed_fields import without_managed_fields
 from moorage.cluster.objects.merging.strategic import remainder, strategic_merge
@@ -34,6 +34,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+PLAIN_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
 
 
 class Patches:
@@ -51,15 +52,17 @@ class Patches:
         subresource: str = "",
     ) -> tuple[Stored, bool]:
         """The patched object, and whether it was created by an apply."""
-        media_type = content_type.partition(";")[0].strip().lower()
-        _check_type(definition, media_type)
-        if media_type == APPLY_PATCH:
+        type_ = media_type(content_type)
+        known = (JSON_PATCH, MERGE_PATCH) if definition.custom else PLAIN_PATCHES
+        if type_ not in (*known, APPLY_PATCH):
+            raise unsupported_media_type((*known, APPLY_PATCH))
+        if type_ == APPLY_PATCH:
             return self._apply(definition, namespace, name, body, options, subresource)
         if options.force:
             raise _bad_options(forbidden_value("force", "may not be specified for non-apply patch"))
         old = self._objects.get(definition, namespace, name)
         original = from_stored(definition, old.document)
-        document = to_stored(definition, patched_document(definition, original, body, media_type, options))
+        document = to_stored(definition, patched_document(definition, original, body, type_, options))
         check_address(document["metadata"], namespace, name)
         return self._objects.update(definition, old, document, options, subresource), False
 
@@ -94,30 +97,30 @@ def _applied(definition: Definition, value: Any) -> Document:
 
 
 def patched_document(
-    definition: Definition, original: Document, body: bytes, media_type: str, options: Options
+    definition: Definition, original: Document, body: bytes, type_: str, options: Options
 ) -> Document:
     """What a patch makes of a document, which stays as it is."""
     patch = read_json(body)
-    patched = _patched_value(definition, original, patch, media_type)
+    patched = _patched_value(definition, original, patch, type_)
     try:
         conformed = conformed_value(definition, patched)
         if options.validation != "Ignore":
-            repeated = [] if media_type == JSON_PATCH else duplicate_fields(body)
-            unknown = sorted(conformed.unknown) if media_type == STRATEGIC_PATCH else conformed.unknown
+            repeated = [] if type_ == JSON_PATCH else duplicate_fields(body)
+            unknown = sorted(conformed.unknown) if type_ == STRATEGIC_PATCH else conformed.unknown
             if mistakes := patch_warnings(unknown, repeated):
                 complain(definition, mistakes, options)
     except Undecodable as error:
-        if media_type == STRATEGIC_PATCH:
+        if type_ == STRATEGIC_PATCH:
             raise _unreadable(shown(remainder(original, patch)), conversion_problem(error.problem)) from None
         raise _unreadable(_as_json(patched), error.problem) from None
     document: Document = conformed.document
     return document
 
 
-def _patched_value(definition: Definition, document: Document, patch: Any, media_type: str) -> Any:
-    if media_type == JSON_PATCH:
+def _patched_value(definition: Definition, document: Document, patch: Any, type_: str) -> Any:
+    if type_ == JSON_PATCH:
         return json_patch(document, patch)
-    if media_type == MERGE_PATCH:
+    if type_ == MERGE_PATCH:
         return merge_patch(document, patch)
     return strategic_merge(definition.schema, document, patch)
 
@@ -131,14 +134,6 @@ def _as_json(patched: Any) -> str:
     if isinstance(patched, dict) and isinstance(patched.get("metadata"), dict):
         patched = without_managed_fields(patched)
     return json.dumps(patched, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def _check_type(definition: Definition, media_type: str) -> None:
-    known = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
-    if not definition.custom:
-        known.insert(2, STRATEGIC_PATCH)
-    if media_type not in known:
-        raise unsupported_media_type(known)
 
 
 def _bad_options(cause: Cause) -> Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from moorage.cluster.base.go_text import json_type
 from moorage.cluster.schema import canonical_times as times
 from moorage.cluster.schema.builtin import embedding_struct
 from moorage.cluster.schema.canonical import Malformed, binary_data, quantity
@@ -69,14 +70,14 @@ class Mistakes:
 
     def _check_list(self, schema: Schema, items: Schema, value: Any, place: _Place) -> None:
         if not isinstance(value, list):
-            self._remember(_mismatch(kind_of(value), go_type(schema), place))
+            self._remember(_mismatch(json_type(value), go_type(schema), place))
             return
         for index, item in enumerate(value):
             self._check(items, item, place._replace(path=f"{place.path}[{index}]"))
 
     def _check_object(self, schema: Schema, value: Any, place: _Place) -> None:
         if not isinstance(value, dict):
-            self._remember(_mismatch(kind_of(value), go_type(schema), place))
+            self._remember(_mismatch(json_type(value), go_type(schema), place))
             return
         for name, item in value.items():
             path = f"{place.path}.{name}" if place.path else str(name)
@@ -106,19 +107,9 @@ def go_type(schema: Schema) -> str:
     return _GO_FORMATS.get(schema.format) or _GO_TYPES.get(schema.type, "interface {}")
 
 
-def kind_of(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
-
-
 def _scalar_problem(schema: Schema, value: Any) -> str:
     """What stands there instead of the right type; empty if it is right."""
-    kind = kind_of(value)
+    kind = json_type(value)
     if schema.type in (STRING, BOOLEAN):
         return "" if kind == {STRING: "string", BOOLEAN: "bool"}[schema.type] else kind
     if kind != "number":
@@ -162,7 +153,7 @@ def _check_text(schema: Schema, value: Any, place: _Place) -> None:
         if problem:
             raise Malformed(_mismatch(problem, "int32", place))
     elif not isinstance(value, str):
-        raise Malformed(_mismatch(kind_of(value), "string", place))
+        raise Malformed(_mismatch(json_type(value), "string", place))
     else:
         times.canonical_time(value, _LAYOUTS[schema.format])
 

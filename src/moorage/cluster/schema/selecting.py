@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from moorage.api.names import label_value_problems, qualified_name_problems
 from moorage.api.selectors import (
@@ -16,9 +18,13 @@ from moorage.api.selectors import (
     IN,
     LESS,
     NOT_IN,
+    NOTHING,
+    LabelSelector,
     Requirement,
     Selector,
+    SelectorError,
     parse_int64,
+    parse_selector,
 )
 from moorage.cluster.base.errors import bad_request, shown
 from moorage.cluster.schema.definitions import Definition
@@ -32,6 +38,15 @@ class SelectorSyntaxError(ValueError):
 
 
 # Label selectors
+
+
+def selector_of(document: Any) -> Selector:
+    """The usable form of a label selector in a document; none, and one that is invalid, matches nothing."""
+    try:
+        return parse_selector(msgspec.convert(document, LabelSelector | None))
+    except (SelectorError, msgspec.ValidationError):
+        return NOTHING
+
 
 _OPERATORS = {"=": IN, "==": IN, "!=": NOT_IN, "in": IN, "notin": NOT_IN, ">": GREATER, "<": LESS}
 _OPERATORS_SHOWN = "in, notin, =, ==, !=, gt, lt"

@@ -42,7 +42,7 @@ class Subresources:
         self._log_answer = log_answer
         self._binder = Binder(handlers.objects.store, handlers.objects.clock)
         self._evictions = Evictions(handlers.objects, definitions)
-        self._scales = Scales(handlers.objects, handlers.patches)
+        self._scales = Scales(handlers.objects)
 
     def handle(
         self, definition: Definition, place: Place, verb: str, request: Request, query: Query, user: User
