@@ -52,33 +52,22 @@ class Patches:
         subresource: str = "",
     ) -> tuple[Stored, bool]:
         """The patched object, and whether it was created by an apply."""
-        type_ = media_type(content_type)
+        patch_type = media_type(content_type)
         known = (JSON_PATCH, MERGE_PATCH) if definition.custom else PLAIN_PATCHES
-        if type_ not in (*known, APPLY_PATCH):
+        if patch_type not in (*known, APPLY_PATCH):
             raise unsupported_media_type((*known, APPLY_PATCH))
-        if type_ == APPLY_PATCH:
-            return self._apply(definition, namespace, name, body, options, subresource)
+        if patch_type == APPLY_PATCH:
+            if not options.names_itself:
+                raise _bad_options(required("fieldManager", "is required for apply patch"))
+            applied = _applied(definition, read_yaml(body))
+            return self._objects.apply(definition, namespace, name, applied, options, subresource)
         if options.force:
             raise _bad_options(forbidden_value("force", "may not be specified for non-apply patch"))
         old = self._objects.get(definition, namespace, name)
         original = from_stored(definition, old.document)
-        document = to_stored(definition, patched_document(definition, original, body, type_, options))
+        document = to_stored(definition, patched_document(definition, original, body, patch_type, options))
         check_address(document["metadata"], namespace, name)
         return self._objects.update(definition, old, document, options, subresource), False
-
-    def _apply(
-        self,
-        definition: Definition,
-        namespace: str,
-        name: str,
-        body: bytes,
-        options: Options,
-        subresource: str,
-    ) -> tuple[Stored, bool]:
-        if not options.names_itself:
-            raise _bad_options(required("fieldManager", "is required for apply patch"))
-        applied = _applied(definition, read_yaml(body))
-        return self._objects.apply(definition, namespace, name, applied, options, subresource)
 
 
 def _applied(definition: Definition, value: Any) -> Document:
@@ -97,30 +86,30 @@ def _applied(definition: Definition, value: Any) -> Document:
 
 
 def patched_document(
-    definition: Definition, original: Document, body: bytes, type_: str, options: Options
+    definition: Definition, original: Document, body: bytes, patch_type: str, options: Options
 ) -> Document:
     """What a patch makes of a document, which stays as it is."""
     patch = read_json(body)
-    patched = _patched_value(definition, original, patch, type_)
+    patched = _patched_value(definition, original, patch, patch_type)
     try:
         conformed = conformed_value(definition, patched)
         if options.validation != "Ignore":
-            repeated = [] if type_ == JSON_PATCH else duplicate_fields(body)
-            unknown = sorted(conformed.unknown) if type_ == STRATEGIC_PATCH else conformed.unknown
+            repeated = [] if patch_type == JSON_PATCH else duplicate_fields(body)
+            unknown = sorted(conformed.unknown) if patch_type == STRATEGIC_PATCH else conformed.unknown
             if mistakes := patch_warnings(unknown, repeated):
                 complain(definition, mistakes, options)
     except Undecodable as error:
-        if type_ == STRATEGIC_PATCH:
+        if patch_type == STRATEGIC_PATCH:
             raise _unreadable(shown(remainder(original, patch)), conversion_problem(error.problem)) from None
         raise _unreadable(_as_json(patched), error.problem) from None
     document: Document = conformed.document
     return document
 
 
-def _patched_value(definition: Definition, document: Document, patch: Any, type_: str) -> Any:
-    if type_ == JSON_PATCH:
+def _patched_value(definition: Definition, document: Document, patch: Any, patch_type: str) -> Any:
+    if patch_type == JSON_PATCH:
         return json_patch(document, patch)
-    if type_ == MERGE_PATCH:
+    if patch_type == MERGE_PATCH:
         return merge_patch(document, patch)
     return strategic_merge(definition.schema, document, patch)
 

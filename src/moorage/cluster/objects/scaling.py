@@ -48,11 +48,11 @@ class Scales:
         self, definition: Definition, stored: Stored, body: bytes, content_type: str, options: Options
     ) -> Document:
         """The scale that a patch makes of the present one."""
-        type_ = media_type(content_type)
-        if type_ not in PLAIN_PATCHES:
+        patch_type = media_type(content_type)
+        if patch_type not in PLAIN_PATCHES:
             raise unsupported_media_type(PLAIN_PATCHES)
         present = self.scale_of(definition, stored)
-        return patched_document(scale_definition(), present, body, type_, options)
+        return patched_document(scale_definition(), present, body, patch_type, options)
 
     def write(self, definition: Definition, stored: Stored, scale: Document, options: Options) -> Stored:
         """Gives the object the number of pods that the scale wants."""
