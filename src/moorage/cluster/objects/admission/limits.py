@@ -25,19 +25,15 @@ def apply_limits(attempt: Attempt) -> None:
         # Pods are classed by what they ask for, which may have changed.
         document["status"]["qosClass"] = quality_class(document["spec"])
     for each in ranges:
-        _refuse(
-            attempt,
-            [
-                problem
-                for limit in _limits(each, "Container")
-                for _, container in _containers(document)
-                for problem in _problems(limit, part(container, "resources"))
-            ],
-        )
+        problems: list[str] = []
+        for limit in _limits(each, "Container"):
+            for _, container in containers_of(document["spec"]):
+                problems += _problems(limit, part(container, "resources"))
+        _refuse(attempt, problems)
 
 
 def admit_claim_size(attempt: Attempt) -> None:
-    requests = part(part(part(attempt.document, "spec"), "resources"), "requests")
+    requests = claim_requests(attempt.document)
     if "storage" not in requests:
         return  # No claim may say nothing; that is for its own rules to tell.
     for stored in attempt.store.iterate("limitranges", attempt.namespace):
@@ -57,8 +53,13 @@ def _limits(limit_range: Document, kind: str) -> Iterator[Document]:
             yield limit
 
 
-def _containers(document: Document) -> Iterator[tuple[str, Document]]:
-    spec = document["spec"]
+def claim_requests(document: Document) -> Document:
+    """What a PersistentVolumeClaim asks for."""
+    return part(part(part(document, "spec"), "resources"), "requests")
+
+
+def containers_of(spec: Document) -> Iterator[tuple[str, Document]]:
+    """The containers of a pod, each with the words for its kind."""
     for kind, name in (("container", "containers"), ("init container", "initContainers")):
         for container in spec.get(name) or ():
             yield kind, container
@@ -66,22 +67,19 @@ def _containers(document: Document) -> Iterator[tuple[str, Document]]:
 
 def _set_defaults(document: Document, limits: list[Document]) -> None:
     notes = []
-    for kind, container in _containers(document):
+    for kind, container in containers_of(document["spec"]):
         resources = dict(part(container, "resources"))
-        for name, source, word in (("limits", "default", "limit"), ("requests", "defaultRequest", "request")):
+        for name, source, word in (("requests", "defaultRequest", "request"), ("limits", "default", "limit")):
             known = part(resources, name)
             given = {key: value for limit in limits for key, value in part(limit, source).items()}
             missing = {key: value for key, value in given.items() if key not in known}
             if missing:
                 resources[name] = {**known, **missing}
-                note = f"{', '.join(sorted(missing))} {word} for {kind} {container.get('name', '')}"
-                notes.append((container.get("name", ""), word != "request", note))
+                notes.append(f"{', '.join(sorted(missing))} {word} for {kind} {container.get('name', '')}")
         container["resources"] = resources
     if notes:
-        order = [name for name, _, _ in notes]
-        notes.sort(key=lambda note: (order.index(note[0]), note[1]))
         metadata = document["metadata"]
-        text = "LimitRanger plugin set: " + "; ".join(note for _, _, note in notes)
+        text = f"LimitRanger plugin set: {'; '.join(notes)}"
         metadata["annotations"] = {**(metadata.get("annotations") or {}), ANNOTATION: text}
 
 

@@ -11,6 +11,7 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import nanos
 from moorage.cluster.objects.admission.attempt import Attempt
+from moorage.cluster.objects.admission.limits import claim_requests, containers_of
 from moorage.cluster.schema.canonical import quantity as canonical
 
 _COUNTED = (
@@ -58,7 +59,7 @@ def _check_explicit(attempt: Attempt, quota: str, hard: Document) -> None:
     """Where processors or memory are limited, containers have to say what they need."""
     spec = attempt.document["spec"]
     missing: dict[str, set[str]] = {}
-    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+    for _, container in containers_of(spec):
         given = _amounts((container,))
         for name in _EXPLICIT & hard.keys() - given.keys():
             missing.setdefault(name, set()).add(container.get("name", ""))
@@ -84,8 +85,7 @@ def _usage(resource: str, document: Document) -> dict[str, int]:
         if kind == "LoadBalancer":
             found["services.loadbalancers"] = _ONE
     elif resource == "persistentvolumeclaims":
-        requests = part(part(part(document, "spec"), "resources"), "requests")
-        found["requests.storage"] = nanos(requests.get("storage", "0"))
+        found["requests.storage"] = nanos(claim_requests(document).get("storage", "0"))
     return found
 
 

@@ -14,20 +14,12 @@ TOKEN_SECONDS = 3607
 _VOLUME_PREFIX = "kube-api-access-"
 _MIRROR = "kubernetes.io/config.mirror"
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
+_NAMESPACE = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
 _TOKEN_SOURCE: Document = {
     "sources": [
         {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
         {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-        {
-            "downwardAPI": {
-                "items": [
-                    {
-                        "path": "namespace",
-                        "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"},
-                    }
-                ]
-            }
-        },
+        {"downwardAPI": {"items": [_NAMESPACE]}},
     ],
     "defaultMode": 420,
 }

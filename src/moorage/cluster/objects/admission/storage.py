@@ -7,6 +7,7 @@ from moorage.cluster.kinds.claims import CLASS_ANNOTATION
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import nanos
 from moorage.cluster.objects.admission.attempt import Attempt
+from moorage.cluster.objects.admission.limits import claim_requests
 
 CLAIMS = "persistentvolumeclaims"
 VOLUMES = "persistentvolumes"
@@ -67,4 +68,4 @@ def _class_annotation(document: Document) -> str | None:
 
 
 def _size(document: Document) -> int:
-    return nanos(part(part(part(document, "spec"), "resources"), "requests").get("storage", "0"))
+    return nanos(claim_requests(document).get("storage", "0"))

@@ -7,14 +7,13 @@ list; `$retainKeys` names the fields that stay; `$deleteFromPrimitiveList/<field
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Refusal, bad_request, unreasoned
 from moorage.cluster.base.go_text import json_type, shown, type_name
 from moorage.cluster.base.store import Document
-from moorage.cluster.objects.merging.element_order import identity, in_patch_order, positions
 from moorage.cluster.schema.model import ARRAY, Field, Schema
 
 PATCH = "$patch"
@@ -25,8 +24,6 @@ SET_ORDER = "$setElementOrder"
 MERGE = "merge"
 REPLACE = "replace"
 DELETE = "delete"
-
-_NO_FIELD = Field(Schema())
 
 
 def strategic_merge(schema: Schema, document: Document, patch: Document) -> Document:
@@ -39,20 +36,6 @@ def strategic_merge(schema: Schema, document: Document, patch: Document) -> Docu
             f"json: cannot unmarshal {json_type(given)} into Go value of type map[string]interface {{}}"
         )
     return _merged_map(schema, document, given)
-
-
-def remainder(original: Document, patch: Document) -> Document:
-    """What messages show of a patch that was merged: not the lists it orders, nor what it says about them."""
-    ordered = {name.partition("/")[2] for name in patch if name.startswith(SET_ORDER)}
-    rest = {}
-    for name, value in patch.items():
-        if name in ordered or name == RETAIN_KEYS or name.startswith(SET_ORDER):
-            continue
-        known = original.get(name)
-        if isinstance(known, dict) and isinstance(value, dict):
-            value = remainder(known, value)
-        rest[name] = value
-    return rest
 
 
 def _merged_map(schema: Schema, original: Document, patch: Document) -> Document:
@@ -83,7 +66,7 @@ def _merged_map(schema: Schema, original: Document, patch: Document) -> Document
 def _set(schema: Schema, result: Document, name: str, value: Any) -> None:
     """Merges a value of the patch into a field."""
     original = result.get(name)
-    field = schema.fields.get(name) or _of_map(schema)
+    field = _field(schema, name)
     strategy = field.patch_strategy.split(",")
     if isinstance(original, dict) and isinstance(value, dict):
         result[name] = value if REPLACE in strategy else _merged_map(field.schema, original, value)
@@ -95,8 +78,8 @@ def _set(schema: Schema, result: Document, name: str, value: Any) -> None:
         result[name] = _plain(value)
 
 
-def _of_map(schema: Schema) -> Field:
-    return Field(schema.values) if schema.values else _NO_FIELD
+def _field(schema: Schema, name: str) -> Field:
+    return schema.fields.get(name) or Field(schema.values or Schema())
 
 
 def _directed(patch: Document) -> Document:
@@ -164,11 +147,10 @@ def _delete_values(schema: Schema, result: Document, name: str, values: Any) -> 
         result.pop(name, None)
     elif isinstance(original, list) and isinstance(values, list) and (original or values):
         if _are_maps(original, values):
-            field = schema.fields.get(name) or _NO_FIELD
-            result[name] = _merged_list(field, original, values)
+            result[name] = _merged_list(_field(schema, name), original, values)
         else:
-            gone = positions("", values)
-            result[name] = [item for item in original if identity("", item) not in gone]
+            gone = _positions("", values)
+            result[name] = [item for item in original if _identity("", item) not in gone]
 
 
 def _merged_list(field: Field, original: list[Any], patch: list[Any]) -> list[Any]:
@@ -177,20 +159,20 @@ def _merged_list(field: Field, original: list[Any], patch: list[Any]) -> list[An
     key = field.patch_key
     if not _are_maps(original, patch):
         both = [*original, *patch]
-        return in_patch_order("", [both[index] for index in positions("", both).values()], patch, original)
+        return _in_patch_order("", [both[index] for index in _positions("", both).values()], patch, original)
     if not key:
         raise unreasoned("cannot merge lists without merge key for struct")
     original, patch = _after_directives(key, original, patch)
-    items = field.schema.items or _NO_FIELD.schema
+    items = field.schema.items or Schema()
     result = list(original)
-    places = {identity(key, item): index for index, item in reversed([*enumerate(result)]) if key in item}
+    places = {_identity(key, item): index for index, item in reversed([*enumerate(result)]) if key in item}
     for item in patch:
-        place = places.setdefault(identity(key, item), len(result))
+        place = places.setdefault(_identity(key, item), len(result))
         if place < len(result):
             result[place] = _merged_map(items, result[place], item)
         else:
             result.append(_plain(item))
-    return in_patch_order(key, result, patch, original)
+    return _in_patch_order(key, result, patch, original)
 
 
 def _after_directives(key: str, original: list[Any], patch: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -203,7 +185,7 @@ def _after_directives(key: str, original: list[Any], patch: list[Any]) -> tuple[
         if PATCH not in item:
             rest.append(item)
         elif directive == DELETE:
-            gone.add(identity(key, item))
+            gone.add(_identity(key, item))
         elif directive == REPLACE:
             replaces = True
         elif directive == MERGE:
@@ -213,7 +195,7 @@ def _after_directives(key: str, original: list[Any], patch: list[Any]) -> tuple[
     if replaces:
         return rest, []
     if gone:
-        original = [item for item in original if key not in item or identity(key, item) not in gone]
+        original = [item for item in original if key not in item or _identity(key, item) not in gone]
     return original, rest
 
 
@@ -263,15 +245,15 @@ def _ordered_list(
     else:
         merged = changes
     live = _live_order(key, original, changes, merged) if _are_maps(original, changes) else original
-    return name, in_patch_order(key, merged, order, live)
+    return name, _in_patch_order(key, merged, order, live)
 
 
 def _live_order(key: str, original: list[Any], changes: list[Any], merged: list[Any]) -> list[Any]:
     """The live list for the purpose of order: new items count as having the places of deleted ones."""
     left, added = _after_directives(key, original, changes) if key else (original, [])
-    old = positions(key, original)
-    present = positions(key, merged)
-    new = [item for item in added if identity(key, item) in present and identity(key, item) not in old]
+    old = _positions(key, original)
+    present = _positions(key, merged)
+    new = [item for item in added if _identity(key, item) in present and _identity(key, item) not in old]
     return left + new[: len(original) - len(left)] if len(left) < len(original) else original
 
 
@@ -284,9 +266,66 @@ def _check_order(key: str, changes: list[Any], order: list[Any]) -> None:
     for item in order:
         while at < len(waiting) and _is_directed(waiting[at]):
             at += 1
-        if at < len(waiting) and identity(key, waiting[at]) == identity(key, item):
+        if at < len(waiting) and _identity(key, waiting[at]) == _identity(key, item):
             at += 1
     if at < len(waiting):
         raise unreasoned(
             f"The order in patch list:\n{shown(changes)}\n doesn't match {SET_ORDER} list:\n{shown(order)}\n"
         )
+
+
+# The order of lists
+
+
+def _identity(key: str, item: Any) -> Hashable:
+    """What tells an item from the others: the value of the field `key`, or itself if there is no such field.
+
+    1 and true, which are equal in Python, have different identities.
+    """
+    value = item
+    if key:
+        if not isinstance(item, dict):
+            raise unreasoned(f"expected a map[string]interface {{}}, but received a {type_name(item)}")
+        if key not in item:
+            raise unreasoned(f"map: {shown(item)} does not contain declared merge key: {key}")
+        value = item[key]
+    if isinstance(value, (dict, list)):
+        return type(value), shown(value)
+    return type(value), value
+
+
+def _positions(key: str, items: Iterable[Any]) -> dict[Hashable, int]:
+    """Where the first item of each identity is."""
+    found: dict[Hashable, int] = {}
+    for index, item in enumerate(items):
+        found.setdefault(_identity(key, item), index)
+    return found
+
+
+def _in_patch_order(key: str, merged: list[Any], order: list[Any], live: list[Any]) -> list[Any]:
+    """The merged items: those in `order` as they are there, with the others among them.
+
+    The others keep the order they have in the live list; each comes before the first of the ordered ones
+    that is behind it in the live list.
+    """
+    places, live_places = _positions(key, order), _positions(key, live)
+    ordered: list[tuple[int, int, Any]] = []
+    others: list[tuple[int, Any]] = []
+    for item in merged:
+        who = _identity(key, item)
+        live_place = live_places.get(who, -1)
+        if who in places:
+            ordered.append((places[who], live_place, item))
+        else:
+            others.append((live_place, item))
+    ordered.sort(key=lambda entry: entry[0])
+    others.sort(key=lambda entry: entry[0])
+    result: list[Any] = []
+    next_other = 0
+    for _, place, item in ordered:
+        while next_other < len(others) and 0 <= others[next_other][0] < place:
+            result.append(others[next_other][1])
+            next_other += 1
+        result.append(item)
+    result.extend(item for _, item in others[next_other:])
+    return result
