@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from moorage.cluster.access.requests import Place
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import (
     Cause,
@@ -42,14 +43,7 @@ class Patches:
         self._objects = objects
 
     def patch(
-        self,
-        definition: Definition,
-        namespace: str,
-        name: str,
-        body: bytes,
-        content_type: str,
-        options: Options,
-        subresource: str = "",
+        self, definition: Definition, place: Place, body: bytes, content_type: str, options: Options
     ) -> tuple[Stored, bool]:
         """The patched object, and whether it was created by an apply."""
         patch_type = media_type(content_type)
@@ -60,14 +54,14 @@ class Patches:
             if not options.names_itself:
                 raise _bad_options(required("fieldManager", "is required for apply patch"))
             applied = _applied(definition, read_yaml(body))
-            return self._objects.apply(definition, namespace, name, applied, options, subresource)
+            return self._objects.apply(definition, place, applied, options)
         if options.force:
             raise _bad_options(forbidden_value("force", "may not be specified for non-apply patch"))
-        old = self._objects.get(definition, namespace, name)
+        old = self._objects.get(definition, place.namespace, place.name)
         original = from_stored(definition, old.document)
         document = to_stored(definition, patched_document(definition, original, body, patch_type, options))
-        check_address(document["metadata"], namespace, name)
-        return self._objects.update(definition, old, document, options, subresource), False
+        check_address(document["metadata"], place)
+        return self._objects.update(definition, old, document, options, place.subresource), False
 
 
 def _applied(definition: Definition, value: Any) -> Document:

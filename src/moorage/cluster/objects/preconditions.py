@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from moorage.cluster.access.requests import Place
 from moorage.cluster.base.errors import Refusal, bad_request, conflict, invalid, invalid_value
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.schema.definitions import Definition
 
 
-def check_address(metadata: Document, namespace: str, name: str) -> None:
+def check_address(metadata: Document, place: Place) -> None:
     """Refuses an object that is not the one its address names."""
-    check_name(metadata.get("name", ""), name)
-    check_namespace(metadata, namespace)
+    check_name(metadata.get("name", ""), place.name)
+    check_namespace(metadata, place.namespace)
 
 
 def check_name(given: str, name: str) -> None:

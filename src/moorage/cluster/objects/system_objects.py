@@ -15,8 +15,8 @@ _DESCRIPTIONS = {
 }
 _ROOT_CA = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such "
-    "as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of "
-    "Kubernetes clusters."
+    "as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions "
+    "of Kubernetes clusters."
 )
 _SERVER_PORT = 6443
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from moorage.cluster.access.rbac import Authorizer
+from moorage.cluster.access.requests import Place
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause, Refusal
@@ -23,7 +24,7 @@ from moorage.cluster.objects.merging.managed_fields import track
 from moorage.cluster.objects.versions import before_write
 from moorage.cluster.schema.conform import Undecodable
 from moorage.cluster.schema.conversion_problems import conversion_problem
-from moorage.cluster.schema.definitions import Definition, Definitions, spec_differs
+from moorage.cluster.schema.definitions import Definition, Definitions
 
 _NAME_TRIES = 8
 
@@ -67,7 +68,13 @@ class Objects:
         if strategy.counts_generations:
             metadata["generation"] = 1
         self._admission.admit(definition, document, None, operation="CREATE", user=options.user)
-        self._validate(definition, document)
+        causes = metadata_rules.validate_metadata(
+            document,
+            namespaced=definition.namespaced,
+            name_rule=metadata_rules.name_rule_of(definition.storage),
+            qualified_finalizers=strategy.qualified_finalizers,
+        )
+        _refuse(definition, document, [*causes, *strategy.validate(document)])
         self._authorizer.check_escalation(options.user, definition, document, None)
         options.warnings += strategy.warnings(document)
         if options.dry_run:
@@ -95,83 +102,62 @@ class Objects:
         return refusal
 
     def replace(
-        self,
-        definition: Definition,
-        namespace: str,
-        name: str,
-        document: Document,
-        options: Options,
-        subresource: str = "",
+        self, definition: Definition, place: Place, document: Document, options: Options
     ) -> tuple[Stored, bool]:
         """Puts the document in the place of the stored one; says whether it was created by that."""
-        preconditions.check_address(document["metadata"], namespace, name)
-        old = self.store.get(definition.storage, namespace, name)
+        preconditions.check_address(document["metadata"], place)
+        old = self.store.get(definition.storage, place.namespace, place.name)
         if old is None:
-            if definition.strategy.created_by_update and not subresource:
-                return self.create(definition, namespace, document, options), True
-            raise errors.not_found(definition.name, name)
+            if definition.strategy.created_by_update and not place.subresource:
+                return self.create(definition, place.namespace, document, options), True
+            raise errors.not_found(definition.name, place.name)
         preconditions.check_replaced(definition, old, document["metadata"])
-        return self.update(definition, old, document, options, subresource), False
+        return self.update(definition, old, document, options, place.subresource), False
 
     def update(
-        self,
-        definition: Definition,
-        old: Stored,
-        document: Document,
-        options: Options,
-        subresource: str = "",
+        self, definition: Definition, old: Stored, document: Document, options: Options, subresource: str = ""
     ) -> Stored:
         """Writes a changed document. One that is not changed is not written."""
         known = before_write(definition, old.document)
         preconditions.check_version(definition, old, document["metadata"])
         stamping.fill_on_update(document, known)
         strategy = definition.strategy
-        if subresource == "finalize":
-            strategy.prepare_finalize(document, known)
-        else:
+        if subresource != "finalize":
             strategy.default(document)
             self._track(definition, known, document, options, subresource)
-            of_status = subresource == "status"
-            (strategy.prepare_status_update if of_status else strategy.prepare_update)(document, known)
+        strategy.prepare_change(document, known, subresource)
         self._admission.admit(
             definition, document, known, operation="UPDATE", subresource=subresource, user=options.user
         )
-        if (
-            strategy.counts_generations
-            and subresource != "status"
-            and strategy.is_new_generation(document, known)
-        ):
+        counts = strategy.counts_generations and subresource != "status"
+        if counts and strategy.is_new_generation(document, known):
             document["metadata"]["generation"] = known["metadata"].get("generation", 0) + 1
-        self._validate_update(definition, document, known, subresource)
+        qualified = strategy.qualified_finalizers
+        causes = metadata_rules.validate_metadata_update(document, known, qualified_finalizers=qualified)
+        _refuse(definition, document, [*causes, *strategy.validate_change(document, known, subresource)])
         if not subresource:
             self._authorizer.check_escalation(options.user, definition, document, known)
             options.warnings += strategy.update_warnings(document, known)
         return self._write(definition, old, document, options)
 
     def apply(
-        self,
-        definition: Definition,
-        namespace: str,
-        name: str,
-        applied: Document,
-        options: Options,
-        subresource: str = "",
+        self, definition: Definition, place: Place, applied: Document, options: Options
     ) -> tuple[Stored, bool]:
         """Server-side apply; says whether the object was created by it."""
         metadata = applied.setdefault("metadata", {})
-        old = self.store.get(definition.storage, namespace, name)
+        old = self.store.get(definition.storage, place.namespace, place.name)
         if old is not None:
-            metadata.setdefault("name", name)
-        preconditions.check_address(metadata, namespace, name)
-        if old is None and subresource:
-            raise errors.not_found(definition.name, name)
+            metadata.setdefault("name", place.name)
+        preconditions.check_address(metadata, place)
+        if old is None and place.subresource:
+            raise errors.not_found(definition.name, place.name)
         merged = apply(
             definition.schema,
             None if old is None else before_write(definition, old.document),
             applied,
             manager=options.manager,
             force=options.force,
-            subresource=subresource,
+            subresource=place.subresource,
             api_version=definition.api_version,
             now=timestamp(self.clock()),
             ignored=_ignored(definition),
@@ -179,12 +165,12 @@ class Objects:
         try:
             document = shape(definition, merged, Options())
         except Undecodable as error:
-            raise _inconvertible(definition, namespace, name, error.problem) from None
+            raise _inconvertible(definition, place, error.problem) from None
         # What the manager of an apply owns is settled; the rest of the way is that of any write.
         settled = replace(options, manager="")
         if old is None:
-            return self.create(definition, namespace, document, settled), True
-        return self.update(definition, old, document, settled, subresource), False
+            return self.create(definition, place.namespace, document, settled), True
+        return self.update(definition, old, document, settled, place.subresource), False
 
     def delete(
         self, definition: Definition, namespace: str, name: str, options: DeleteOptions
@@ -228,40 +214,11 @@ class Objects:
         else:
             new["metadata"].pop("managedFields", None)
 
-    def _validate(self, definition: Definition, document: Document) -> None:
-        causes: list[Cause] = [
-            *metadata_rules.validate_metadata(
-                document,
-                namespaced=definition.namespaced,
-                name_rule=metadata_rules.name_rule_of(definition.storage),
-                qualified_finalizers=definition.strategy.qualified_finalizers,
-            ),
-            *definition.strategy.validate(document),
-        ]
-        _refuse(definition, document, causes)
 
-    def _validate_update(
-        self, definition: Definition, new: Document, old: Document, subresource: str
-    ) -> None:
-        strategy = definition.strategy
-        qualified = strategy.qualified_finalizers
-        causes = list(metadata_rules.validate_metadata_update(new, old, qualified_finalizers=qualified))
-        if subresource == "status":
-            causes += strategy.validate_status_update(new, old)
-        elif subresource == "finalize":
-            causes += strategy.validate_finalize(new)
-        else:
-            relabeled = new["metadata"].get("labels") != old["metadata"].get("labels")
-            by_itself = list(strategy.validate(new)) if relabeled or spec_differs(new, old) else []
-            changes = list(strategy.validate_update(new, old))
-            causes += changes + by_itself if strategy.tells_changes_first else by_itself + changes
-        _refuse(definition, new, causes)
-
-
-def _inconvertible(definition: Definition, namespace: str, name: str, problem: str) -> Refusal:
+def _inconvertible(definition: Definition, place: Place, problem: str) -> Refusal:
     kind = f"{definition.group}/{definition.version}, Kind={definition.kind}"
     return errors.unreasoned(
-        f"failed to convert new object ({namespace}/{name}; {kind}) to proper version:"
+        f"failed to convert new object ({place.namespace}/{place.name}; {kind}) to proper version:"
         f" unable to convert unstructured object to {kind}: {conversion_problem(problem)}"
     )
 

@@ -72,13 +72,12 @@ class Handlers:
     ) -> tuple[Stored, bool]:
         """The object as it is then, and whether it was created."""
         if verb == "patch":
-            return self.patches.patch(
-                definition, place.namespace, place.name, request.body, request.header("content-type"), options
-            )
+            content_type = request.header("content-type")
+            return self.patches.patch(definition, place, request.body, content_type, options)
         if verb == "create":
             return self._create(definition, place, request, options), True
         document = self._read(definition, request, options)
-        return self.objects.replace(definition, place.namespace, place.name, document, options)
+        return self.objects.replace(definition, place, document, options)
 
     def end_watches(self, resource: str = "") -> None:
         """Ends all watches, or those of one resource, so that their connections can be closed."""

@@ -84,15 +84,12 @@ class Subresources:
         options: Options,
     ) -> Answer:
         """The status, and what else is a part of the object itself."""
-        where = (definition, place.namespace, place.name)
         content_type = request.header("content-type")
         if verb == "patch":
-            stored, _ = self._handlers.patches.patch(
-                *where, request.body, content_type, options, place.subresource
-            )
+            stored, _ = self._handlers.patches.patch(definition, place, request.body, content_type, options)
         else:
             document = read_object(definition, request.body, content_type, options)
-            stored, _ = self._objects.replace(*where, document, options, place.subresource)
+            stored, _ = self._objects.replace(definition, place, document, options)
         return self._handlers.answer(definition, stored, request, query, options)
 
     def _post(self, definition: Definition, place: Place, request: Request, options: Options) -> Answer:
