@@ -7,16 +7,7 @@ from typing import Any
 
 from moorage.cluster.access.requests import Place
 from moorage.cluster.access.write_options import Options
-from moorage.cluster.base.errors import (
-    Cause,
-    Refusal,
-    bad_request,
-    forbidden_value,
-    invalid,
-    invalid_value,
-    required,
-    unsupported_media_type,
-)
+from moorage.cluster.base import errors
 from moorage.cluster.base.go_text import shown
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.objects.decoding import complain, conformed_value, media_type, read_json, read_yaml
@@ -49,14 +40,14 @@ class Patches:
         patch_type = media_type(content_type)
         known = (JSON_PATCH, MERGE_PATCH) if definition.custom else PLAIN_PATCHES
         if patch_type not in (*known, APPLY_PATCH):
-            raise unsupported_media_type((*known, APPLY_PATCH))
+            raise errors.unsupported_media_type((*known, APPLY_PATCH))
         if patch_type == APPLY_PATCH:
             if not options.names_itself:
-                raise _bad_options(required("fieldManager", "is required for apply patch"))
+                raise _bad_options(errors.required("fieldManager", "is required for apply patch"))
             applied = _applied(definition, read_yaml(body))
             return self._objects.apply(definition, place, applied, options)
         if options.force:
-            raise _bad_options(forbidden_value("force", "may not be specified for non-apply patch"))
+            raise _bad_options(errors.forbidden_value("force", "may not be specified for non-apply patch"))
         old = self._objects.get(definition, place.namespace, place.name)
         original = from_stored(definition, old.document)
         document = to_stored(definition, patched_document(definition, original, body, patch_type, options))
@@ -70,12 +61,12 @@ def _applied(definition: Definition, value: Any) -> Document:
     kind, version = given.get("kind", ""), given.get("apiVersion", "")
     if (kind, version) != (definition.kind, definition.api_version):
         group = version if "/" in str(version) or not version else f"/{version}"
-        raise bad_request(f"invalid object type: {group or '/'}, Kind={kind}")
+        raise errors.bad_request(f"invalid object type: {group or '/'}, Kind={kind}")
     metadata = given.get("metadata") or {}
     if not isinstance(metadata, dict) or not all(
         isinstance(metadata.get(name, ""), str) for name in ("name", "namespace")
     ):
-        raise bad_request("metadata: must be an object whose name and namespace are texts")
+        raise errors.bad_request("metadata: must be an object whose name and namespace are texts")
     return {**given, "metadata": dict(metadata)}
 
 
@@ -108,9 +99,9 @@ def _patched_value(definition: Definition, document: Document, patch: Any, patch
     return strategic_merge(definition.schema, document, patch)
 
 
-def _unreadable(value: str, problem: str) -> Refusal:
+def _unreadable(value: str, problem: str) -> errors.Refusal:
     """A patch after which something has a wrong type or is unknown."""
-    return invalid("", "", "", [invalid_value("patch", value, problem)])
+    return errors.invalid("", "", "", [errors.invalid_value("patch", value, problem)])
 
 
 def _as_json(patched: Any) -> str:
@@ -119,5 +110,5 @@ def _as_json(patched: Any) -> str:
     return json.dumps(patched, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _bad_options(cause: Cause) -> Exception:
-    return invalid("PatchOptions", "meta.k8s.io", "", [cause])
+def _bad_options(cause: errors.Cause) -> Exception:
+    return errors.invalid("PatchOptions", "meta.k8s.io", "", [cause])

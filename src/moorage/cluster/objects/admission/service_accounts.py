@@ -57,11 +57,9 @@ def _admit_mirror(attempt: Attempt) -> None:
     spec = attempt.document["spec"]
     if spec.get("serviceAccountName"):
         raise attempt.forbidden("a mirror pod may not reference service accounts")
-    volumes = spec.get("volumes") or ()
-    secrets = spec.get("imagePullSecrets") or any(volume.get("secret") for volume in volumes)
-    if secrets or any(True for _ in _secrets_of_containers(spec)):
+    if spec.get("imagePullSecrets") or any(_secrets(spec)):
         raise attempt.forbidden("a mirror pod may not reference secrets")
-    for volume in volumes:
+    for volume in spec.get("volumes") or ():
         for source in (volume.get("projected") or {}).get("sources") or ():
             if source.get("serviceAccountToken") is not None:
                 raise attempt.forbidden("a mirror pod may not use ServiceAccountToken volume projections")
@@ -84,8 +82,11 @@ def _mount_token(spec: Document, suffix: Callable[[], str]) -> None:
         spec["volumes"] = [*volumes, {"name": name, "projected": _TOKEN_SOURCE}]
 
 
-def _secrets_of_containers(spec: Document) -> Iterator[tuple[str, str]]:
-    """The secrets that environments use, each with words for where."""
+def _secrets(spec: Document) -> Iterator[tuple[str, str]]:
+    """The secrets that volumes and environments use, each with words for where."""
+    for volume in spec.get("volumes") or ():
+        if volume.get("secret") is not None:
+            yield "volume with", volume["secret"].get("secretName", "")
     for kind, name in (("init container", "initContainers"), ("container", "containers")):
         for container in spec.get(name) or ():
             where = f"{kind} {container.get('name', '')}"
@@ -102,18 +103,13 @@ def _secrets_of_containers(spec: Document) -> Iterator[tuple[str, str]]:
 def _admit_secrets(attempt: Attempt, account: Document) -> None:
     """An account may be limited to the secrets it lists."""
     spec, owner = attempt.document["spec"], account["metadata"]["name"]
-    listed = {secret.get("name") for secret in account.get("secrets") or ()}
     why = f"is not allowed because service account {owner} does not reference that"
-    for volume in spec.get("volumes") or ():
-        if volume.get("secret") is not None:
-            name = volume["secret"].get("secretName", "")
-            if name not in listed:
-                raise attempt.forbidden(f'volume with secret.secretName="{name}" {why} secret')
-    for where, name in _secrets_of_containers(spec):
+    listed = {secret.get("name") for secret in account.get("secrets") or ()}
+    for where, name in _secrets(spec):
         if name not in listed:
             raise attempt.forbidden(f'{where} secret.secretName="{name}" {why} secret')
     pullable = {secret.get("name") for secret in account.get("imagePullSecrets") or ()}
     for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
-        if secret.get("name") not in pullable:
-            name = secret.get("name", "")
+        name = secret.get("name", "")
+        if name not in pullable:
             raise attempt.forbidden(f'imagePullSecrets[{index}].name="{name}" {why} imagePullSecret')

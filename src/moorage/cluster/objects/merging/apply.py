@@ -9,23 +9,11 @@ from typing import Any, NamedTuple
 from moorage.cluster.base.errors import Cause, Refusal, apply_conflict, bad_request, unreasoned
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
-from moorage.cluster.objects.merging import configurations
-from moorage.cluster.objects.merging.comparing import compare, mentioned_fields
+from moorage.cluster.objects.merging import configurations, managed_fields
 from moorage.cluster.objects.merging.configurations import shape_errors, with_parents, without
 from moorage.cluster.objects.merging.field_sets import ESCAPES, NOTHING, FieldSet, path_text
-from moorage.cluster.objects.merging.managed_fields import (
-    APPLY,
-    UPDATE,
-    Entries,
-    Managed,
-    Manager,
-    after_update,
-    encode,
-    reset_fields,
-    stored_entries,
-    stripped,
-    without_managed_fields,
-)
+from moorage.cluster.objects.merging.fields import compare, mentioned_fields
+from moorage.cluster.objects.merging.managed_fields import APPLY, UPDATE, Entries, Managed, Manager
 from moorage.cluster.schema.model import Schema
 
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -62,12 +50,12 @@ def apply(
     _check(schema, applied, api_version)
     who = Manager(manager, APPLY, api_version, subresource)
     if ignored is None:
-        ignored = reset_fields(str(applied.get("kind", "")), subresource)
-    entries = stored_entries(live["metadata"].get("managedFields")) if live else {}
-    before = without_managed_fields(live) if live else {}
+        ignored = managed_fields.reset_fields(str(applied.get("kind", "")), subresource)
+    entries = managed_fields.stored_entries(live["metadata"].get("managedFields")) if live else {}
+    before = managed_fields.without_managed_fields(live) if live else {}
     if live and not entries:
         first = Manager(BEFORE_FIRST_APPLY, UPDATE, api_version, subresource)
-        entries = after_update(schema, None, before, entries, first, now, ignored)
+        entries = managed_fields.after_update(schema, None, before, entries, first, now, ignored)
     mine = mentioned_fields(schema, applied).without_subtrees(ignored)
     last = entries.get(who.key, Managed(who, NOTHING, ""))
     merged: Document = configurations.merged(schema, before, applied)
@@ -85,12 +73,12 @@ def apply(
     }
     document: Document = configurations.without_emptied(merged)
     document["metadata"] = document.get("metadata") or {}
-    after[who.key] = Managed(who, stripped(mine), now if document != before else last.time)
+    after[who.key] = Managed(who, managed_fields.stripped(mine), now if document != before else last.time)
     if manager == KUBECTL:
         _renew_last_applied(document, applied)
-    managed_fields = encode({key: managed for key, managed in after.items() if managed.fields})
-    if managed_fields:
-        document["metadata"] = {**document["metadata"], "managedFields": managed_fields}
+    listed = managed_fields.encode({key: managed for key, managed in after.items() if managed.fields})
+    if listed:
+        document["metadata"] = {**document["metadata"], "managedFields": listed}
     return document
 
 
@@ -98,7 +86,7 @@ def same_but_for_times(old: Document, new: Document) -> bool:
     """Whether nothing differs but when managers did something, so that nothing needs to be written."""
     if _timeless(old) != _timeless(new):
         return False
-    return without_managed_fields(old) == without_managed_fields(new)
+    return managed_fields.without_managed_fields(old) == managed_fields.without_managed_fields(new)
 
 
 def _timeless(document: Document) -> list[dict[str, Any]]:
@@ -129,12 +117,13 @@ def _pruned(schema: Schema, document: Document, last: FieldSet, managed: list[Fi
     """Without what the manager applied last time and no longer does, unless someone else has it."""
     last = with_parents(schema, last)
     everything = with_parents(schema, mentioned_fields(schema, document))
-    kept = with_parents(schema, mentioned_fields(schema, without(schema, document, last)))
+    kept = with_parents(schema, mentioned_fields(schema, without(schema, document, last.tree)))
     for fields in managed:
         kept |= with_parents(schema, fields)
-    pruned = without(schema, document, everything - kept)
+    pruned: Document = without(schema, document, (everything - kept).tree)
     rest = with_parents(schema, mentioned_fields(schema, pruned))
-    return without(schema, document, (everything - rest) & last)
+    result: Document = without(schema, document, ((everything - rest) & last).tree)
+    return result
 
 
 def _applied_by_client(schema: Schema, live: Document, api_version: str) -> FieldSet:

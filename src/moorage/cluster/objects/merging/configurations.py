@@ -8,12 +8,15 @@ from typing import Any, Final
 from moorage.cluster.base.go_text import shown, shown_as_source, type_name
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.merging.field_sets import FieldSet, Tree, is_member, path_text
-from moorage.cluster.objects.merging.shapes import Keyless, is_granular, item_step, part
+from moorage.cluster.objects.merging.fields import (
+    EMPTIED_LIST,
+    EMPTIED_MAP,
+    Keyless,
+    is_granular,
+    item_step,
+    part,
+)
 from moorage.cluster.schema.model import ANY, ARRAY, BOOLEAN, OBJECT, STRING, Schema
-
-EMPTIED_MAP: Final[dict[str, Any]] = {}
-EMPTIED_LIST: Final[list[Any]] = []
-"""What stands for a map or list out of which everything was taken, until `without_emptied`."""
 
 _MISSING: Final = object()
 
@@ -106,14 +109,8 @@ def _with_parents(schema: Schema, tree: Tree) -> Tree:
     return result
 
 
-def without(schema: Schema, document: Document, fields: FieldSet) -> Document:
-    """The document without these fields and items."""
-    result = _without(schema, document, fields.tree)
-    assert isinstance(result, dict)
-    return result
-
-
-def _without(schema: Schema, value: Any, tree: Tree) -> Any:
+def without(schema: Schema, value: Any, tree: Tree) -> Any:
+    """The value without these fields and items."""
     if not is_granular(schema, value):
         return value
     if isinstance(value, dict):
@@ -130,7 +127,7 @@ def _kept(schema: Schema, value: Any, tree: Tree | None) -> Any:
     """What is left of a value without the fields of this entry."""
     if tree is None:
         return value
-    return _MISSING if is_member(tree) else _without(schema, value, tree)
+    return _MISSING if is_member(tree) else without(schema, value, tree)
 
 
 def _of_item(schema: Schema, item: Any, tree: Tree) -> Tree | None:

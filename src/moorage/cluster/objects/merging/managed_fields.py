@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from moorage.cluster.base.store import Document
-from moorage.cluster.objects.merging.comparing import compare
 from moorage.cluster.objects.merging.field_sets import LEAF, NOTHING, FieldSet
+from moorage.cluster.objects.merging.fields import compare
 from moorage.cluster.schema.model import Schema
 
 APPLY = "Apply"

@@ -7,11 +7,12 @@ list; `$retainKeys` names the fields that stay; `$deleteFromPrimitiveList/<field
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections import deque
+from collections.abc import Hashable, Iterable, Iterator
+from operator import itemgetter
 from typing import Any
 
-from moorage.cluster.base import errors
-from moorage.cluster.base.errors import Refusal, bad_request, unreasoned
+from moorage.cluster.base.errors import Refusal, bad_request, rejected, unreasoned
 from moorage.cluster.base.go_text import json_type, shown, type_name
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema.model import ARRAY, Field, Schema
@@ -26,16 +27,15 @@ REPLACE = "replace"
 DELETE = "delete"
 
 
-def strategic_merge(schema: Schema, document: Document, patch: Document) -> Document:
+def strategic_merge(schema: Schema, document: Document, patch: Any) -> Document:
     """The document with a patch applied; what does not change is shared with it."""
-    given: Any = patch
-    if given is None:
+    if patch is None:
         return document
-    if not isinstance(given, dict):
+    if not isinstance(patch, dict):
         raise bad_request(
-            f"json: cannot unmarshal {json_type(given)} into Go value of type map[string]interface {{}}"
+            f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
         )
-    return _merged_map(schema, document, given)
+    return _merged_map(schema, document, patch)
 
 
 def _merged_map(schema: Schema, original: Document, patch: Document) -> Document:
@@ -208,7 +208,7 @@ def _are_maps(*lists: list[Any]) -> bool:
         raise unreasoned("no elements in any of the given slices")
     found = types.pop()
     if found is list:
-        raise errors.rejected()
+        raise rejected()
     return found is dict
 
 
@@ -294,11 +294,15 @@ def _identity(key: str, item: Any) -> Hashable:
     return type(value), value
 
 
+def _identified(key: str, items: Iterable[Any]) -> Iterator[tuple[Hashable, Any]]:
+    return ((_identity(key, item), item) for item in items)
+
+
 def _positions(key: str, items: Iterable[Any]) -> dict[Hashable, int]:
     """Where the first item of each identity is."""
     found: dict[Hashable, int] = {}
-    for index, item in enumerate(items):
-        found.setdefault(_identity(key, item), index)
+    for index, (who, _) in enumerate(_identified(key, items)):
+        found.setdefault(who, index)
     return found
 
 
@@ -309,23 +313,12 @@ def _in_patch_order(key: str, merged: list[Any], order: list[Any], live: list[An
     that is behind it in the live list.
     """
     places, live_places = _positions(key, order), _positions(key, live)
-    ordered: list[tuple[int, int, Any]] = []
-    others: list[tuple[int, Any]] = []
-    for item in merged:
-        who = _identity(key, item)
-        live_place = live_places.get(who, -1)
-        if who in places:
-            ordered.append((places[who], live_place, item))
-        else:
-            others.append((live_place, item))
-    ordered.sort(key=lambda entry: entry[0])
-    others.sort(key=lambda entry: entry[0])
+    known = [(places.get(who), live_places.get(who, -1), item) for who, item in _identified(key, merged)]
+    ordered = sorted((each for each in known if each[0] is not None), key=itemgetter(0))
+    others = deque(sorted((each for each in known if each[0] is None), key=itemgetter(1)))
     result: list[Any] = []
-    next_other = 0
     for _, place, item in ordered:
-        while next_other < len(others) and 0 <= others[next_other][0] < place:
-            result.append(others[next_other][1])
-            next_other += 1
+        while others and 0 <= others[0][1] < place:
+            result.append(others.popleft()[2])
         result.append(item)
-    result.extend(item for _, item in others[next_other:])
-    return result
+    return [*result, *(item for _, _, item in others)]
