@@ -23,14 +23,7 @@ YAML = "application/yaml"
 MEDIA_TYPES = (JSON, YAML, protobuf.PROTOBUF)
 
 _YAML_DEPTH = 200
-_YAML_TOKENS = 300_000  # a second's work, for which everybody else waits
-_YAML_BEGINS = (
-    yaml.BlockSequenceStartToken,
-    yaml.BlockMappingStartToken,
-    yaml.FlowSequenceStartToken,
-    yaml.FlowMappingStartToken,
-)
-_YAML_ENDS = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
+_YAML_EVENTS = 150_000  # a second's work, for which everybody else waits
 
 _decode = msgspec.json.Decoder().decode
 
@@ -62,16 +55,16 @@ def read_yaml(body: bytes) -> Any:
 def _check_yaml(text: str) -> None:
     """Refuses what the loader would not survive: aliases, which grow without bounds, great depth and size."""
     depth = 0
-    for number, token in enumerate(yaml.scan(text, Loader=yaml.CSafeLoader)):
-        if number > _YAML_TOKENS:
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        if number > _YAML_EVENTS:
             raise bad_request("yaml: is too large; send it as JSON")
-        if isinstance(token, _YAML_BEGINS):
+        if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _YAML_DEPTH:
                 raise bad_request("yaml: is nested too deeply")
-        elif isinstance(token, _YAML_ENDS):
+        elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        elif isinstance(token, yaml.AliasToken):
+        elif isinstance(event, yaml.AliasEvent):
             raise bad_request("yaml: aliases are not supported; write the value out")
 
 

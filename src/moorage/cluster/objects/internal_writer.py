@@ -32,12 +32,7 @@ class InternalWriter:
         return self._objects.create(definition, namespace, document, Options())
 
     def change(
-        self,
-        resource: str,
-        stored: Stored,
-        change: Callable[[Document], None],
-        *,
-        subresource: str = "",
+        self, resource: str, stored: Stored, change: Callable[[Document], None], *, subresource: str = ""
     ) -> Stored | None:
         if self.store.get(resource, stored.namespace, stored.name) is not stored:
             return None

@@ -8,12 +8,8 @@ from moorage.cluster.objects.admission.attempt import CREATE, Attempt
 
 IMMORTAL = ("default", "kube-system", "kube-public")
 
-_REVIEWS = "localsubjectaccessreviews.authorization.k8s.io"
-
 
 def admit_namespace(attempt: Attempt) -> None:
-    if attempt.definition.storage == _REVIEWS:
-        return
     if attempt.operation == CREATE:
         admit_content(attempt.definition.name, attempt.name, attempt.namespace, attempt.store)
     elif attempt.store.get("namespaces", "", attempt.namespace) is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from moorage.cluster.base.errors import Cause, Refusal, apply_conflict, bad_request, unreasoned
 from moorage.cluster.base.quoting import quoted
@@ -23,11 +23,8 @@ KUBECTL = "kubectl"
 """The manager whose applies look after the annotation of client-side applies."""
 
 
-class Conflict(NamedTuple):
-    """A field whose value someone else has set."""
-
-    manager: Manager
-    path: tuple[str, ...]
+Conflict = tuple[Manager, tuple[str, ...]]
+"""A field whose value someone else has set: who, and the path."""
 
 
 def apply(
@@ -84,16 +81,13 @@ def apply(
 
 def same_but_for_times(old: Document, new: Document) -> bool:
     """Whether nothing differs but when managers did something, so that nothing needs to be written."""
-    if _timeless(old) != _timeless(new):
-        return False
-    return managed_fields.without_managed_fields(old) == managed_fields.without_managed_fields(new)
+    return _timeless(old) == _timeless(new)
 
 
-def _timeless(document: Document) -> list[dict[str, Any]]:
-    return [
-        {name: value for name, value in entry.items() if name != "time"}
-        for entry in document["metadata"].get("managedFields") or ()
-    ]
+def _timeless(document: Document) -> Document:
+    metadata = document["metadata"]
+    entries = [{**entry, "time": None} for entry in metadata.get("managedFields") or ()]
+    return {**document, "metadata": {**metadata, "managedFields": entries}}
 
 
 def _check(schema: Schema, applied: Document, api_version: str) -> None:
@@ -159,7 +153,7 @@ def _renew_last_applied(document: Document, applied: Document) -> None:
 
 def _refuse_conflicts(entries: Entries, who: Manager, changed: FieldSet, forgiven: FieldSet) -> None:
     conflicts = [
-        Conflict(managed.manager, path)
+        (managed.manager, path)
         for managed in sorted(entries.values(), key=lambda managed: managed.manager)
         if managed.manager.key != who.key
         for path in (managed.fields & changed).paths()
@@ -178,7 +172,7 @@ def _refusal(conflicts: list[Conflict]) -> Refusal:
         cause = causes[0]
         return apply_conflict(f"Apply failed with 1 conflict: {cause.message}: {cause.field}", causes)
     lines = []
-    for manager, found in groupby(conflicts, key=lambda conflict: conflict.manager):
+    for manager, found in groupby(conflicts, key=lambda conflict: conflict[0]):
         lines += [f"conflicts with {_shown(manager)}:", *(f"- {path_text(path)}" for _, path in found)]
     told = "\n".join(lines)
     return apply_conflict(f"Apply failed with {len(conflicts)} conflicts: {told}", causes)

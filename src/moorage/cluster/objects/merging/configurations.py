@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -43,47 +44,35 @@ def _merged_list(schema: Schema, live: list[Any], applied: list[Any]) -> list[An
     """
     assert schema.items is not None
     try:
-        live_steps = [item_step(schema, item) for item in live]
+        live_left = deque((item_step(schema, item), item) for item in live)
         wanted = {item_step(schema, item): item for item in applied}
     except Keyless:
         return applied
     by_step: dict[str, Any] = {}
-    for step, item in zip(live_steps, live, strict=True):
+    for step, item in live_left:
         by_step[step] = _MISSING if step in by_step else item  # which of several is meant, nobody knows
-    shared = [step for step in wanted if step in by_step]
-    steps = list(wanted)
+    wanted_left = deque(wanted)
+    shared = deque(step for step in wanted if step in by_step)
     result: list[Any] = []
-    done: set[str] = set()
-    at_live = at_wanted = 0
-
-    def take_wanted(step: str) -> None:
-        done.add(step)
-        mine = by_step.get(step, _MISSING)
-        assert schema.items is not None
-        result.append(wanted[step] if mine is _MISSING else merged(schema.items, mine, wanted[step]))
-        if shared and shared[0] == step:
-            del shared[0]
-
-    while at_live < len(live) or at_wanted < len(steps):
-        if at_live < len(live):
-            step = live_steps[at_live]
+    while live_left or wanted_left:
+        following = wanted_left[0] if wanted_left else None
+        if live_left:
+            step, item = live_left[0]
             if step not in wanted:
-                result.append(live[at_live])
-                at_live += 1
+                result.append(item)
+                live_left.popleft()
                 continue
-            if at_wanted < len(steps) and step == steps[at_wanted]:
-                take_wanted(step)
-                at_live += 1
-                at_wanted += 1
+            comes_later = bool(shared) and step not in (shared[0], following)
+            if comes_later or step == following or not shared:
+                live_left.popleft()
+            if comes_later:
                 continue
-            if shared and shared[0] != step and at_wanted < len(steps):
-                at_live += 1
-                continue
-            if step in done:
-                at_live += 1
-        if at_wanted < len(steps):
-            take_wanted(steps[at_wanted])
-            at_wanted += 1
+        if following is not None:
+            mine = by_step.get(following, _MISSING)
+            item = wanted[wanted_left.popleft()]
+            result.append(item if mine is _MISSING else merged(schema.items, mine, item))
+            if shared and shared[0] == following:
+                shared.popleft()
     return result
 
 

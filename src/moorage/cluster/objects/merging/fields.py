@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.merging.field_sets import (
@@ -86,18 +86,11 @@ def _default_key(schema: Schema, name: str) -> Any:
     return ABSENT if field is None or field.default is None else field.default
 
 
-class Comparison(NamedTuple):
-    """The fields that are gone, and those that are new or have other values."""
-
-    removed: FieldSet
-    changed: FieldSet
-
-
-def compare(schema: Schema, old: Document | None, new: Document) -> Comparison:
-    """What is different in `new`; everything if there is no old document."""
+def compare(schema: Schema, old: Document | None, new: Document) -> tuple[FieldSet, FieldSet]:
+    """The fields that are gone in `new`, and those that are new or have other values there."""
     differences = _Differences()
     differences.of_maps(schema, old or {}, new)
-    return Comparison(FieldSet(differences.removed), FieldSet(in_order(differences.changed)))
+    return FieldSet(differences.removed), FieldSet(in_order(differences.changed))
 
 
 def mentioned_fields(schema: Schema, document: Document) -> FieldSet:

@@ -42,16 +42,13 @@ def _merged_map(schema: Schema, original: Document, patch: Document) -> Document
     if PATCH in patch:
         return _directed(patch)
     result = _retained(original, patch)
-    ordered = {}
+    ordered: Document = {}
     for name, order in patch.items():
         if name.startswith(SET_ORDER):
-            field, items = _ordered_list(schema, result, patch, name, order)
-            ordered[field] = items
-    for name, items in ordered.items():
-        if items is not None:
-            result[name] = items
+            ordered |= _ordered_list(schema, result, patch, name, order)
+    result |= ordered
     for name, value in patch.items():
-        if name.startswith(SET_ORDER) or name == RETAIN_KEYS or ordered.get(name) is not None:
+        if name.startswith(SET_ORDER) or name == RETAIN_KEYS or name in ordered:
             continue
         if name.startswith(DELETE_VALUES):
             field = _field_name(name, DELETE_VALUES, "invalid patch format of primitive list")
@@ -214,8 +211,8 @@ def _are_maps(*lists: list[Any]) -> bool:
 
 def _ordered_list(
     schema: Schema, result: Document, patch: Document, directive: str, order: Any
-) -> tuple[str, list[Any] | None]:
-    """The field that a `$setElementOrder` is about, and its list, merged and ordered, if there is one."""
+) -> dict[str, list[Any]]:
+    """The field that a `$setElementOrder` is about with its list, merged and ordered, if there is one."""
     if not isinstance(order, list):
         raise unreasoned(f"expected a []interface {{}}, but received a {type_name(order)}")
     name = _field_name(directive, SET_ORDER, "invalid patch format of setElementOrder list")
@@ -232,7 +229,7 @@ def _ordered_list(
     changes: list[Any] = patch.get(name, [])
     _check_order(key, changes, order)
     if name not in result and name not in patch:
-        return name, None
+        return {}
     for index, item in enumerate(order):
         if key and not isinstance(item, dict):
             raise unreasoned(f"value for key {index} is not a map")
@@ -245,7 +242,7 @@ def _ordered_list(
     else:
         merged = changes
     live = _live_order(key, original, changes, merged) if _are_maps(original, changes) else original
-    return name, _in_patch_order(key, merged, order, live)
+    return {name: _in_patch_order(key, merged, order, live)}
 
 
 def _live_order(key: str, original: list[Any], changes: list[Any], merged: list[Any]) -> list[Any]:
