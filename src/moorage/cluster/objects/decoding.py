@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -107,13 +108,11 @@ def read_delete_options(body: bytes, content_type: str) -> Any:
     return read_body(body, content_type)
 
 
-def shape(
-    definition: Definition, value: Any, options: Options, repeated: list[str] | None = None
-) -> Document:
+def shape(definition: Definition, value: Any, options: Options, repeated: Sequence[str] = ()) -> Document:
     """A decoded value as a document of the definition's kind."""
     conformed = conformed_value(definition, value)
     if (conformed.unknown or repeated) and options.validation != "Ignore":
-        complain(definition, strict_warnings(conformed.unknown, repeated or []), options)
+        complain(definition, strict_warnings(conformed.unknown, repeated), options)
     shaped: Document = conformed.document
     return shaped
 

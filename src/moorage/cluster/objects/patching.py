@@ -13,7 +13,7 @@ from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.objects.decoding import complain, conformed_value, media_type, read_json, read_yaml
 from moorage.cluster.objects.merging.json_patches import json_patch, merge_patch
 from moorage.cluster.objects.merging.managed_fields import without_managed_fields
-from moorage.cluster.objects.merging.strategic import strategic_merge
+from moorage.cluster.objects.merging.strategic import remainder, strategic_merge
 from moorage.cluster.objects.preconditions import check_address
 from moorage.cluster.objects.versions import from_stored, to_stored
 from moorage.cluster.objects.writes import Objects
@@ -85,7 +85,7 @@ def patched_document(
                 complain(definition, mistakes, options)
     except Undecodable as error:
         if patch_type == STRATEGIC_PATCH:
-            raise _unreadable(shown(patch), conversion_problem(error.problem)) from None
+            raise _unreadable(shown(remainder(original, patch)), conversion_problem(error.problem)) from None
         raise _unreadable(_as_json(patched), error.problem) from None
     document: Document = conformed.document
     return document

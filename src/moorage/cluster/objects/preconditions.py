@@ -34,7 +34,7 @@ def check_replaced(definition: Definition, old: Stored, metadata: Document) -> N
     """Refuses to replace another object of the same name, or one that the writer does not know."""
     uid, known = metadata.get("uid"), old.document["metadata"]
     if uid and uid != known["uid"]:
-        raise other_object(definition.name, known, uid, custom=definition.custom)
+        raise other_object(definition.name, known, uid)
     if definition.strategy.updates_name_version and not metadata.get("resourceVersion"):
         cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
         raise invalid(definition.plural, definition.group, old.name, [cause])
@@ -67,10 +67,9 @@ def check_deletion(definition: Definition, metadata: Document, uid: str, version
             )
 
 
-def other_object(resource: str, metadata: Document, uid: str, *, custom: bool = False) -> Refusal:
+def other_object(resource: str, metadata: Document, uid: str) -> Refusal:
     """A write that is meant for an object of the same name that is no longer there."""
-    plural, _, group = resource.partition(".")
-    folder = f"{group}/{plural}" if custom else plural
+    folder = resource.partition(".")[0]
     place = "/".join(filter(None, ("/registry", folder, metadata.get("namespace"), metadata["name"])))
     return conflict(
         resource,

@@ -67,10 +67,9 @@ class Scales:
         *above, last = _paths(definition)[0].strip(".").split(".")
         place = document
         for name in above:
-            inner = place.setdefault(name, {})
-            if not isinstance(inner, dict):
-                inner = place[name] = {}
-            place = inner
+            if not isinstance(place.get(name), dict):
+                place[name] = {}
+            place = place[name]
         place[last] = replicas
         return self._objects.update(definition, stored, document, options, "scale")
 

@@ -9,16 +9,11 @@ from typing import Any, Final
 from moorage.cluster.base.go_text import shown, shown_as_source, type_name
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.merging.field_sets import FieldSet, Tree, is_member, path_text
-from moorage.cluster.objects.merging.fields import (
-    EMPTIED_LIST,
-    EMPTIED_MAP,
-    Keyless,
-    is_granular,
-    item_step,
-    part,
-)
+from moorage.cluster.objects.merging.fields import EMPTIED_LIST, Keyless, is_granular, item_step, part
 from moorage.cluster.schema.model import ANY, ARRAY, BOOLEAN, OBJECT, STRING, Schema
 
+EMPTIED_MAP: Final[dict[str, Any]] = {}
+"""What stands for a map out of which everything was taken, until `without_emptied`."""
 _MISSING: Final = object()
 
 

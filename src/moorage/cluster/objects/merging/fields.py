@@ -16,9 +16,8 @@ from moorage.cluster.objects.merging.field_sets import (
 )
 from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, ATOMIC, MAP, OBJECT, Schema
 
-EMPTIED_MAP: Final[dict[str, Any]] = {}
 EMPTIED_LIST: Final[list[Any]] = []
-"""What stands for a map or list out of which everything was taken, until `without_emptied`."""
+"""What stands for a list out of which everything was taken."""
 
 UNKNOWN: Final = Schema(ANY)
 """Of what no schema describes: objects have parts, lists are one whole."""

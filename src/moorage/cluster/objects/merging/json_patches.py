@@ -61,7 +61,9 @@ def json_patch(document: Any, operations: Any) -> Any:
     patched = _Patched(document)
     for operation in decoded:
         patched.do(operation)
-    return patched.document
+    if not isinstance(patched.root[""], dict):
+        raise rejected()
+    return patched.root[""]
 
 
 def _decode(operations: Any) -> list[dict[str, Any]]:
@@ -87,14 +89,8 @@ class _Patched:
     """A document being patched. It is the field "" of an object, so that all pointers are paths of fields."""
 
     def __init__(self, document: Any) -> None:
-        self._root = {"": _copied(document)}
+        self.root = {"": _copied(document)}
         self._copied_bytes = 0
-
-    @property
-    def document(self) -> dict[str, Any]:
-        if not isinstance(self._root[""], dict):
-            raise rejected()
-        return self._root[""]
 
     def do(self, operation: dict[str, Any]) -> None:
         value = _copied(operation.get("value"))
@@ -106,7 +102,7 @@ class _Patched:
                 self._remove(path)
             case "replace":
                 container, key = self._place(path)
-                container[_key(container, key)] = value
+                container[key] = value
             case "move":
                 self._add(path, self._remove(_steps(operation, "from")))
             case "copy":
@@ -118,19 +114,17 @@ class _Patched:
                 raise rejected()
 
     def _add(self, path: list[str], value: Any) -> None:
-        container, key = self._place(_inside(path))
-        if isinstance(container, dict):
-            container[key] = value
-        elif key == "-":
-            container.append(value)
+        container, key = self._place(_inside(path), room=1)
+        if isinstance(container, list):
+            container.insert(key, value)
         else:
-            container.insert(_index(key, len(container) + 1), value)
+            container[key] = value
 
     def _remove(self, path: list[str]) -> Any:
         container, key = self._place(_inside(path))
         if isinstance(container, dict) and key not in container:
             raise rejected()
-        return container.pop(_key(container, key))
+        return container.pop(key)
 
     def _copy(self, source: list[str], path: list[str]) -> None:
         text = _encode(self._get(_inside(source)))
@@ -142,18 +136,19 @@ class _Patched:
     def _get(self, path: list[str]) -> Any:
         """The value there; null where only the last step leads nowhere in an object."""
         container, key = self._place(path)
-        return container.get(key) if isinstance(container, dict) else container[_key(container, key)]
+        return container.get(key) if isinstance(container, dict) else container[key]
 
-    def _place(self, path: list[str]) -> tuple[Any, str]:
-        """The object or list that has or gets what a path leads to, and the last step."""
-        container: Any = self._root
+    def _place(self, path: list[str], *, room: int = 0) -> tuple[Any, Any]:
+        """The object or list that has or gets what a path leads to, and the key or index there."""
+        container: Any = self.root
         for step in path[:-1]:
-            if isinstance(container, dict) and step not in container:
+            key = _key(container, step)
+            if isinstance(container, dict) and key not in container:
                 raise rejected()
-            container = container[_key(container, step)]
+            container = container[key]
             if not isinstance(container, (dict, list)):
                 raise rejected()
-        return container, path[-1]
+        return container, _key(container, path[-1], room)
 
 
 def _copied(value: Any) -> Any:
@@ -177,12 +172,13 @@ def _inside(path: list[str]) -> list[str]:
     return path
 
 
-def _key(container: Any, step: str) -> str | int:
-    return _index(step, len(container)) if isinstance(container, list) else step
-
-
-def _index(text: str, length: int) -> int:
-    index = int(text) if _INDEX.fullmatch(text) else length
+def _key(container: Any, step: str, room: int = 0) -> str | int:
+    if isinstance(container, dict):
+        return step
+    length = len(container) + room
+    if room and step == "-":
+        return length
+    index = int(step) if _INDEX.fullmatch(step) else length
     if not -length <= index < length:
         raise rejected()
     return index % length

@@ -101,12 +101,7 @@ def track(
     who = Manager(manager or "unknown", operation, api_version, subresource)
     if ignored is None:
         ignored = reset_fields(new.get("kind", ""), subresource)
-    managed = after_update(schema, old, new, entries, who, now, ignored)
-    if managed is entries and old is not None:
-        unchanged: list[dict[str, Any]] = old["metadata"].get("managedFields") or []
-        if new["metadata"].get("managedFields") in (None, unchanged):
-            return unchanged
-    return encode(managed)
+    return encode(after_update(schema, old, new, entries, who, now, ignored))
 
 
 @cache
@@ -136,7 +131,7 @@ def after_update(
     now: str,
     ignored: FieldSet,
 ) -> Entries:
-    """The entries after someone wrote `new` in place of `old`; the same ones if no field is different."""
+    """The entries after someone wrote `new` in place of `old`."""
     removed, changed = compare(schema, old, new)
     removed = stripped(removed.without_subtrees(ignored))
     changed = stripped(changed.without_subtrees(ignored))

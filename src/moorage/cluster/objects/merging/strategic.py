@@ -38,6 +38,20 @@ def strategic_merge(schema: Schema, document: Document, patch: Any) -> Document:
     return _merged_map(schema, document, patch)
 
 
+def remainder(original: Document, patch: Document) -> Document:
+    """What messages show of a patch that was merged: not the lists it orders, nor what it says about them."""
+    ordered = {name.partition("/")[2] for name in patch if name.startswith(SET_ORDER)}
+    rest = {}
+    for name, value in patch.items():
+        if name in ordered or name == RETAIN_KEYS or name.startswith(SET_ORDER):
+            continue
+        known = original.get(name)
+        if isinstance(known, dict) and isinstance(value, dict):
+            value = remainder(known, value)
+        rest[name] = value
+    return rest
+
+
 def _merged_map(schema: Schema, original: Document, patch: Document) -> Document:
     if PATCH in patch:
         return _directed(patch)
