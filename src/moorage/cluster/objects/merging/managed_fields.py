@@ -101,7 +101,12 @@ def track(
     who = Manager(manager or "unknown", operation, api_version, subresource)
     if ignored is None:
         ignored = reset_fields(new.get("kind", ""), subresource)
-    return encode(after_update(schema, old, new, entries, who, now, ignored))
+    managed = after_update(schema, old, new, entries, who, now, ignored)
+    if managed is entries and old is not None:
+        unchanged: list[dict[str, Any]] = old["metadata"].get("managedFields") or []
+        if new["metadata"].get("managedFields") in (None, unchanged):
+            return unchanged
+    return encode(managed)
 
 
 @cache
@@ -131,7 +136,7 @@ def after_update(
     now: str,
     ignored: FieldSet,
 ) -> Entries:
-    """The entries after someone wrote `new` in place of `old`."""
+    """The entries after someone wrote `new` in place of `old`; the same ones if no field is different."""
     removed, changed = compare(schema, old, new)
     removed = stripped(removed.without_subtrees(ignored))
     changed = stripped(changed.without_subtrees(ignored))
