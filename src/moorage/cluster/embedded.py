@@ -32,11 +32,10 @@ from moorage.cluster.life.container_logs import log_answer
 from moorage.cluster.life.controllers import Controllers
 from moorage.cluster.life.nodes import Nodes
 from moorage.cluster.objects.admission.chain import Admission
-from moorage.cluster.objects.admission.system_objects import authentication_config, system_objects
 from moorage.cluster.objects.decoding import shape
-from moorage.cluster.objects.internal_writer import InternalWriter
-from moorage.cluster.objects.objects import Objects
 from moorage.cluster.objects.patching import Patches
+from moorage.cluster.objects.system_objects import authentication_config, system_objects
+from moorage.cluster.objects.writes import InternalWriter, Objects
 from moorage.cluster.schema.definitions import Definitions
 from moorage.cluster.schema.discovery_data import builtin_definitions
 from moorage.cluster.serving.handlers import Handlers

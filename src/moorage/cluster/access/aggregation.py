@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from moorage.api.selectors import NOTHING, LabelSelector, Selector, SelectorError, parse_selector
 from moorage.cluster.access.rules import CLUSTER_ROLES
 from moorage.cluster.base.store import Document, Store, Stored
+from moorage.cluster.schema.selecting import selector_of
 
 
 def is_aggregated(role: Document) -> bool:
@@ -44,7 +44,7 @@ def stale_aggregations(store: Store) -> list[tuple[Stored, Document]]:
 def _selected(role: Document, roles: list[Document], seen: set[str]) -> Iterator[Document]:
     """The roles with rules of their own that are selected, however many aggregated ones are between."""
     for document in role["aggregationRule"].get("clusterRoleSelectors") or ():
-        selector = _selector(document)
+        selector = selector_of(document)
         for other in roles:
             name = other["metadata"]["name"]
             if name in seen or not selector.matches(other["metadata"].get("labels") or {}):
@@ -54,10 +54,3 @@ def _selected(role: Document, roles: list[Document], seen: set[str]) -> Iterator
                 yield from _selected(other, roles, seen)
             else:
                 yield other
-
-
-def _selector(document: Document) -> Selector:
-    try:
-        return parse_selector(msgspec.convert(document, LabelSelector))
-    except (SelectorError, msgspec.ValidationError):
-        return NOTHING

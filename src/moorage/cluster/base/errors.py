@@ -111,9 +111,14 @@ def shown(value: Any) -> str:
 # Refusals. `resource` is the plural, with the group behind a dot: pods, deployments.apps.
 
 
-def _object(resource: str, name: str) -> dict[str, Any]:
-    plural, _, group = resource.partition(".")
-    found = {"name": name, "group": group, "kind": plural}
+def _object(resource: str, name: str, causes: Sequence[Cause] = ()) -> dict[str, Any]:
+    kind, _, group = resource.partition(".")
+    return _details(kind, group, name, causes)
+
+
+def _details(kind: str, group: str, name: str, causes: Sequence[Cause]) -> dict[str, Any]:
+    listed = [cause._asdict() for cause in causes]
+    found = {"name": name, "group": group, "kind": kind, "causes": listed}
     return {key: value for key, value in found.items() if value}
 
 
@@ -136,9 +141,9 @@ def unauthorized() -> Refusal:
     return Refusal(401, "Unauthorized", "Unauthorized")
 
 
-def forbidden(resource: str, name: str, why: str) -> Refusal:
+def forbidden(resource: str, name: str, why: str, *, causes: Sequence[Cause] = ()) -> Refusal:
     place = f'{resource} "{name}" is forbidden' if name else f"{resource} is forbidden"
-    return Refusal(403, "Forbidden", f"{place}: {why}", details=_object(resource, name))
+    return Refusal(403, "Forbidden", f"{place}: {why}", details=_object(resource, name, causes))
 
 
 class NoSuchPath(Refusal):
@@ -176,16 +181,12 @@ CHANGED = "the object has been modified; please apply your changes to the latest
 
 
 def conflict(resource: str, name: str, why: str = CHANGED, *, causes: Sequence[Cause] = ()) -> Refusal:
-    details = _object(resource, name)
-    if causes:
-        details["causes"] = [cause._asdict() for cause in causes]
-    return Refusal(
-        409, "Conflict", f'Operation cannot be fulfilled on {resource} "{name}": {why}', details=details
-    )
+    message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
+    return Refusal(409, "Conflict", message, details=_object(resource, name, causes))
 
 
 def apply_conflict(message: str, causes: Sequence[Cause]) -> Refusal:
-    return Refusal(409, "Conflict", message, details={"causes": [cause._asdict() for cause in causes]})
+    return Refusal(409, "Conflict", message, details=_details("", "", "", causes))
 
 
 def expired(message: str, *, continue_token: str = "") -> Refusal:
@@ -212,16 +213,14 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Refusa
     whole = f"{kind}.{group}" if group else kind
     listed = ", ".join(dict.fromkeys(str(cause) for cause in causes))
     text = f"[{listed}]" if len(set(causes)) > 1 else listed
-    details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
-    details["causes"] = [
-        {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
-    ]
-    return Refusal(
-        422,
-        "Invalid",
-        f'{whole} "{name}" is invalid: {text}',
-        details={key: value for key, value in details.items() if value},
-    )
+    message = f'{whole} "{name}" is invalid: {text}'
+    return Refusal(422, "Invalid", message, details=_details(kind, group, name, causes))
+
+
+def rejected() -> Refusal:
+    """A patch that cannot be done; of why, nothing is said."""
+    message = "the server rejected our request due to an error in our request"
+    return Refusal(422, "Invalid", message, details={})
 
 
 def too_many_requests(message: str, *, seconds: int = 0, causes: Sequence[Cause] = ()) -> Refusal:

@@ -44,30 +44,32 @@ def shown_as_source(value: Any) -> str:
     return shown(value)
 
 
+_GO_TYPES = {
+    type(None): "%!s(<nil>)",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    str: "string",
+    list: "[]interface {}",
+}
+_JSON_TYPES = {
+    type(None): "null",
+    bool: "bool",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+}
+
+
 def type_name(value: Any) -> str:
     """The type a JSON value is decoded into."""
-    if value is None:
-        return "%!s(<nil>)"
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        return "int64"
-    if isinstance(value, float):
-        return "float64"
-    if isinstance(value, str):
-        return "string"
-    return "[]interface {}" if isinstance(value, list) else "map[string]interface {}"
+    return _GO_TYPES.get(type(value), "map[string]interface {}")
 
 
 def json_type(value: Any) -> str:
     """What a JSON decoder calls a value it did not expect."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, (int, float)):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
+    return _JSON_TYPES.get(type(value), "object")
 
 
 def is_integer(value: Any) -> bool:

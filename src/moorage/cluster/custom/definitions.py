@@ -19,6 +19,8 @@ _NO_WEBHOOKS = "spec.conversion: webhooks are not called; versions differ in the
 
 class CrdStrategy(Strategy):
     counts_generations = True
+    updates_name_version = True
+    qualified_finalizers = False
 
     def default(self, document: Document) -> None:
         spec = document["spec"]

@@ -70,6 +70,8 @@ class CustomStrategy(Strategy):
     """The rules of one version of a custom resource."""
 
     counts_generations = True
+    updates_name_version = True
+    qualified_finalizers = False
 
     def __init__(self, definition: Document, version: Document) -> None:
         spec = definition["spec"]

@@ -39,7 +39,8 @@ def own_part(document: Document, name: str) -> Document:
 class KindStrategy(Strategy):
     """A kind as the rules of its type describe it; what relates fields is for `relates` and for subclasses.
 
-    Facts in the head of its rules: `generations` counts generations, `select=` names fields for selectors.
+    Facts in the head of its rules: `select=` names fields for selectors; others are those of `Strategy` that
+    are true, such as `counts_generations`.
     """
 
     type_name = ""
@@ -48,7 +49,9 @@ class KindStrategy(Strategy):
     def __init__(self, type_name: str = "") -> None:
         self.type_name = type_name or self.type_name
         facts = rules_of(self.type_name).facts
-        self.counts_generations = self.counts_generations or "generations" in facts
+        for fact in facts:
+            if fact != "select":
+                setattr(self, fact, True)
         self._selectable = [name for name in facts.get("select", "").split(",") if name]
 
     def default(self, document: Document) -> None:

@@ -9,6 +9,10 @@ from moorage.cluster.kinds.common import KindStrategy, own_part
 class LeaseStrategy(KindStrategy):
     type_name = "coordination.v1.Lease"
 
+    created_by_update = True
+    updates_name_version = True
+    qualified_finalizers = False
+
     def prepare_create(self, document: Document) -> None:
         spec = own_part(document, "spec")
         spec.pop("strategy", None)

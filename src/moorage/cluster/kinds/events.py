@@ -79,6 +79,9 @@ def _renamed(document: Document, api_version: str, names: dict[str, str], always
 class EventStrategy(Strategy):
     """Events as clients of the core group write them."""
 
+    created_by_update = True
+    qualified_finalizers = False
+    tracked = False
     reporter_field = "reportingComponent"
     subject_prefix = "involvedObject"
 

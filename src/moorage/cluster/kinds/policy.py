@@ -14,6 +14,7 @@ _SHOWN = ("minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPol
 
 class PodDisruptionBudgetStrategy(WithStatus):
     type_name = "policy.v1.PodDisruptionBudget"
+    qualified_finalizers = False
     first_status = dict.fromkeys(
         ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"), 0
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import bad_request, unsupported_media_type
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.strategy import CustomStrategy
-from moorage.cluster.objects.type_meta import check_custom_type, check_type_meta
+from moorage.cluster.objects.type_meta import check_kind, check_type_meta
 from moorage.cluster.schema.conform import Conformed, Undecodable, conform
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.schema.mistakes import duplicate_fields, strict_error, strict_warnings
@@ -23,14 +24,7 @@ YAML = "application/yaml"
 MEDIA_TYPES = (JSON, YAML, protobuf.PROTOBUF)
 
 _YAML_DEPTH = 200
-_YAML_TOKENS = 300_000  # a second's work, for which everybody else waits
-_YAML_BEGINS = (
-    yaml.BlockSequenceStartToken,
-    yaml.BlockMappingStartToken,
-    yaml.FlowSequenceStartToken,
-    yaml.FlowMappingStartToken,
-)
-_YAML_ENDS = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
+_YAML_EVENTS = 150_000  # a second's work, for which everybody else waits
 
 _decode = msgspec.json.Decoder().decode
 
@@ -62,16 +56,16 @@ def read_yaml(body: bytes) -> Any:
 def _check_yaml(text: str) -> None:
     """Refuses what the loader would not survive: aliases, which grow without bounds, great depth and size."""
     depth = 0
-    for number, token in enumerate(yaml.scan(text, Loader=yaml.CSafeLoader)):
-        if number > _YAML_TOKENS:
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        if number > _YAML_EVENTS:
             raise bad_request("yaml: is too large; send it as JSON")
-        if isinstance(token, _YAML_BEGINS):
+        if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _YAML_DEPTH:
                 raise bad_request("yaml: is nested too deeply")
-        elif isinstance(token, _YAML_ENDS):
+        elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        elif isinstance(token, yaml.AliasToken):
+        elif isinstance(event, yaml.AliasEvent):
             raise bad_request("yaml: aliases are not supported; write the value out")
 
 
@@ -87,17 +81,16 @@ _JsonLikeLoader.yaml_implicit_resolvers = {
 
 def read_body(body: bytes, content_type: str) -> Any:
     """The value in a body that can be read without knowing what it is; without a media type that is JSON."""
-    media_type = _media_type(content_type)
-    if media_type in ("", JSON):
+    if _is_json(content_type):
         return read_json(body)
-    if media_type == YAML:
+    if media_type(content_type) == YAML:
         return read_yaml(body)
     raise unsupported_media_type(MEDIA_TYPES)
 
 
 def read_object(definition: Definition, body: bytes, content_type: str, options: Options) -> Document:
     """A document of the definition's kind; what does not belong in it is dropped, warned of or refused."""
-    if _media_type(content_type) == protobuf.PROTOBUF and not definition.custom:
+    if media_type(content_type) == protobuf.PROTOBUF and not definition.custom:
         value = protobuf.read_object(body, definition.schema, definition.kind, definition.api_version)
         return shape(definition, value, options)
     value = read_body(body, content_type)
@@ -110,58 +103,29 @@ def read_delete_options(body: bytes, content_type: str) -> Any:
     """What a DELETE says in its body, if it has one."""
     if not body:
         return None
-    if _media_type(content_type) == protobuf.PROTOBUF:
+    if media_type(content_type) == protobuf.PROTOBUF:
         return protobuf.read_delete_options(body)
     return read_body(body, content_type)
 
 
-def shape(
-    definition: Definition, value: Any, options: Options, repeated: list[str] | None = None
-) -> Document:
+def shape(definition: Definition, value: Any, options: Options, repeated: Sequence[str] = ()) -> Document:
     """A decoded value as a document of the definition's kind."""
     conformed = conformed_value(definition, value)
     if (conformed.unknown or repeated) and options.validation != "Ignore":
-        complain(definition, strict_warnings(conformed.unknown, repeated or []), options)
+        complain(definition, strict_warnings(conformed.unknown, repeated), options)
     shaped: Document = conformed.document
     return shaped
 
 
-def conformed_value(definition: Definition, value: Any) -> Conformed:
+def conformed_value(definition: Definition, value: Document) -> Conformed:
     """A decoded value in the shape of the definition's kind, and what did not fit in."""
-    document = check_kind(definition, value)
-    strategy = definition.strategy
-    if isinstance(strategy, CustomStrategy):
-        return strategy.conform(document)
-    return conform(definition.schema, document, kind=definition.kind, api_version=definition.api_version)
-
-
-def check_kind(definition: Definition, value: Any) -> Document:
-    """The value as a document that says of which kind it is; it is a copy down to its metadata."""
-    if not isinstance(value, dict):
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {definition.kind}): couldn't get"
-            f" version/kind; json parse error: json: cannot unmarshal {_json_name(value)} into Go value"
-        )
-    kind, version = value.get("kind") or definition.kind, value.get("apiVersion") or definition.api_version
-    if definition.custom:
-        check_custom_type(definition, kind, version, value)
-    if version != definition.api_version:
-        raise bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {definition.kind}:'
-            f' no kind "{kind}" is registered for version "{version}"'
-        )
-    if kind != definition.kind:
-        raise bad_request(
-            f'{kind} in version "{definition.version}" cannot be handled as a {definition.kind}:'
-            " unknown conversion"
-        )
+    check_kind(definition, value)
+    kind, api_version, metadata = definition.kind, definition.api_version, value.get("metadata")
     rest = {name: part for name, part in value.items() if name not in ("apiVersion", "kind", "metadata")}
-    metadata = value.get("metadata")
-    if metadata is None:
-        metadata = {}
-    elif isinstance(metadata, dict):
-        metadata = dict(metadata)
-    return {"apiVersion": definition.api_version, "kind": definition.kind, "metadata": metadata, **rest}
+    head = {"apiVersion": api_version, "kind": kind, "metadata": {} if metadata is None else metadata}
+    if isinstance(definition.strategy, CustomStrategy):
+        return definition.strategy.conform(head | rest)
+    return conform(definition.schema, head | rest, kind=kind, api_version=api_version)
 
 
 def complain(definition: Definition, mistakes: list[str], options: Options) -> None:
@@ -171,16 +135,9 @@ def complain(definition: Definition, mistakes: list[str], options: Options) -> N
     options.warnings += mistakes
 
 
-def _json_name(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {list: "array", str: "string", bool: "bool"}
-    return names.get(type(value), "number")
-
-
 def _is_json(content_type: str) -> bool:
-    return _media_type(content_type) in ("", JSON)
+    return media_type(content_type) in ("", JSON)
 
 
-def _media_type(content_type: str) -> str:
+def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()

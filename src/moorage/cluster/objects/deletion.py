@@ -22,13 +22,7 @@ ORPHAN = "Orphan"
 _FINALIZERS = {FOREGROUND: "foregroundDeletion", ORPHAN: "orphan"}
 _DEFAULT_GRACE = 30
 _T = TypeVar("_T")
-_TYPES: dict[type, str] = {
-    bool: "true or false",
-    dict: "an object",
-    int: "a number",
-    list: "a list",
-    str: "a text",
-}
+_TYPES = {bool: "true or false", dict: "an object", int: "a number", list: "a list", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +66,13 @@ def delete_options(query: Query, body: Any, user: User) -> DeleteOptions:
 
 
 def _parameters(query: Query) -> Document:
-    given: Document = {"gracePeriodSeconds": query.number("gracePeriodSeconds")}
-    if "orphanDependents" in query.given:
-        given["orphanDependents"] = query.flag("orphanDependents")
-    if "propagationPolicy" in query.given:
-        given["propagationPolicy"] = query.text("propagationPolicy")
-    if "dryRun" in query.given:
-        given["dryRun"] = [query.text("dryRun")]
-    return given
+    given = {
+        "gracePeriodSeconds": query.number("gracePeriodSeconds"),
+        "orphanDependents": query.flag("orphanDependents"),
+        "propagationPolicy": query.text("propagationPolicy"),
+        "dryRun": [query.text("dryRun")],
+    }
+    return {name: value for name, value in given.items() if name in query.given}
 
 
 def _field(given: Document, name: str, type_: type[_T]) -> _T | None:
@@ -97,32 +90,35 @@ class Deletion:
     def delete(self, definition: Definition, old: Stored, options: DeleteOptions) -> tuple[Stored, bool]:
         """The object as it was last, and whether it is gone."""
         check_deletion(definition, old.document["metadata"], options.uid, options.resource_version)
-        document = old.document
+        changed, at_once = self._ending(definition, old.document, options)
+        if options.dry_run:
+            return Stored(old.namespace, old.name, changed, old.revision), at_once
+        if changed != old.document:
+            old = self._store.update(definition.storage, old, changed)
+        return (self._store.delete(definition.storage, old) if at_once else old), at_once
+
+    def _ending(
+        self, definition: Definition, document: Document, options: DeleteOptions
+    ) -> tuple[Document, bool]:
+        """The object as it is while it ends, and whether it ends at once."""
+        if definition.storage == "namespaces":
+            held = _is_held(document)
+            return self._ending_namespace(document) if held and not options.dry_run else document, not held
+        if definition.storage == CRDS:
+            # It stays until all objects of the resource are gone.
+            now = timestamp(self._clock())
+            return document if options.dry_run else terminating(document, now), False
         metadata = document["metadata"]
         grace = _grace(definition, document, options.grace_seconds)
-        finalizers = _finalizers(metadata.get("finalizers", ()), options.propagation)
-        if definition.storage == "namespaces":
-            return self._end_namespace(definition, old, options)
-        if definition.storage == CRDS:
-            return self._end_definition(old, options)
+        finalizers = _finalizers(metadata.get("finalizers", []), options.propagation)
         at_once = not grace and not finalizers
-        changes: Document = {}
+        new = {**metadata, "finalizers": finalizers}
         # A pod is seen to be deleted even when it goes at once.
         if not at_once or definition.storage == "pods":
-            changes = self._changes(metadata, grace)
-        if finalizers != metadata.get("finalizers", []):
-            changes["finalizers"] = finalizers
-        if changes:
-            new = {**metadata, **changes}
-            if not finalizers:
-                new.pop("finalizers", None)
-            changed = {**document, "metadata": new}
-            if options.dry_run:
-                return Stored(old.namespace, old.name, changed, old.revision), at_once
-            old = self._store.update(definition.storage, old, changed)
-        if options.dry_run:
-            return old, at_once
-        return (self._store.delete(definition.storage, old) if at_once else old), at_once
+            new |= self._changes(metadata, grace)
+        if not finalizers:
+            del new["finalizers"]
+        return {**document, "metadata": new}, at_once
 
     def _changes(self, metadata: Document, grace: int) -> Document:
         """What the metadata says from now on of the end of the object, which may come sooner than it did."""
@@ -140,12 +136,16 @@ class Deletion:
         asked = seconds_of(metadata["deletionTimestamp"]) - known
         return {"deletionTimestamp": timestamp(asked + grace), "deletionGracePeriodSeconds": grace}
 
-    def _end_definition(self, old: Stored, options: DeleteOptions) -> tuple[Stored, bool]:
-        """The definition of a custom resource stays until all its objects are gone."""
-        if options.dry_run:
-            return old, False
-        document = terminating(old.document, timestamp(self._clock()))
-        return (old if document == old.document else self._store.update(CRDS, old, document)), False
+    def _ending_namespace(self, document: Document) -> Document:
+        """A namespace stays until its content is gone and nothing holds it."""
+        metadata = document["metadata"]
+        if "deletionTimestamp" in metadata:
+            return document
+        return {
+            **document,
+            "metadata": {**metadata, "deletionTimestamp": timestamp(self._clock())},
+            "status": {**document.get("status", {}), "phase": "Terminating"},
+        }
 
     def is_due(self, definition: Definition, stored: Stored) -> bool:
         """Whether an object that is to be deleted has nothing to wait for any more."""
@@ -153,26 +153,13 @@ class Deletion:
         if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
             return False
         if definition.storage == "namespaces":
-            return not stored.document.get("spec", {}).get("finalizers")
+            return not _is_held(stored.document)
         return not metadata.get("deletionGracePeriodSeconds")
 
-    def _end_namespace(
-        self, definition: Definition, old: Stored, options: DeleteOptions
-    ) -> tuple[Stored, bool]:
-        """A namespace stays until its content is gone and nothing in `spec.finalizers` holds it."""
-        document = old.document
-        metadata = document["metadata"]
-        held = document.get("spec", {}).get("finalizers") or metadata.get("finalizers")
-        if not held:
-            return (old if options.dry_run else self._store.delete(definition.storage, old)), True
-        if "deletionTimestamp" in metadata or options.dry_run:
-            return old, False
-        new = {
-            **document,
-            "metadata": {**metadata, "deletionTimestamp": timestamp(self._clock())},
-            "status": {**document.get("status", {}), "phase": "Terminating"},
-        }
-        return self._store.update(definition.storage, old, new), False
+
+def _is_held(document: Document) -> bool:
+    """Whether a namespace has to wait for somebody to finish with it."""
+    return bool(document.get("spec", {}).get("finalizers") or document["metadata"].get("finalizers"))
 
 
 def _grace(definition: Definition, document: Document, asked: int | None) -> int:
@@ -188,10 +175,8 @@ def _grace(definition: Definition, document: Document, asked: int | None) -> int
     return max(int(seconds), 1) if seconds else 0
 
 
-def _finalizers(present: Any, propagation: str) -> list[str]:
-    wanted = _FINALIZERS.get(propagation)
-    if propagation:
-        found = [each for each in present if each not in _FINALIZERS.values()]
-    else:
-        found = list(present)
-    return [*found, wanted] if wanted else found
+def _finalizers(present: list[str], propagation: str) -> list[str]:
+    if not propagation:
+        return present
+    others = [each for each in present if each not in _FINALIZERS.values()]
+    return [*others, _FINALIZERS[propagation]] if propagation in _FINALIZERS else others

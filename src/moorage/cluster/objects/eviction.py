@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
 
-import msgspec
-
-from moorage.api.selectors import LabelSelector, SelectorError, parse_selector
 from moorage.cluster.base.errors import Cause, Refusal, not_found, too_many_requests
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import timestamp
+from moorage.cluster.kinds.common import part
 from moorage.cluster.objects.deletion import DeleteOptions
-from moorage.cluster.objects.objects import Objects
+from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.definitions import Definitions
+from moorage.cluster.schema.selecting import selector_of
 
 _BUDGETS = "poddisruptionbudgets.policy"
 _RETRY_SECONDS = 10
@@ -49,46 +47,38 @@ class Evictions:
 
     def _budgets_of(self, pod: Stored) -> list[Stored]:
         labels = pod.document["metadata"].get("labels") or {}
+        budgets = self._objects.store.objects(_BUDGETS, pod.namespace)
         return [
-            budget
-            for budget in self._objects.store.objects(_BUDGETS, pod.namespace)
-            if _selects(budget.document, labels)
+            each
+            for each in budgets
+            if selector_of(part(each.document, "spec").get("selector")).matches(labels)
         ]
 
     def _spend(self, budget: Stored, pod: Stored, dry_run: bool) -> None:
         """Notes one disruption in the budget, or refuses when there is none left."""
-        status = budget.document.get("status", {})
-        allowed = status.get("disruptionsAllowed", 0)
+        status = part(budget.document, "status")
         generation = budget.document["metadata"].get("generation", 0)
         if status.get("observedGeneration", 0) < generation:
-            raise _refused(
-                budget.name, f"The disruption budget {budget.name} is still being processed by the server."
-            )
-        if _is_ready(pod.document) or status.get("currentHealthy", 0) < status.get("desiredHealthy", 0):
-            if allowed <= 0 or len(status.get("disruptedPods") or {}) > _MOST_DISRUPTED:
-                desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
-                raise _refused(
-                    budget.name,
-                    f"The disruption budget {budget.name} needs {desired} healthy pods"
-                    f" and has {healthy} currently",
-                )
-        else:
+            why = f"The disruption budget {budget.name} is still being processed by the server."
+            raise _refused(why, seconds=_RETRY_SECONDS)
+        desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+        if not _is_ready(pod.document) and healthy >= desired:
             return
-        if dry_run:
-            return
-        document = deepcopy(budget.document)
-        changed = document.setdefault("status", {})
-        changed["disruptionsAllowed"] = allowed - 1
-        changed.setdefault("disruptedPods", {})[pod.name] = timestamp(self._objects.clock())
-        self._objects.store.update(_BUDGETS, budget, document)
+        allowed, disrupted = status.get("disruptionsAllowed", 0), status.get("disruptedPods") or {}
+        if allowed <= 0 or len(disrupted) > _MOST_DISRUPTED:
+            needs = f"needs {desired} healthy pods and has {healthy} currently"
+            raise _refused(f"The disruption budget {budget.name} {needs}")
+        if not dry_run:
+            disrupted = {**disrupted, pod.name: timestamp(self._objects.clock())}
+            changed = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
+            self._objects.store.update(_BUDGETS, budget, {**budget.document, "status": changed})
 
 
-def _refused(budget: str, why: str) -> Refusal:
-    cause = Cause("DisruptionBudget", "", why)
+def _refused(why: str, *, seconds: int = 0) -> Refusal:
     return too_many_requests(
         "Cannot evict pod as it would violate the pod's disruption budget.",
-        seconds=_RETRY_SECONDS if "processed" in why else 0,
-        causes=[cause],
+        seconds=seconds,
+        causes=[Cause("DisruptionBudget", "", why)],
     )
 
 
@@ -103,11 +93,3 @@ def _matters(pod: Document) -> bool:
 def _is_ready(pod: Document) -> bool:
     conditions = pod.get("status", {}).get("conditions", [])
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
-
-
-def _selects(budget: Document, labels: dict[str, str]) -> bool:
-    given = budget.get("spec", {}).get("selector")
-    try:
-        return parse_selector(msgspec.convert(given, LabelSelector | None)).matches(labels)
-    except (SelectorError, msgspec.ValidationError):
-        return False

@@ -5,26 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from moorage.cluster.access.requests import Place
 from moorage.cluster.access.write_options import Options
-from moorage.cluster.base.errors import (
-    Cause,
-    Refusal,
-    bad_request,
-    forbidden_value,
-    invalid,
-    invalid_value,
-    required,
-    unsupported_media_type,
-)
+from moorage.cluster.base import errors
 from moorage.cluster.base.go_text import shown
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.objects.decoding import complain, conformed_value, read_json, read_yaml
-from moorage.cluster.objects.merging.json_merge import merge_patch
-from moorage.cluster.objects.merging.json_patch import json_patch
+from moorage.cluster.objects.decoding import complain, conformed_value, media_type, read_json, read_yaml
+from moorage.cluster.objects.merging.json_patches import json_patch, merge_patch
+from moorage.cluster.objects.merging.managed_fields import without_managed_fields
 from moorage.cluster.objects.merging.strategic import remainder, strategic_merge
-from moorage.cluster.objects.objects import Objects
-from moorage.cluster.objects.stamping import check_name, check_namespace
+from moorage.cluster.objects.preconditions import check_address
 from moorage.cluster.objects.versions import from_stored, to_stored
+from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.conform import Undecodable
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.schema.mistakes import conversion_problem, duplicate_fields, patch_warnings
@@ -33,6 +25,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+PLAIN_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
 
 
 class Patches:
@@ -40,43 +33,25 @@ class Patches:
         self._objects = objects
 
     def patch(
-        self,
-        definition: Definition,
-        namespace: str,
-        name: str,
-        body: bytes,
-        content_type: str,
-        options: Options,
-        subresource: str = "",
+        self, definition: Definition, place: Place, body: bytes, content_type: str, options: Options
     ) -> tuple[Stored, bool]:
         """The patched object, and whether it was created by an apply."""
-        media_type = content_type.partition(";")[0].strip().lower()
-        _check_type(definition, media_type)
-        if media_type == APPLY_PATCH:
-            return self._apply(definition, namespace, name, body, options, subresource)
+        patch_type = media_type(content_type)
+        known = (JSON_PATCH, MERGE_PATCH) if definition.custom else PLAIN_PATCHES
+        if patch_type not in (*known, APPLY_PATCH):
+            raise errors.unsupported_media_type((*known, APPLY_PATCH))
+        if patch_type == APPLY_PATCH:
+            if not options.names_itself:
+                raise _bad_options(errors.required("fieldManager", "is required for apply patch"))
+            applied = _applied(definition, read_yaml(body))
+            return self._objects.apply(definition, place, applied, options)
         if options.force:
-            raise _bad_options(forbidden_value("force", "may not be specified for non-apply patch"))
-        old = self._objects.get(definition, namespace, name)
+            raise _bad_options(errors.forbidden_value("force", "may not be specified for non-apply patch"))
+        old = self._objects.get(definition, place.namespace, place.name)
         original = from_stored(definition, old.document)
-        document = to_stored(definition, patched_document(definition, original, body, media_type, options))
-        metadata = document["metadata"]
-        check_name(metadata.get("name", ""), name)
-        check_namespace(metadata.get("namespace", ""), namespace)
-        return self._objects.update(definition, old, document, options, subresource), False
-
-    def _apply(
-        self,
-        definition: Definition,
-        namespace: str,
-        name: str,
-        body: bytes,
-        options: Options,
-        subresource: str,
-    ) -> tuple[Stored, bool]:
-        if not options.names_itself:
-            raise _bad_options(required("fieldManager", "is required for apply patch"))
-        applied = _applied(definition, read_yaml(body))
-        return self._objects.apply(definition, namespace, name, applied, options, subresource)
+        document = to_stored(definition, patched_document(definition, original, body, patch_type, options))
+        check_address(document["metadata"], place)
+        return self._objects.update(definition, old, document, options, place.subresource), False
 
 
 def _applied(definition: Definition, value: Any) -> Document:
@@ -85,64 +60,54 @@ def _applied(definition: Definition, value: Any) -> Document:
     kind, version = given.get("kind", ""), given.get("apiVersion", "")
     if (kind, version) != (definition.kind, definition.api_version):
         group = version if "/" in str(version) or not version else f"/{version}"
-        raise bad_request(f"invalid object type: {group or '/'}, Kind={kind}")
+        raise errors.bad_request(f"invalid object type: {group or '/'}, Kind={kind}")
     metadata = given.get("metadata") or {}
     if not isinstance(metadata, dict) or not all(
         isinstance(metadata.get(name, ""), str) for name in ("name", "namespace")
     ):
-        raise bad_request("metadata: must be an object whose name and namespace are texts")
+        raise errors.bad_request("metadata: must be an object whose name and namespace are texts")
     return {**given, "metadata": dict(metadata)}
 
 
 def patched_document(
-    definition: Definition, original: Document, body: bytes, media_type: str, options: Options
+    definition: Definition, original: Document, body: bytes, patch_type: str, options: Options
 ) -> Document:
     """What a patch makes of a document, which stays as it is."""
     patch = read_json(body)
-    patched = _patched_value(definition, original, patch, media_type)
+    patched = _patched_value(definition, original, patch, patch_type)
     try:
         conformed = conformed_value(definition, patched)
         if options.validation != "Ignore":
-            repeated = [] if media_type == JSON_PATCH else duplicate_fields(body)
-            unknown = sorted(conformed.unknown) if media_type == STRATEGIC_PATCH else conformed.unknown
+            repeated = [] if patch_type == JSON_PATCH else duplicate_fields(body)
+            unknown = sorted(conformed.unknown) if patch_type == STRATEGIC_PATCH else conformed.unknown
             if mistakes := patch_warnings(unknown, repeated):
                 complain(definition, mistakes, options)
     except Undecodable as error:
-        if media_type == STRATEGIC_PATCH:
+        if patch_type == STRATEGIC_PATCH:
             raise _unreadable(shown(remainder(original, patch)), conversion_problem(error.problem)) from None
         raise _unreadable(_as_json(patched), error.problem) from None
     document: Document = conformed.document
     return document
 
 
-def _patched_value(definition: Definition, document: Document, patch: Any, media_type: str) -> Any:
-    if media_type == JSON_PATCH:
+def _patched_value(definition: Definition, document: Document, patch: Any, patch_type: str) -> Any:
+    if patch_type == JSON_PATCH:
         return json_patch(document, patch)
-    if media_type == MERGE_PATCH:
+    if patch_type == MERGE_PATCH:
         return merge_patch(document, patch)
     return strategic_merge(definition.schema, document, patch)
 
 
-def _unreadable(value: str, problem: str) -> Refusal:
+def _unreadable(value: str, problem: str) -> errors.Refusal:
     """A patch after which something has a wrong type or is unknown."""
-    return invalid("", "", "", [invalid_value("patch", value, problem)])
+    return errors.invalid("", "", "", [errors.invalid_value("patch", value, problem)])
 
 
 def _as_json(patched: Any) -> str:
-    metadata = patched.get("metadata") if isinstance(patched, dict) else None
-    if isinstance(metadata, dict) and "managedFields" in metadata:
-        metadata = {name: metadata[name] for name in metadata if name != "managedFields"}
-        patched = {**patched, "metadata": metadata}
+    if isinstance(patched, dict) and isinstance(patched.get("metadata"), dict):
+        patched = without_managed_fields(patched)
     return json.dumps(patched, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _check_type(definition: Definition, media_type: str) -> None:
-    known = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
-    if not definition.custom:
-        known.insert(2, STRATEGIC_PATCH)
-    if media_type not in known:
-        raise unsupported_media_type(known)
-
-
-def _bad_options(cause: Cause) -> Exception:
-    return invalid("PatchOptions", "meta.k8s.io", "", [cause])
+def _bad_options(cause: errors.Cause) -> Exception:
+    return errors.invalid("PatchOptions", "meta.k8s.io", "", [cause])

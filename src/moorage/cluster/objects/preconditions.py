@@ -2,28 +2,62 @@
 
 from __future__ import annotations
 
-from moorage.cluster.base.errors import Refusal, conflict
-from moorage.cluster.base.store import Document
+from moorage.cluster.access.requests import Place
+from moorage.cluster.base.errors import Refusal, bad_request, conflict, invalid, invalid_value
+from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.schema.definitions import Definition
 
-_FOLDERS = {
-    "endpoints": "services/endpoints",
-    "nodes": "minions",
-    "replicationcontrollers": "controllers",
-    "services": "services/specs",
-}
-"""Where the original keeps the objects whose resource has another name; its messages tell the place."""
-_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+
+def check_address(metadata: Document, place: Place) -> None:
+    """Refuses an object that is not the one its address names."""
+    check_name(metadata.get("name", ""), place.name)
+    check_namespace(metadata, place.namespace)
+
+
+def check_name(given: str, name: str) -> None:
+    if not given:
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if given != name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def check_namespace(metadata: Document, namespace: str) -> None:
+    if metadata.get("namespace") and metadata["namespace"] != namespace:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
+def check_replaced(definition: Definition, old: Stored, metadata: Document) -> None:
+    """Refuses to replace another object of the same name, or one that the writer does not know."""
+    uid, known = metadata.get("uid"), old.document["metadata"]
+    if uid and uid != known["uid"]:
+        raise other_object(definition.name, known, uid)
+    if definition.strategy.updates_name_version and not metadata.get("resourceVersion"):
+        cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
+        raise invalid(definition.plural, definition.group, old.name, [cause])
+
+
+def check_version(definition: Definition, old: Stored, metadata: Document) -> None:
+    """Refuses a document that was made for another version of the object."""
+    version = metadata.get("resourceVersion") or "0"
+    if version in ("0", old.document["metadata"]["resourceVersion"]):
+        return
+    if not version.isascii() or not version.isdigit():
+        cause = invalid_value("metadata.resourceVersion", version, "must be a number")
+        raise invalid(definition.kind, definition.group, old.name, [cause])
+    raise conflict(definition.name, old.name)
 
 
 def check_deletion(definition: Definition, metadata: Document, uid: str, version: str) -> None:
     """Refuses to delete another object than the one that is meant."""
     kind = f"{definition.kind}.{definition.group}" if definition.group else definition.kind
-    for what, wanted, happened in (
-        ("UID", uid, "deleted and then recreated"),
-        ("ResourceVersion", version, "modified"),
+    for what, wanted, found, happened in (
+        ("UID", uid, metadata["uid"], "deleted and then recreated"),
+        ("ResourceVersion", version, metadata["resourceVersion"], "modified"),
     ):
-        found = metadata["uid" if what == "UID" else "resourceVersion"]
         if wanted and wanted != found:
             raise conflict(
                 kind,
@@ -33,10 +67,9 @@ def check_deletion(definition: Definition, metadata: Document, uid: str, version
             )
 
 
-def other_object(resource: str, metadata: Document, uid: str, *, custom: bool = False) -> Refusal:
+def other_object(resource: str, metadata: Document, uid: str) -> Refusal:
     """A write that is meant for an object of the same name that is no longer there."""
-    plural, _, group = resource.partition(".")
-    folder = f"{group}/{plural}" if custom or resource == _DEFINITIONS else _FOLDERS.get(plural, plural)
+    folder = resource.partition(".")[0]
     place = "/".join(filter(None, ("/registry", folder, metadata.get("namespace"), metadata["name"])))
     return conflict(
         resource,

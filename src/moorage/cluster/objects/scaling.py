@@ -5,32 +5,25 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-import msgspec
-
-from moorage.api.selectors import LabelSelector, SelectorError, parse_selector
+from moorage.api.selectors import EXISTS, IN, NOT_IN, Requirement
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import invalid, invalid_value, unsupported_media_type
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.custom.strategy import CustomStrategy
-from moorage.cluster.objects.objects import Objects
-from moorage.cluster.objects.patching import (
-    JSON_PATCH,
-    MERGE_PATCH,
-    STRATEGIC_PATCH,
-    Patches,
-    patched_document,
-)
+from moorage.cluster.objects.decoding import media_type
+from moorage.cluster.objects.patching import PLAIN_PATCHES, patched_document
 from moorage.cluster.objects.versions import before_write
+from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.definitions import Definition
+from moorage.cluster.schema.selecting import selector_of
 
 _SPEC_PATH, _STATUS_PATH = ".spec.replicas", ".status.replicas"
 
 
 class Scales:
-    def __init__(self, objects: Objects, patches: Patches) -> None:
+    def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._patches = patches
 
     def scale_of(self, definition: Definition, stored: Stored) -> Document:
         document = stored.document
@@ -55,11 +48,11 @@ class Scales:
         self, definition: Definition, stored: Stored, body: bytes, content_type: str, options: Options
     ) -> Document:
         """The scale that a patch makes of the present one."""
-        media_type = content_type.partition(";")[0].strip().lower()
-        if media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
-            raise unsupported_media_type((JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH))
+        patch_type = media_type(content_type)
+        if patch_type not in PLAIN_PATCHES:
+            raise unsupported_media_type(PLAIN_PATCHES)
         present = self.scale_of(definition, stored)
-        return patched_document(scale_definition(), present, body, media_type, options)
+        return patched_document(scale_definition(), present, body, patch_type, options)
 
     def write(self, definition: Definition, stored: Stored, scale: Document, options: Options) -> Stored:
         """Gives the object the number of pods that the scale wants."""
@@ -74,10 +67,9 @@ class Scales:
         *above, last = _paths(definition)[0].strip(".").split(".")
         place = document
         for name in above:
-            inner = place.setdefault(name, {})
-            if not isinstance(inner, dict):
-                inner = place[name] = {}
-            place = inner
+            if not isinstance(place.get(name), dict):
+                place[name] = {}
+            place = place[name]
         place[last] = replicas
         return self._objects.update(definition, stored, document, options, "scale")
 
@@ -103,21 +95,15 @@ def _at(document: Document, path: str) -> Any:
 
 def _selector_text(selector: Any) -> str:
     """A selector as it stands in URLs; that of a ReplicationController is a plain map."""
-    if not isinstance(selector, dict) or not selector:
-        return ""
-    if "matchLabels" not in selector and "matchExpressions" not in selector:
+    if isinstance(selector, dict) and "matchLabels" not in selector and "matchExpressions" not in selector:
         selector = {"matchLabels": selector}
-    try:
-        parsed = parse_selector(msgspec.convert(selector, LabelSelector))
-    except (msgspec.ValidationError, SelectorError):
-        return ""
-    words = {"In": "in", "NotIn": "notin"}
-    terms = []
-    for each in parsed.requirements:
-        if each.operator in words and len(each.values) == 1 and each.operator == "In":
-            terms.append(f"{each.key}={each.values[0]}")
-        elif each.operator in words:
-            terms.append(f"{each.key} {words[each.operator]} ({','.join(sorted(each.values))})")
-        else:
-            terms.append(each.key if each.operator == "Exists" else f"!{each.key}")
-    return ",".join(terms)
+    return ",".join(map(_term, selector_of(selector).requirements))
+
+
+def _term(requirement: Requirement) -> str:
+    key, values = requirement.key, ",".join(sorted(requirement.values))
+    if requirement.operator == IN:
+        return f"{key}={values}" if len(requirement.values) == 1 else f"{key} in ({values})"
+    if requirement.operator == NOT_IN:
+        return f"{key} notin ({values})"
+    return key if requirement.operator == EXISTS else f"!{key}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import uuid
 
-from moorage.cluster.base.errors import bad_request, other_namespace
 from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import timestamp
 
@@ -15,23 +14,17 @@ _LONGEST_BASE = 63 - _SUFFIX_LENGTH
 _OF_SERVER = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
-def check_name(given: str, name: str) -> None:
-    """Refuses an object that is not the one its address names."""
-    if not given:
-        raise bad_request(
-            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        )
-    if given != name:
-        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
-
-
-def check_namespace(given: str, namespace: str) -> None:
-    if given and given != namespace:
-        raise other_namespace()
+def random_suffix() -> str:
+    return "".join(random.choices(_SUFFIX_LETTERS, k=_SUFFIX_LENGTH))
 
 
 def generated_name(base: str) -> str:
-    return base[:_LONGEST_BASE] + "".join(random.choices(_SUFFIX_LETTERS, k=_SUFFIX_LENGTH))
+    return base[:_LONGEST_BASE] + random_suffix()
+
+
+def is_generated(name: str, base: str) -> bool:
+    """Whether a name may have been made from this beginning."""
+    return name[:-_SUFFIX_LENGTH] == base[:_LONGEST_BASE]
 
 
 def fill_on_create(document: Document, namespace: str, now: float) -> None:

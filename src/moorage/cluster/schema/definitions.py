@@ -25,6 +25,18 @@ class Strategy:
     deprecation = ""
     """What every answer about these objects warns of."""
 
+    created_by_update = False
+    """Whether an update of an object that is not there creates it."""
+
+    updates_name_version = False
+    """Whether an update must say which version of the object it was made for."""
+
+    qualified_finalizers = True
+    """Whether the finalizers of the objects must have a domain."""
+
+    tracked = True
+    """Whether the fields of the objects have owners."""
+
     tells_changes_first = False
     """Whether the rules a change breaks are told before those the object breaks by itself."""
 
@@ -45,6 +57,18 @@ class Strategy:
         """Keeps what an update of the status cannot change: everything else, as a rule."""
         keep_but(new, old, "status")
 
+    def prepare_finalize(self, new: Document, old: Document) -> None:
+        """Keeps what an update of the `finalize` subresource cannot change."""
+
+    def prepare_change(self, new: Document, old: Document, subresource: str) -> None:
+        """Keeps what an update through this address cannot change."""
+        if subresource == "status":
+            self.prepare_status_update(new, old)
+        elif subresource == "finalize":
+            self.prepare_finalize(new, old)
+        else:
+            self.prepare_update(new, old)
+
     def validate(self, document: Document) -> Iterable[Cause]:
         """The rules an object breaks, apart from those all objects' metadata must keep."""
         return ()
@@ -55,6 +79,20 @@ class Strategy:
 
     def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
         return ()
+
+    def validate_finalize(self, new: Document) -> Iterable[Cause]:
+        return ()
+
+    def validate_change(self, new: Document, old: Document, subresource: str) -> Iterable[Cause]:
+        """All the rules that are broken after a change through this address."""
+        if subresource == "status":
+            return self.validate_status_update(new, old)
+        if subresource == "finalize":
+            return self.validate_finalize(new)
+        relabeled = new["metadata"].get("labels") != old["metadata"].get("labels")
+        by_itself = self.validate(new) if relabeled or spec_differs(new, old) else ()
+        changes = self.validate_update(new, old)
+        return (*changes, *by_itself) if self.tells_changes_first else (*by_itself, *changes)
 
     def stored(self, document: Document) -> Document:
         """The form in which an object that is in order is kept."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from moorage.cluster.base.go_text import json_type
 from moorage.cluster.schema import canonical
 from moorage.cluster.schema.builtin import embedding_struct
 from moorage.cluster.schema.canonical import Malformed
@@ -21,7 +22,6 @@ from moorage.cluster.schema.model import ANY, ARRAY, BOOLEAN, INTEGER, NUMBER, O
 
 _LAYOUTS = {"date-time": canonical.SECONDS, "micro-time": canonical.MICROSECONDS}
 _GO_TYPES = {STRING: "string", BOOLEAN: "bool", INTEGER: "int64", NUMBER: "float64"}
-_KINDS = {bool: "bool", int: "number", float: "number", str: "string", list: "array", dict: "object"}
 _OTHER_NAMES = {BOOLEAN: "bool", INTEGER: "number"}  # of kinds that are not called as in schemas
 _GO_FORMATS = {"byte": "[]uint8", "int32": "int32"}
 _LONGEST_NUMBER = 100
@@ -108,7 +108,7 @@ def _go_type(schema: Schema) -> str:
 
 def _type_problem(schema: Schema, value: Any) -> str:
     """What stands there instead of the right type; empty if it is right."""
-    kind = _KINDS.get(type(value), "object")
+    kind = json_type(value)
     if kind != _OTHER_NAMES.get(schema.type, schema.type):
         return kind
     if schema.type == NUMBER:

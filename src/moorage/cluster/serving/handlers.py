@@ -9,9 +9,9 @@ from moorage.cluster.base.store import Stored
 from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.objects.decoding import read_delete_options
 from moorage.cluster.objects.deletion import DeleteOptions, delete_options
-from moorage.cluster.objects.objects import Objects
 from moorage.cluster.objects.patching import Patches
 from moorage.cluster.objects.versions import to_stored
+from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.serving.calls import Call, warning
 from moorage.cluster.serving.lists import Page, Selection, read_page
@@ -65,13 +65,14 @@ class Handlers:
 
     def _written(self, call: Call, options: Options) -> tuple[Stored, bool]:
         """The object as it is then, and whether it was created."""
-        part = call.place.subresource
         if call.verb == "patch":
-            return self.patches.patch(*call.where, call.request.body, call.content_type, options, part)
+            return self.patches.patch(
+                call.definition, call.place, call.request.body, call.content_type, options
+            )
         document = to_stored(call.definition, call.document(options))
         if call.verb == "create":
             return self.objects.create(call.definition, call.place.namespace, document, options), True
-        return self.objects.replace(*call.where, document, options, part)
+        return self.objects.replace(call.definition, call.place, document, options)
 
     def end_watches(self, resource: str = "") -> None:
         """Ends all watches, or those of one resource, so that their connections can be closed."""

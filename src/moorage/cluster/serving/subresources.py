@@ -17,8 +17,8 @@ from moorage.cluster.objects.admission.namespaces import admit_content
 from moorage.cluster.objects.binding import Binder
 from moorage.cluster.objects.deletion import delete_options
 from moorage.cluster.objects.eviction import Evictions
+from moorage.cluster.objects.preconditions import check_name
 from moorage.cluster.objects.scaling import Scales, scale_definition
-from moorage.cluster.objects.stamping import check_name
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.serving.calls import Call
@@ -41,7 +41,7 @@ class Subresources:
         self._log_answer = log_answer
         self._binder = Binder(handlers.objects.store, handlers.objects.clock)
         self._evictions = Evictions(handlers.objects, handlers.objects.definitions)
-        self._scales = Scales(handlers.objects, handlers.patches)
+        self._scales = Scales(handlers.objects)
 
     def handle(self, call: Call) -> Answer | Stream:
         definition, place, verb = call.definition, call.place, call.verb

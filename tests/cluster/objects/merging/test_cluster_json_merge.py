@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.cluster.base.errors import Refusal
-from moorage.cluster.objects.merging.json_merge import merge_patch
+from moorage.cluster.objects.merging.json_patches import merge_patch
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=3),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.cluster.base.errors import Refusal
-from moorage.cluster.objects.merging.json_patch import MOST_OPERATIONS, json_patch
+from moorage.cluster.objects.merging.json_patches import MOST_OPERATIONS, json_patch
 
 REJECTED = "the server rejected our request due to an error in our request"
 DOCUMENT: dict[str, Any] = {"data": {"k": "v", "n": None}, "list": ["a", "b"], "e/f~": 1}

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from moorage.cluster.base.errors import Refusal, forbidden
-from moorage.cluster.base.store import Document
+from moorage.cluster.base.store import Document, Store
+from moorage.cluster.objects.stamping import is_generated
 from moorage.cluster.schema.definitions import Definition
 
 CREATE = "CREATE"
 UPDATE = "UPDATE"
 DELETE = "DELETE"
 
-_SUFFIX = 5
-
 
 class Attempt(NamedTuple):
-    """What someone tries to do. `document` may be changed, `old` is only read."""
+    """What someone tries to do. `document` may be changed; `old`, and what is in the store, is only read."""
 
     definition: Definition
     document: Document
     old: Document | None
     operation: str
-    namespace: str
+    store: Store
+    suffix: Callable[[], str]
+    """Makes the ends of names."""
+
+    @property
+    def namespace(self) -> str:
+        namespace: str = self.document["metadata"].get("namespace", "")
+        return namespace
 
     @property
     def name(self) -> str:
@@ -30,7 +37,7 @@ class Attempt(NamedTuple):
         metadata = self.document["metadata"]
         name: str = metadata.get("name", "")
         prefix: str = metadata.get("generateName", "")
-        if prefix and self.operation == CREATE and (not name or name[:-_SUFFIX] == prefix[:58]):
+        if prefix and self.operation == CREATE and (not name or is_generated(name, prefix)):
             return prefix
         return name or "Unknown"
 

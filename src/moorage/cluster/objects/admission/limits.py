@@ -4,51 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.pods_amounts import quality_class
 from moorage.cluster.objects.admission.attempt import Attempt
 from moorage.cluster.schema.forms import nanos
 
 ANNOTATION = "kubernetes.io/limit-ranger"
+_CONTAINER = "Container"
+_CLAIM = "PersistentVolumeClaim"
 
 
-def apply_limits(attempt: Attempt, store: Store) -> None:
+def apply_limits(attempt: Attempt) -> None:
     """Completes the resources of a pod's containers, and refuses those outside the limits."""
-    ranges = [stored.document for stored in store.iterate("limitranges", attempt.namespace)]
+    ranges = [stored.document for stored in attempt.store.iterate("limitranges", attempt.namespace)]
     if not ranges:
         return
     document = attempt.document
     for each in ranges:
-        _set_defaults(document, list(_limits(each, "Container")))
+        _set_defaults(document, list(_limits(each, _CONTAINER)))
     if "status" in document:
         # Pods are classed by what they ask for, which may have changed.
         document["status"]["qosClass"] = quality_class(document["spec"])
+    asked = [part(container, "resources") for _, container in containers_of(document["spec"])]
     for each in ranges:
-        _refuse(
-            attempt,
-            [
-                problem
-                for limit in _limits(each, "Container")
-                for _, container in _containers(document)
-                for problem in _problems(limit, part(container, "resources"))
-            ],
-        )
+        _refuse(attempt, each, _CONTAINER, asked)
 
 
-def admit_claim_size(attempt: Attempt, store: Store) -> None:
-    requests = part(part(part(attempt.document, "spec"), "resources"), "requests")
-    if "storage" not in requests:
+def admit_claim_size(attempt: Attempt) -> None:
+    if "storage" not in claim_requests(attempt.document):
         return  # No claim may say nothing; that is for its own rules to tell.
-    for stored in store.iterate("limitranges", attempt.namespace):
-        problems: list[str] = []
-        for limit in _limits(stored.document, "PersistentVolumeClaim"):
-            kind = "PersistentVolumeClaim"
-            for resource, least in part(limit, "min").items():
-                problems += _too_little(kind, resource, least, requests, {})
-            for resource, most in part(limit, "max").items():
-                problems += _too_much(kind, resource, most, requests.get(resource), "request")
-        _refuse(attempt, problems)
+    for stored in attempt.store.iterate("limitranges", attempt.namespace):
+        _refuse(attempt, stored.document, _CLAIM, [part(attempt.document["spec"], "resources")])
 
 
 def _limits(limit_range: Document, kind: str) -> Iterator[Document]:
@@ -57,8 +44,13 @@ def _limits(limit_range: Document, kind: str) -> Iterator[Document]:
             yield limit
 
 
-def _containers(document: Document) -> Iterator[tuple[str, Document]]:
-    spec = document["spec"]
+def claim_requests(document: Document) -> Document:
+    """What a PersistentVolumeClaim asks for."""
+    return part(part(part(document, "spec"), "resources"), "requests")
+
+
+def containers_of(spec: Document) -> Iterator[tuple[str, Document]]:
+    """The containers of a pod, each with the words for its kind."""
     for kind, name in (("container", "containers"), ("init container", "initContainers")):
         for container in spec.get(name) or ():
             yield kind, container
@@ -66,69 +58,72 @@ def _containers(document: Document) -> Iterator[tuple[str, Document]]:
 
 def _set_defaults(document: Document, limits: list[Document]) -> None:
     notes = []
-    for kind, container in _containers(document):
+    for kind, container in containers_of(document["spec"]):
         resources = dict(part(container, "resources"))
-        for name, source, word in (("limits", "default", "limit"), ("requests", "defaultRequest", "request")):
+        for name, source, word in (("requests", "defaultRequest", "request"), ("limits", "default", "limit")):
             known = part(resources, name)
             given = {key: value for limit in limits for key, value in part(limit, source).items()}
             missing = {key: value for key, value in given.items() if key not in known}
             if missing:
                 resources[name] = {**known, **missing}
-                note = f"{', '.join(sorted(missing))} {word} for {kind} {container.get('name', '')}"
-                notes.append((container.get("name", ""), word != "request", note))
+                notes.append(f"{', '.join(sorted(missing))} {word} for {kind} {container.get('name', '')}")
         container["resources"] = resources
     if notes:
-        order = [name for name, _, _ in notes]
-        notes.sort(key=lambda note: (order.index(note[0]), note[1]))
         metadata = document["metadata"]
-        text = "LimitRanger plugin set: " + "; ".join(note for _, _, note in notes)
+        text = f"LimitRanger plugin set: {'; '.join(notes)}"
         metadata["annotations"] = {**(metadata.get("annotations") or {}), ANNOTATION: text}
 
 
-def _problems(limit: Document, resources: Document) -> Iterator[str]:
-    requests, limits = part(resources, "requests"), part(resources, "limits")
-    for resource, least in sorted(part(limit, "min").items()):
-        yield from _too_little("Container", resource, least, requests, limits)
-    for resource, most in sorted(part(limit, "max").items()):
-        problem = list(_too_much("Container", resource, most, limits.get(resource), "limit"))
-        if not problem and resource in requests:
-            problem = list(_too_much("Container", resource, most, requests[resource], "request"))
-        yield from problem
-    for resource, ratio in sorted(part(limit, "maxLimitRequestRatio").items()):
-        yield from _too_far_apart(resource, ratio, requests.get(resource), limits.get(resource))
-
-
-def _too_little(kind: str, resource: str, least: str, requests: Document, limits: Document) -> Iterator[str]:
-    start = f"minimum {resource} usage per {kind} is {least}"
-    if resource not in requests:
-        yield f"{start}.  No request is specified"
-    elif nanos(requests[resource]) < nanos(least):
-        yield f"{start}, but request is {requests[resource]}"
-    elif resource in limits and nanos(limits[resource]) < nanos(least):
-        yield f"{start}, but limit is {limits[resource]}"
-
-
-def _too_much(kind: str, resource: str, most: str, found: str | None, word: str) -> Iterator[str]:
-    start = f"maximum {resource} usage per {kind} is {most}"
-    if found is None:
-        yield f"{start}.  No {word} is specified"
-    elif nanos(found) > nanos(most):
-        yield f"{start}, but {word} is {found}"
-
-
-def _too_far_apart(resource: str, ratio: str, request: str | None, limit: str | None) -> Iterator[str]:
-    start = f"{resource} max limit to request ratio per Container is {ratio}"
-    if not request or not nanos(request):
-        yield f"{start}, but no request is specified or request is 0"
-    elif not limit or not nanos(limit):
-        yield f"{start}, but no limit is specified or limit is 0"
-    else:
-        found = nanos(limit) / nanos(request)
-        if found * nanos("1") > nanos(ratio):
-            yield f"{start}, but provided ratio is {found:f}"
-
-
-def _refuse(attempt: Attempt, problems: list[str]) -> None:
-    problems = list(dict.fromkeys(problems))
+def _refuse(attempt: Attempt, limit_range: Document, kind: str, asked: list[Document]) -> None:
+    """Refuses resources of which some are outside the limits."""
+    found = [
+        problem
+        for limit in _limits(limit_range, kind)
+        for resources in asked
+        for problem in _problems(kind, limit, part(resources, "requests"), part(resources, "limits"))
+    ]
+    problems = list(dict.fromkeys(filter(None, found)))
     if problems:
         raise attempt.forbidden(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+
+
+def _problems(kind: str, limit: Document, requests: Document, limits: Document) -> Iterator[str]:
+    for resource, least in sorted(part(limit, "min").items()):
+        yield _too_little(
+            f"minimum {resource} usage per {kind} is {least}", resource, least, requests, limits
+        )
+    for resource, most in sorted(part(limit, "max").items()):
+        start, request = f"maximum {resource} usage per {kind} is {most}", requests.get(resource)
+        problem = _too_much(start, most, limits.get(resource), "limit") if kind == _CONTAINER else ""
+        if not problem and (request is not None or kind == _CLAIM):
+            problem = _too_much(start, most, request, "request")
+        yield problem
+    if kind == _CONTAINER:
+        for resource, ratio in sorted(part(limit, "maxLimitRequestRatio").items()):
+            start = f"{resource} max limit to request ratio per {kind} is {ratio}"
+            yield _too_far_apart(start, ratio, requests.get(resource), limits.get(resource))
+
+
+def _too_little(start: str, resource: str, least: str, requests: Document, limits: Document) -> str:
+    if resource not in requests:
+        return f"{start}.  No request is specified"
+    for word, found in (("request", requests[resource]), ("limit", limits.get(resource))):
+        if found is not None and nanos(found) < nanos(least):
+            return f"{start}, but {word} is {found}"
+    return ""
+
+
+def _too_much(start: str, most: str, found: str | None, word: str) -> str:
+    if found is None:
+        return f"{start}.  No {word} is specified"
+    return f"{start}, but {word} is {found}" if nanos(found) > nanos(most) else ""
+
+
+def _too_far_apart(start: str, ratio: str, request: str | None, limit: str | None) -> str:
+    for word, found in (("request", request), ("limit", limit)):
+        if not found or not nanos(found):
+            return f"{start}, but no {word} is specified or {word} is 0"
+    found_ratio = nanos(limit or "0") / nanos(request or "0")
+    return (
+        f"{start}, but provided ratio is {found_ratio:f}" if found_ratio * nanos("1") > nanos(ratio) else ""
+    )

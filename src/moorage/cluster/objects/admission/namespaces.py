@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from moorage.cluster.base.errors import forbidden, not_found
+from moorage.cluster.base.errors import Cause, forbidden, not_found
 from moorage.cluster.base.store import Store
 from moorage.cluster.objects.admission.attempt import CREATE, Attempt
 
 IMMORTAL = ("default", "kube-system", "kube-public")
 
-_REVIEWS = "localsubjectaccessreviews.authorization.k8s.io"
 
-
-def admit_namespace(attempt: Attempt, store: Store) -> None:
-    if attempt.definition.storage == _REVIEWS:
-        return
+def admit_namespace(attempt: Attempt) -> None:
     if attempt.operation == CREATE:
-        admit_content(attempt.definition.name, attempt.name, attempt.namespace, store)
-    elif store.get("namespaces", "", attempt.namespace) is None:
+        admit_content(attempt.definition.name, attempt.name, attempt.namespace, attempt.store)
+    elif attempt.store.get("namespaces", "", attempt.namespace) is None:
         raise not_found("namespaces", attempt.namespace)
 
 
@@ -27,17 +23,13 @@ def admit_content(resource: str, name: str, namespace: str, store: Store) -> Non
         raise not_found("namespaces", namespace)
     if (found.document.get("status") or {}).get("phase") == "Terminating":
         why = f"unable to create new content in namespace {namespace} because it is being terminated"
-        refusal = forbidden(resource, name, why)
-        cause = {
-            "reason": "NamespaceTerminating",
-            "message": f"namespace {namespace} is being terminated",
-            "field": "metadata.namespace",
-        }
-        refusal.details = {**(refusal.details or {}), "causes": [cause]}
-        raise refusal
+        told = f"namespace {namespace} is being terminated"
+        raise forbidden(
+            resource, name, why, causes=[Cause("NamespaceTerminating", "metadata.namespace", told)]
+        )
 
 
 def admit_deletion(attempt: Attempt) -> None:
     name = attempt.document["metadata"]["name"]
-    if attempt.definition.storage == "namespaces" and name in IMMORTAL:
+    if name in IMMORTAL:
         raise forbidden("namespaces", name, "this namespace may not be deleted")

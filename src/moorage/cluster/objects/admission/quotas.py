@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
 from moorage.cluster.objects.admission.attempt import Attempt
+from moorage.cluster.objects.admission.limits import claim_requests, containers_of
 from moorage.cluster.schema.canonical import quantity as canonical
 from moorage.cluster.schema.forms import nanos
 
@@ -26,14 +27,14 @@ _EXPLICIT = {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "
 _ONE = nanos("1")
 
 
-def admit_quota(attempt: Attempt, store: Store) -> None:
-    for stored in sorted(store.iterate("resourcequotas", attempt.namespace), key=lambda found: found.name):
+def admit_quota(attempt: Attempt) -> None:
+    for stored in attempt.store.objects("resourcequotas", attempt.namespace):
         spec = part(stored.document, "spec")
         if not spec.get("scopes") and not spec.get("scopeSelector"):
-            _admit(attempt, store, stored.name, part(spec, "hard"))
+            _admit(attempt, stored.name, part(spec, "hard"))
 
 
-def _admit(attempt: Attempt, store: Store, quota: str, hard: Document) -> None:
+def _admit(attempt: Attempt, quota: str, hard: Document) -> None:
     resource, document = attempt.definition.storage, attempt.document
     if resource == "pods":
         _check_explicit(attempt, quota, hard)
@@ -42,7 +43,7 @@ def _admit(attempt: Attempt, store: Store, quota: str, hard: Document) -> None:
     if not relevant:
         return
     used = dict.fromkeys(relevant, 0)
-    for stored in store.iterate(resource, attempt.namespace):
+    for stored in attempt.store.iterate(resource, attempt.namespace):
         for name, amount in _usage(resource, stored.document).items():
             if name in used:
                 used[name] += amount
@@ -58,7 +59,7 @@ def _check_explicit(attempt: Attempt, quota: str, hard: Document) -> None:
     """Where processors or memory are limited, containers have to say what they need."""
     spec = attempt.document["spec"]
     missing: dict[str, set[str]] = {}
-    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+    for _, container in containers_of(spec):
         given = _amounts((container,))
         for name in _EXPLICIT & hard.keys() - given.keys():
             missing.setdefault(name, set()).add(container.get("name", ""))
@@ -84,8 +85,7 @@ def _usage(resource: str, document: Document) -> dict[str, int]:
         if kind == "LoadBalancer":
             found["services.loadbalancers"] = _ONE
     elif resource == "persistentvolumeclaims":
-        requests = part(part(part(document, "spec"), "resources"), "requests")
-        found["requests.storage"] = nanos(requests.get("storage", "0"))
+        found["requests.storage"] = nanos(claim_requests(document).get("storage", "0"))
     return found
 
 

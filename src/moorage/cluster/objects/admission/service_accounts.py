@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 
-from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.store import Document
 from moorage.cluster.objects.admission.attempt import Attempt
 
 DEFAULT_ACCOUNT = "default"
@@ -15,21 +14,12 @@ TOKEN_SECONDS = 3607
 _VOLUME_PREFIX = "kube-api-access-"
 _MIRROR = "kubernetes.io/config.mirror"
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_NAMESPACE = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
 _TOKEN_SOURCE: Document = {
     "sources": [
         {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
         {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-        {
-            "downwardAPI": {
-                "items": [
-                    {
-                        "path": "namespace",
-                        "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"},
-                    }
-                ]
-            }
-        },
+        {"downwardAPI": {"items": [_NAMESPACE]}},
     ],
     "defaultMode": 420,
 }
@@ -37,11 +27,7 @@ _TOKEN_SOURCE: Document = {
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 
 
-def random_suffix() -> str:
-    return "".join(random.choices(_LETTERS, k=5))
-
-
-def set_service_account(attempt: Attempt, store: Store, suffix: Callable[[], str]) -> None:
+def set_service_account(attempt: Attempt) -> None:
     document = attempt.document
     spec = document["spec"]
     if _MIRROR in (document["metadata"].get("annotations") or {}):
@@ -49,7 +35,7 @@ def set_service_account(attempt: Attempt, store: Store, suffix: Callable[[], str
         return
     name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
     spec["serviceAccountName"] = spec["serviceAccount"] = name
-    stored = store.get("serviceaccounts", attempt.namespace, name)
+    stored = attempt.store.get("serviceaccounts", attempt.namespace, name)
     if stored is None:
         raise attempt.forbidden(
             f'error looking up service account {attempt.namespace}/{name}: serviceaccount "{name}" not found'
@@ -59,7 +45,7 @@ def set_service_account(attempt: Attempt, store: Store, suffix: Callable[[], str
     if wanted is None:
         wanted = account.get("automountServiceAccountToken", True)
     if wanted:
-        _mount_token(spec, suffix)
+        _mount_token(spec, attempt.suffix)
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
         spec["imagePullSecrets"] = [dict(secret) for secret in account["imagePullSecrets"]]
     if (account["metadata"].get("annotations") or {}).get(_ENFORCE) in _TRUE:
@@ -71,11 +57,9 @@ def _admit_mirror(attempt: Attempt) -> None:
     spec = attempt.document["spec"]
     if spec.get("serviceAccountName"):
         raise attempt.forbidden("a mirror pod may not reference service accounts")
-    volumes = spec.get("volumes") or ()
-    secrets = spec.get("imagePullSecrets") or any(volume.get("secret") for volume in volumes)
-    if secrets or any(True for _ in _secrets_of_containers(spec)):
+    if spec.get("imagePullSecrets") or any(_secrets(spec)):
         raise attempt.forbidden("a mirror pod may not reference secrets")
-    for volume in volumes:
+    for volume in spec.get("volumes") or ():
         for source in (volume.get("projected") or {}).get("sources") or ():
             if source.get("serviceAccountToken") is not None:
                 raise attempt.forbidden("a mirror pod may not use ServiceAccountToken volume projections")
@@ -98,8 +82,11 @@ def _mount_token(spec: Document, suffix: Callable[[], str]) -> None:
         spec["volumes"] = [*volumes, {"name": name, "projected": _TOKEN_SOURCE}]
 
 
-def _secrets_of_containers(spec: Document) -> Iterator[tuple[str, str]]:
-    """The secrets that environments use, each with words for where."""
+def _secrets(spec: Document) -> Iterator[tuple[str, str]]:
+    """The secrets that volumes and environments use, each with words for where."""
+    for volume in spec.get("volumes") or ():
+        if volume.get("secret") is not None:
+            yield "volume with", volume["secret"].get("secretName", "")
     for kind, name in (("init container", "initContainers"), ("container", "containers")):
         for container in spec.get(name) or ():
             where = f"{kind} {container.get('name', '')}"
@@ -116,18 +103,13 @@ def _secrets_of_containers(spec: Document) -> Iterator[tuple[str, str]]:
 def _admit_secrets(attempt: Attempt, account: Document) -> None:
     """An account may be limited to the secrets it lists."""
     spec, owner = attempt.document["spec"], account["metadata"]["name"]
-    listed = {secret.get("name") for secret in account.get("secrets") or ()}
     why = f"is not allowed because service account {owner} does not reference that"
-    for volume in spec.get("volumes") or ():
-        if volume.get("secret") is not None:
-            name = volume["secret"].get("secretName", "")
-            if name not in listed:
-                raise attempt.forbidden(f'volume with secret.secretName="{name}" {why} secret')
-    for where, name in _secrets_of_containers(spec):
+    listed = {secret.get("name") for secret in account.get("secrets") or ()}
+    for where, name in _secrets(spec):
         if name not in listed:
             raise attempt.forbidden(f'{where} secret.secretName="{name}" {why} secret')
     pullable = {secret.get("name") for secret in account.get("imagePullSecrets") or ()}
     for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
-        if secret.get("name") not in pullable:
-            name = secret.get("name", "")
+        name = secret.get("name", "")
+        if name not in pullable:
             raise attempt.forbidden(f'imagePullSecrets[{index}].name="{name}" {why} imagePullSecret')

@@ -6,32 +6,35 @@ from moorage.cluster.base.store import Document, Store
 from moorage.cluster.kinds.claims import CLASS_ANNOTATION
 from moorage.cluster.kinds.common import part
 from moorage.cluster.objects.admission.attempt import Attempt
+from moorage.cluster.objects.admission.limits import claim_requests
 from moorage.cluster.schema.forms import nanos
+
+CLAIMS = "persistentvolumeclaims"
+VOLUMES = "persistentvolumes"
+ATTRIBUTES_CLASSES = "volumeattributesclasses.storage.k8s.io"
 
 _CLASSES = "storageclasses.storage.k8s.io"
 _DEFAULT_MARKS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
+_FINALIZERS = {CLAIMS: "pvc", VOLUMES: "pv", ATTRIBUTES_CLASSES: "vac"}
 
 
-def protect(document: Document, finalizer: str) -> None:
-    metadata = document["metadata"]
+def protect(attempt: Attempt) -> None:
+    metadata = attempt.document["metadata"]
+    finalizer = f"kubernetes.io/{_FINALIZERS[attempt.definition.storage]}-protection"
     finalizers = metadata.get("finalizers") or []
     if finalizer not in finalizers:
         metadata["finalizers"] = [*finalizers, finalizer]
 
 
-def set_storage_class(attempt: Attempt, store: Store) -> None:
-    document = attempt.document
-    if CLASS_ANNOTATION in (document["metadata"].get("annotations") or {}):
-        return
-    spec = document["spec"]
-    if spec.get("storageClassName") is not None:
-        return
-    name = default_class(store)
-    if name:
-        spec["storageClassName"] = name
+def set_storage_class(attempt: Attempt) -> None:
+    spec = attempt.document["spec"]
+    if spec.get("storageClassName") is None and _class_annotation(attempt.document) is None:
+        name = default_class(attempt.store)
+        if name:
+            spec["storageClassName"] = name
 
 
 def default_class(store: Store) -> str:
@@ -42,23 +45,17 @@ def default_class(store: Store) -> str:
         annotations = metadata.get("annotations") or {}
         if any(annotations.get(mark) == "true" for mark in _DEFAULT_MARKS):
             found.append(metadata)
-    if not found:
-        return ""
-    name: str = max(found, key=lambda metadata: metadata.get("creationTimestamp", ""))["name"]
-    return name
+    newest = max(found, key=lambda metadata: metadata.get("creationTimestamp", ""), default={"name": ""})
+    return str(newest["name"])
 
 
-def admit_resize(attempt: Attempt, store: Store) -> None:
+def admit_resize(attempt: Attempt) -> None:
     """Only claims of a class that says so can grow."""
-    old = attempt.old or {}
-    if part(old, "status").get("phase") != "Bound":
+    document, old = attempt.document, attempt.old or {}
+    if part(old, "status").get("phase") != "Bound" or _size(document) <= _size(old):
         return
-    if _size(attempt.document) <= _size(old):
-        return
-    name = part(attempt.document, "spec").get("storageClassName") or (
-        attempt.document["metadata"].get("annotations") or {}
-    ).get(CLASS_ANNOTATION)
-    stored = store.get(_CLASSES, "", name) if name else None
+    name = part(document, "spec").get("storageClassName") or _class_annotation(document)
+    stored = attempt.store.get(_CLASSES, "", name) if name else None
     if stored is None or not stored.document.get("allowVolumeExpansion"):
         raise attempt.forbidden(
             "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc "
@@ -66,5 +63,9 @@ def admit_resize(attempt: Attempt, store: Store) -> None:
         )
 
 
+def _class_annotation(document: Document) -> str | None:
+    return (document["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
+
+
 def _size(document: Document) -> int:
-    return nanos(part(part(part(document, "spec"), "resources"), "requests").get("storage", "0"))
+    return nanos(claim_requests(document).get("storage", "0"))

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import Any
 
 from moorage.cluster.base.errors import Cause, Refusal, apply_conflict, bad_request, unreasoned
 from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document
-from moorage.cluster.objects.merging.comparing import compare, mentioned_fields
-from moorage.cluster.objects.merging.configurations import merged, with_parents, without, without_emptied
-from moorage.cluster.objects.merging.depth import refuses_depth
-from moorage.cluster.objects.merging.field_sets import NOTHING, FieldSet, path_text
-from moorage.cluster.objects.merging.managed_fields import (
-    APPLY,
-    UPDATE,
-    Entries,
-    Managed,
-    Manager,
-    after_update,
-    encode,
-    stored_entries,
-    stripped,
-)
-from moorage.cluster.objects.merging.reset_fields import reset_fields
-from moorage.cluster.objects.merging.validation import shape_errors
+from moorage.cluster.objects.merging import configurations, managed_fields
+from moorage.cluster.objects.merging.configurations import shape_errors, with_parents, without
+from moorage.cluster.objects.merging.field_sets import ESCAPES, NOTHING, FieldSet, path_text
+from moorage.cluster.objects.merging.fields import compare, mentioned_fields
+from moorage.cluster.objects.merging.managed_fields import APPLY, UPDATE, Entries, Managed, Manager
 from moorage.cluster.schema.model import Schema
 
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -35,20 +23,10 @@ KUBECTL = "kubectl"
 """The manager whose applies look after the annotation of client-side applies."""
 
 
-class Conflict(NamedTuple):
-    """A field whose value someone else has set."""
-
-    manager: Manager
-    path: tuple[str, ...]
+Conflict = tuple[Manager, tuple[str, ...]]
+"""A field whose value someone else has set: who, and the path."""
 
 
-class Conflicts(Exception):
-    def __init__(self, found: list[Conflict]) -> None:
-        super().__init__(found)
-        self.found = found
-
-
-@refuses_depth
 def apply(
     schema: Schema,
     live: Document | None,
@@ -69,43 +47,47 @@ def apply(
     _check(schema, applied, api_version)
     who = Manager(manager, APPLY, api_version, subresource)
     if ignored is None:
-        ignored = reset_fields(str(applied.get("kind", "")), subresource)
-    request = _Request(schema, applied, who, now, ignored)
-    entries = stored_entries(live["metadata"].get("managedFields")) if live else {}
-    before = _without_managed_fields(live) if live else {}
+        ignored = managed_fields.reset_fields(str(applied.get("kind", "")), subresource)
+    entries = managed_fields.stored_entries(live["metadata"].get("managedFields")) if live else {}
+    before = managed_fields.without_managed_fields(live) if live else {}
     if live and not entries:
         first = Manager(BEFORE_FIRST_APPLY, UPDATE, api_version, subresource)
-        entries = after_update(schema, None, before, entries, first, now, ignored)
-    try:
-        document, after = request.do(before, entries, force=force)
-    except Conflicts as conflicts:
-        serious = conflicts.found
-        if manager == KUBECTL:
-            forgiven = _applied_by_client(schema, before, api_version)
-            serious = [conflict for conflict in serious if conflict.path not in forgiven]
-        if serious:
-            raise _refusal(serious) from None
-        document, after = request.do(before, entries, force=True)
+        entries = managed_fields.after_update(schema, None, before, entries, first, now, ignored)
+    mine = mentioned_fields(schema, applied).without_subtrees(ignored)
+    last = entries.get(who.key, Managed(who, NOTHING, ""))
+    merged: Document = configurations.merged(schema, before, applied)
+    if last.fields:
+        others = (managed.fields for key, managed in entries.items() if key != who.key)
+        merged = _pruned(schema, merged, last.fields, [mine, *others])
+    removed, changed = (
+        fields.without_subtrees(ignored) for fields in compare(schema, before or None, merged)
+    )
+    if not force:
+        forgiven = _applied_by_client(schema, before, api_version) if manager == KUBECTL else NOTHING
+        _refuse_conflicts(entries, who, changed, forgiven)
+    after = {
+        key: managed._replace(fields=managed.fields - changed - removed) for key, managed in entries.items()
+    }
+    document: Document = configurations.without_emptied(merged)
+    document["metadata"] = document.get("metadata") or {}
+    after[who.key] = Managed(who, managed_fields.stripped(mine), now if document != before else last.time)
     if manager == KUBECTL:
         _renew_last_applied(document, applied)
-    managed_fields = encode(after)
-    if managed_fields:
-        document["metadata"] = {**document["metadata"], "managedFields": managed_fields}
+    listed = managed_fields.encode({key: managed for key, managed in after.items() if managed.fields})
+    if listed:
+        document["metadata"] = {**document["metadata"], "managedFields": listed}
     return document
 
 
 def same_but_for_times(old: Document, new: Document) -> bool:
     """Whether nothing differs but when managers did something, so that nothing needs to be written."""
-    if _timeless(old) != _timeless(new):
-        return False
-    return _without_managed_fields(old) == _without_managed_fields(new)
+    return _timeless(old) == _timeless(new)
 
 
-def _timeless(document: Document) -> list[dict[str, Any]]:
-    return [
-        {name: value for name, value in entry.items() if name != "time"}
-        for entry in document["metadata"].get("managedFields") or ()
-    ]
+def _timeless(document: Document) -> Document:
+    metadata = document["metadata"]
+    entries = [{**entry, "time": None} for entry in metadata.get("managedFields") or ()]
+    return {**document, "metadata": {**metadata, "managedFields": entries}}
 
 
 def _check(schema: Schema, applied: Document, api_version: str) -> None:
@@ -116,7 +98,8 @@ def _check(schema: Schema, applied: Document, api_version: str) -> None:
     errors = shape_errors(schema, applied)
     if errors:
         group, _, version = api_version.rpartition("/")
-        place = f"{_name(names, 'namespace')}/{_name(names, 'name')}"
+        given = (names.get("namespace"), names.get("name"))
+        place = "/".join(name if isinstance(name, str) else "" for name in given)
         listed = errors[0] if len(errors) == 1 else "\n  ".join(["errors:", *errors])
         raise unreasoned(
             f"failed to create typed patch object ({place}; {group}/{version}, "
@@ -124,73 +107,17 @@ def _check(schema: Schema, applied: Document, api_version: str) -> None:
         )
 
 
-def _name(metadata: dict[str, Any], field: str) -> str:
-    value = metadata.get(field)
-    return value if isinstance(value, str) else ""
-
-
-class _Request(NamedTuple):
-    schema: Schema
-    applied: Document
-    who: Manager
-    now: str
-    ignored: FieldSet
-
-    def do(self, live: Document, entries: Entries, *, force: bool) -> tuple[Document, Entries]:
-        """The new object and entries. Raises Conflicts unless forced."""
-        key = self.who.key
-        last = entries[key].fields if key in entries else NOTHING
-        mine = mentioned_fields(self.schema, self.applied).without_subtrees(self.ignored)
-        entries = {**entries, key: Managed(self.who, mine, entries[key].time if key in entries else "")}
-        document: Document = merged(self.schema, live, self.applied)
-        if last:
-            document = self._pruned(document, entries, last)
-        removed, changed = compare(self.schema, live or None, document)
-        removed = removed.without_subtrees(self.ignored)
-        changed = changed.without_subtrees(self.ignored)
-        if not force:
-            self._look_for_conflicts(entries, changed)
-        after: Entries = {}
-        for other, managed in entries.items():
-            fields = stripped(managed.fields) if other == key else managed.fields - changed - removed
-            if fields:
-                after[other] = managed._replace(fields=fields)
-        document = without_emptied(document) if last else dict(document)
-        document["metadata"] = document.get("metadata") or {}
-        if document != live and key in after:
-            after[key] = after[key]._replace(time=self.now)
-        return document, after
-
-    def _look_for_conflicts(self, entries: Entries, changed: FieldSet) -> None:
-        found = [
-            Conflict(managed.manager, path)
-            for managed in sorted(entries.values(), key=lambda managed: managed.manager)
-            if managed.manager.key != self.who.key
-            for path in (managed.fields & changed).paths()
-        ]
-        if found:
-            raise Conflicts(found)
-
-    def _pruned(self, document: Document, entries: Entries, last: FieldSet) -> Document:
-        """Without what the manager applied last time and no longer does, unless someone else has it."""
-        schema = self.schema
-        last = with_parents(schema, last)
-        everything = with_parents(schema, mentioned_fields(schema, document))
-        pruned = without(schema, document, last)
-        managed = NOTHING
-        for entry in entries.values():
-            managed |= entry.fields
-        kept = with_parents(schema, mentioned_fields(schema, pruned)) | with_parents(schema, managed)
-        pruned = without(schema, document, everything - kept)
-        rest = with_parents(schema, mentioned_fields(schema, pruned))
-        return without(schema, document, (everything - rest) & last)
-
-
-def _without_managed_fields(document: Document) -> Document:
-    metadata = document["metadata"]
-    if "managedFields" not in metadata:
-        return document
-    return {**document, "metadata": {name: metadata[name] for name in metadata if name != "managedFields"}}
+def _pruned(schema: Schema, document: Document, last: FieldSet, managed: list[FieldSet]) -> Document:
+    """Without what the manager applied last time and no longer does, unless someone else has it."""
+    last = with_parents(schema, last)
+    everything = with_parents(schema, mentioned_fields(schema, document))
+    kept = with_parents(schema, mentioned_fields(schema, without(schema, document, last.tree)))
+    for fields in managed:
+        kept |= with_parents(schema, fields)
+    pruned: Document = without(schema, document, (everything - kept).tree)
+    rest = with_parents(schema, mentioned_fields(schema, pruned))
+    result: Document = without(schema, document, ((everything - rest) & last).tree)
+    return result
 
 
 def _applied_by_client(schema: Schema, live: Document, api_version: str) -> FieldSet:
@@ -217,13 +144,23 @@ def _renew_last_applied(document: Document, applied: Document) -> None:
         if LAST_APPLIED in (own.get("annotations") or {}):
             own["annotations"] = {k: v for k, v in own["annotations"].items() if k != LAST_APPLIED}
     text = json.dumps(configuration, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    annotations = {**annotations, LAST_APPLIED: text + "\n"}
+    annotations = {**annotations, LAST_APPLIED: text.translate(ESCAPES) + "\n"}
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > MOST_ANNOTATED:
         del annotations[LAST_APPLIED]
     document["metadata"] = {**metadata, "annotations": annotations}
+
+
+def _refuse_conflicts(entries: Entries, who: Manager, changed: FieldSet, forgiven: FieldSet) -> None:
+    conflicts = [
+        (managed.manager, path)
+        for managed in sorted(entries.values(), key=lambda managed: managed.manager)
+        if managed.manager.key != who.key
+        for path in (managed.fields & changed).paths()
+        if path not in forgiven
+    ]
+    if conflicts:
+        raise _refusal(conflicts)
 
 
 def _refusal(conflicts: list[Conflict]) -> Refusal:
@@ -234,17 +171,11 @@ def _refusal(conflicts: list[Conflict]) -> Refusal:
     if len(conflicts) == 1:
         cause = causes[0]
         return apply_conflict(f"Apply failed with 1 conflict: {cause.message}: {cause.field}", causes)
-    lines = "\n".join(_listed(conflicts))
-    return apply_conflict(f"Apply failed with {len(conflicts)} conflicts: {lines}", causes)
-
-
-def _listed(conflicts: Iterable[Conflict]) -> Iterable[str]:
-    last = None
-    for manager, path in conflicts:
-        if manager != last:
-            yield f"conflicts with {_shown(manager)}:"
-        yield f"- {path_text(path)}"
-        last = manager
+    lines = []
+    for manager, found in groupby(conflicts, key=lambda conflict: conflict[0]):
+        lines += [f"conflicts with {_shown(manager)}:", *(f"- {path_text(path)}" for _, path in found)]
+    told = "\n".join(lines)
+    return apply_conflict(f"Apply failed with {len(conflicts)} conflicts: {told}", causes)
 
 
 def _shown(manager: Manager) -> str:

@@ -1,35 +1,34 @@
-"""Putting an applied configuration into a live document, and taking fields out of it."""
+"""Configurations to apply: whether they have the right shape, and how they change a live document."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from typing import Any, Final
 
+from moorage.cluster.base.go_text import shown, shown_as_source, type_name
 from moorage.cluster.base.store import Document
-from moorage.cluster.objects.merging.field_sets import FieldSet, Tree, is_member
-from moorage.cluster.objects.merging.shapes import Keyless, is_granular_list, is_granular_map, item_step, part
-from moorage.cluster.schema.model import Schema
+from moorage.cluster.objects.merging.field_sets import FieldSet, Tree, is_member, path_text
+from moorage.cluster.objects.merging.fields import EMPTIED_LIST, Keyless, is_granular, item_step, part
+from moorage.cluster.schema.model import ANY, ARRAY, BOOLEAN, OBJECT, STRING, Schema
 
 EMPTIED_MAP: Final[dict[str, Any]] = {}
-EMPTIED_LIST: Final[list[Any]] = []
-"""What stands for a map or list out of which everything was taken, until `without_emptied`."""
-
+"""What stands for a map out of which everything was taken, until `without_emptied`."""
 _MISSING: Final = object()
 
 
 def merged(schema: Schema, live: Any, applied: Any) -> Any:
     """The live value with everything the applied one says; neither is changed."""
-    if is_granular_map(schema) and isinstance(live, dict) and (isinstance(applied, dict) or applied is None):
-        if not live or not applied:
-            return live or applied
-        result = dict(live)
-        for name, value in applied.items():
-            result[name] = merged(part(schema, name), live[name], value) if name in live else value
-        return result
-    if is_granular_list(schema) and isinstance(live, list) and (isinstance(applied, list) or applied is None):
-        if not live or not applied:
-            return live or applied
+    if not is_granular(schema, live) or (applied is not None and type(applied) is not type(live)):
+        return applied
+    if not live or not applied:
+        return live or applied
+    if isinstance(live, list):
         return _merged_list(schema, live, applied)
-    return applied
+    result = dict(live)
+    for name, value in applied.items():
+        result[name] = merged(part(schema, name), live[name], value) if name in live else value
+    return result
 
 
 def _merged_list(schema: Schema, live: list[Any], applied: list[Any]) -> list[Any]:
@@ -40,47 +39,35 @@ def _merged_list(schema: Schema, live: list[Any], applied: list[Any]) -> list[An
     """
     assert schema.items is not None
     try:
-        live_steps = [item_step(schema, item) for item in live]
+        live_left = deque((item_step(schema, item), item) for item in live)
         wanted = {item_step(schema, item): item for item in applied}
     except Keyless:
         return applied
     by_step: dict[str, Any] = {}
-    for step, item in zip(live_steps, live, strict=True):
+    for step, item in live_left:
         by_step[step] = _MISSING if step in by_step else item  # which of several is meant, nobody knows
-    shared = [step for step in wanted if step in by_step]
-    steps = list(wanted)
+    wanted_left = deque(wanted)
+    shared = deque(step for step in wanted if step in by_step)
     result: list[Any] = []
-    done: set[str] = set()
-    at_live = at_wanted = 0
-
-    def take_wanted(step: str) -> None:
-        done.add(step)
-        mine = by_step.get(step, _MISSING)
-        assert schema.items is not None
-        result.append(wanted[step] if mine is _MISSING else merged(schema.items, mine, wanted[step]))
-        if shared and shared[0] == step:
-            del shared[0]
-
-    while at_live < len(live) or at_wanted < len(steps):
-        if at_live < len(live):
-            step = live_steps[at_live]
+    while live_left or wanted_left:
+        following = wanted_left[0] if wanted_left else None
+        if live_left:
+            step, item = live_left[0]
             if step not in wanted:
-                result.append(live[at_live])
-                at_live += 1
+                result.append(item)
+                live_left.popleft()
                 continue
-            if at_wanted < len(steps) and step == steps[at_wanted]:
-                take_wanted(step)
-                at_live += 1
-                at_wanted += 1
+            comes_later = bool(shared) and step not in (shared[0], following)
+            if comes_later or step == following or not shared:
+                live_left.popleft()
+            if comes_later:
                 continue
-            if shared and shared[0] != step and at_wanted < len(steps):
-                at_live += 1
-                continue
-            if step in done:
-                at_live += 1
-        if at_wanted < len(steps):
-            take_wanted(steps[at_wanted])
-            at_wanted += 1
+        if following is not None:
+            mine = by_step.get(following, _MISSING)
+            item = wanted[wanted_left.popleft()]
+            result.append(item if mine is _MISSING else merged(schema.items, mine, item))
+            if shared and shared[0] == following:
+                shared.popleft()
     return result
 
 
@@ -106,38 +93,25 @@ def _with_parents(schema: Schema, tree: Tree) -> Tree:
     return result
 
 
-def without(schema: Schema, document: Document, fields: FieldSet) -> Document:
-    """The document without these fields and items."""
-    result = _without(schema, document, fields.tree)
-    assert isinstance(result, dict)
-    return result
-
-
-def _without(schema: Schema, value: Any, tree: Tree) -> Any:
+def without(schema: Schema, value: Any, tree: Tree) -> Any:
+    """The value without these fields and items."""
+    if not is_granular(schema, value):
+        return value
     if isinstance(value, dict):
-        if not is_granular_map(schema):
-            return value
-        rest = {}
-        for name, inner in value.items():
-            below = tree.get(f"f:{name}")
-            if below is None:
-                rest[name] = inner
-            elif not is_member(below):
-                rest[name] = _without(part(schema, name), inner, below)
-        return rest or EMPTIED_MAP
-    if isinstance(value, list):
-        if not is_granular_list(schema):
-            return value
-        assert schema.items is not None
-        items = []
-        for item in value:
-            below = _of_item(schema, item, tree)
-            if below is None:
-                items.append(item)
-            elif not is_member(below):
-                items.append(_without(schema.items, item, below))
-        return items or EMPTIED_LIST
-    return value
+        kept = {
+            name: _kept(part(schema, name), inner, tree.get(f"f:{name}")) for name, inner in value.items()
+        }
+        return {name: inner for name, inner in kept.items() if inner is not _MISSING} or EMPTIED_MAP
+    assert schema.items is not None
+    items = [_kept(schema.items, item, _of_item(schema, item, tree)) for item in value]
+    return [item for item in items if item is not _MISSING] or EMPTIED_LIST
+
+
+def _kept(schema: Schema, value: Any, tree: Tree | None) -> Any:
+    """What is left of a value without the fields of this entry."""
+    if tree is None:
+        return value
+    return _MISSING if is_member(tree) else without(schema, value, tree)
 
 
 def _of_item(schema: Schema, item: Any, tree: Tree) -> Tree | None:
@@ -158,3 +132,68 @@ def without_emptied(value: Any) -> Any:
     if isinstance(value, list):
         return [without_emptied(item) for item in value]
     return value
+
+
+def shape_errors(schema: Schema, document: Document) -> list[str]:
+    """Where a configuration does not have the shape of its kind."""
+    return list(_errors(schema, document, ""))
+
+
+def _errors(schema: Schema, value: Any, path: str) -> Iterator[str]:
+    wanted = "" if value is None else _wanted(schema, value)
+    if wanted:
+        yield f"{path}: expected {wanted}, got {_got(wanted, value)}"
+    elif schema.type == OBJECT:
+        yield from _map_errors(schema, value or {}, path)
+    elif schema.type == ARRAY:
+        yield from _list_errors(schema, value or [], path)
+
+
+def _wanted(schema: Schema, value: Any) -> str:
+    """What should stand in the place of a value; empty if it is right."""
+    if schema.type == OBJECT:
+        return "" if isinstance(value, dict) else "map"
+    if schema.type == ARRAY:
+        return "" if isinstance(value, list) else "list"
+    if schema.type == ANY or schema.format == "quantity":
+        return "any scalar" if schema.format and isinstance(value, (dict, list)) else ""
+    if schema.type == STRING:
+        return "" if isinstance(value, str) else "string"
+    if schema.type == BOOLEAN:
+        return "" if isinstance(value, bool) else "boolean"
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return "" if is_number else "numeric (int or float)"
+
+
+def _got(wanted: str, value: Any) -> str:
+    if wanted == "string":
+        return f"&value.valueUnstructured{{Value:{shown_as_source(value)}}}"
+    return type_name(value) if wanted.startswith("numeric") else f"&{{{shown(value)}}}"
+
+
+def _map_errors(schema: Schema, value: Document, path: str) -> Iterator[str]:
+    closed = schema.fields and not schema.keeps_unknown and schema.values is None
+    for name, inner in value.items():
+        if closed and name not in schema.fields:
+            yield f"{path}.{name}: field not declared in schema"
+            return
+        yield from _errors(part(schema, name), inner, f"{path}.{name}")
+
+
+def _list_errors(schema: Schema, value: list[Any], path: str) -> Iterator[str]:
+    granular = is_granular(schema, value)
+    seen: set[str] = set()
+    for position, item in enumerate(value):
+        place = f"[{position}]"
+        if granular:
+            try:
+                step = item_step(schema, item)
+            except Keyless as problem:
+                yield f"{path}: element {position}: {problem}"
+                return
+            place = path_text((step,))
+            if step in seen:
+                yield f"{path}: duplicate entries for key {place}"
+            seen.add(step)
+        if schema.items is not None:
+            yield from _errors(schema.items, item, path + place)

@@ -24,8 +24,10 @@ LEAF: Final[Tree] = {}
 DEEPEST = 200
 """Steps in the longest path that is read; no API type is nearly as deep."""
 
+ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+"""What JSON has in the place of characters that could do harm in web pages."""
+
 _PLAIN = re.compile(r"[^\x00-\x1f\"\\<>&\u2028\u2029]*")
-_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 class FieldSet:
@@ -54,9 +56,6 @@ class FieldSet:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FieldSet) and self.tree == other.tree
 
-    def __hash__(self) -> int:
-        return hash(self.paths())
-
     def __repr__(self) -> str:
         return f"FieldSet({', '.join(map(path_text, self.paths()))})"
 
@@ -70,14 +69,15 @@ class FieldSet:
 
     def __sub__(self, other: FieldSet) -> FieldSet:
         """The paths that are not in the other set, whatever is below or above them."""
-        if not self.tree or not other.tree:
-            return self
-        rest = _other_children(self.tree, other.tree)
-        return self if rest is self.tree else FieldSet(rest)
+        return self._without(other, subtrees=False)
 
     def without_subtrees(self, other: FieldSet) -> FieldSet:
         """The paths that are neither in the other set nor below one that is."""
-        return FieldSet(_outside(self.tree, other.tree)) if other.tree else self
+        return self._without(other, subtrees=True)
+
+    def _without(self, other: FieldSet, *, subtrees: bool) -> FieldSet:
+        rest = _difference(self.tree, other.tree, subtrees=subtrees)
+        return self if rest is self.tree else FieldSet(rest)
 
     def __contains__(self, path: tuple[str, ...]) -> bool:
         tree = self.tree
@@ -148,14 +148,14 @@ def _shown_key(value: Any) -> str:
 def _json(value: Any) -> str:
     if isinstance(value, str):
         return _text(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(ESCAPES)
 
 
 @lru_cache(maxsize=4096)
 def _text(value: str) -> str:
     if _PLAIN.fullmatch(value):
         return f'"{value}"'
-    return json.dumps(value, ensure_ascii=False).translate(_ESCAPES)
+    return json.dumps(value, ensure_ascii=False).translate(ESCAPES)
 
 
 def _order(step: str) -> tuple[Any, ...]:
@@ -251,38 +251,26 @@ def _common_children(one: Tree, other: Tree) -> Tree:
     return common
 
 
-def _other_children(one: Tree, other: Tree) -> Tree:
+def _difference(one: Tree, other: Tree, *, subtrees: bool) -> Tree:
+    """Without the paths of the other set and, if so wished, without all that is below them."""
     rest: Tree | None = None
-    for step in one.keys() & other.keys():
-        mine = one[step]
-        if step == ".":
-            continue
-        below = other[step]
-        children = _other_children(mine, below)
+    for step in (one.keys() & other.keys()) - {"."}:
+        mine, below = one[step], other[step]
         member = is_member(mine) and not is_member(below)
-        if children is mine and member == is_member(mine):
-            continue
+        if subtrees and is_member(below):
+            found = None
+        else:
+            children = _difference(mine, below, subtrees=subtrees)
+            if children is mine and member == is_member(mine):
+                continue
+            found = entry(member, {key: value for key, value in children.items() if key != "."})
         if rest is None:
             rest = dict(one)
-        found = entry(member, {key: value for key, value in children.items() if key != "."})
         if found is None:
             del rest[step]
         else:
             rest[step] = found
     return one if rest is None else rest
-
-
-def _outside(one: Tree, other: Tree) -> Tree:
-    rest: Tree = {}
-    for step, mine in one.items():
-        below = other.get(step)
-        if below is None or step == ".":
-            rest[step] = mine
-        elif not is_member(below):
-            found = entry(is_member(mine), {k: v for k, v in _outside(mine, below).items() if k != "."})
-            if found is not None:
-                rest[step] = found
-    return rest
 
 
 def _paths(tree: Tree, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

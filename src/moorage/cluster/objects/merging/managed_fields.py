@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
 from moorage.cluster.base.store import Document
-from moorage.cluster.objects.merging.comparing import compare
-from moorage.cluster.objects.merging.depth import refuses_depth
-from moorage.cluster.objects.merging.field_sets import FieldSet
-from moorage.cluster.objects.merging.reset_fields import reset_fields
+from moorage.cluster.objects.merging.field_sets import LEAF, NOTHING, FieldSet
+from moorage.cluster.objects.merging.fields import compare
 from moorage.cluster.schema.model import Schema
 
 APPLY = "Apply"
@@ -16,29 +16,30 @@ UPDATE = "Update"
 MOST_UPDATERS = 10
 OLD_UPDATERS = "ancient-changes"
 
-_NEVER_MANAGED = FieldSet.from_json(
+_OF_SERVER = (
+    *("clusterName", "creationTimestamp", "generation", "managedFields", "name", "namespace"),
+    *("resourceVersion", "selfLink", "uid"),
+)
+_NEVER_MANAGED = FieldSet(
     {
-        "f:apiVersion": {},
-        "f:kind": {},
-        "f:metadata": {
-            ".": {},
-            **{
-                f"f:{name}": {}
-                for name in (
-                    "clusterName",
-                    "creationTimestamp",
-                    "generation",
-                    "managedFields",
-                    "name",
-                    "namespace",
-                    "resourceVersion",
-                    "selfLink",
-                    "uid",
-                )
-            },
-        },
+        "f:apiVersion": LEAF,
+        "f:kind": LEAF,
+        "f:metadata": {".": LEAF, **{f"f:{name}": LEAF for name in _OF_SERVER}},
     }
 )
+
+_STATUS_WITH_METADATA = frozenset(
+    (
+        *("DaemonSet", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim"),
+        *("PodDisruptionBudget", "ReplicaSet", "ReplicationController", "ResourceQuota", "Service"),
+        "StatefulSet",
+    )
+)
+"""Kinds whose status address can change metadata. The others, and custom kinds, keep theirs."""
+_KEPT_BY_STATUS = {
+    "Pod": ("spec", "metadata.deletionTimestamp", "metadata.ownerReferences"),
+    "Deployment": ("spec", "metadata.labels"),
+}
 
 
 class Manager(NamedTuple):
@@ -78,7 +79,6 @@ class Managed(NamedTuple):
 Entries = dict[tuple[str, str, str, str], Managed]
 
 
-@refuses_depth
 def track(
     schema: Schema,
     old: Document | None,
@@ -95,8 +95,8 @@ def track(
 
     `ignored` are fields that this address of the object cannot change; by default those of `reset_fields`.
     """
-    entries, tracked = _entries_before(old, new, subresource)
-    if not tracked:
+    entries = _entries_before(old, new, subresource)
+    if not entries and old is not None:
         return []
     who = Manager(manager or "unknown", operation, api_version, subresource)
     if ignored is None:
@@ -107,6 +107,24 @@ def track(
         if new["metadata"].get("managedFields") in (None, unchanged):
             return unchanged
     return encode(managed)
+
+
+@cache
+def reset_fields(kind: str, subresource: str) -> FieldSet:
+    """What cannot be changed through an address of an object, so that nobody manages it there.
+
+    Of a custom kind that has no status subresource, this does not hold.
+    """
+    if subresource not in ("", "status"):
+        return NOTHING
+    names = _KEPT_BY_STATUS.get(kind) or (
+        ("spec",) if kind in _STATUS_WITH_METADATA else ("metadata", "spec")
+    )
+    fields = NOTHING
+    for name in names if subresource else ("status",):
+        first, _, second = name.partition(".")
+        fields |= FieldSet({f"f:{first}": {f"f:{second}": LEAF} if second else LEAF})
+    return fields
 
 
 def after_update(
@@ -140,80 +158,73 @@ def stripped(fields: FieldSet) -> FieldSet:
     return fields - _NEVER_MANAGED
 
 
-def _entries_before(old: Document | None, new: Document, subresource: str) -> tuple[Entries, bool]:
-    """The entries before a change, and whether to go on tracking.
+def without_managed_fields(document: Document) -> Document:
+    metadata = document["metadata"]
+    if "managedFields" not in metadata:
+        return document
+    return {**document, "metadata": {name: metadata[name] for name in metadata if name != "managedFields"}}
+
+
+def _entries_before(old: Document | None, new: Document, subresource: str) -> Entries:
+    """The entries before a change.
 
     A client may write the list itself, and stop the tracking with an empty one; a list that cannot be
     understood counts as none. Through a subresource the list cannot be written.
     """
     lived = old["metadata"].get("managedFields") if old else None
     given = None if subresource else new["metadata"].get("managedFields")
-    if given is None or given == lived:
-        entries = stored_entries(lived)
-    elif given in ([], [{}]):
-        entries = {}
-    else:
-        try:
-            entries = decode(given)
-        except ValueError:
-            entries = {}
-        entries = entries or stored_entries(lived)
-    return entries, bool(entries) or old is None
+    if given in ([], [{}]) and given != lived:
+        return {}
+    return (_given_entries(given) if given != lived else {}) or stored_entries(lived)
 
 
 def stored_entries(managed_fields: list[dict[str, Any]] | None) -> Entries:
     """The entries of a list that `encode` made."""
-    entries: Entries = {}
-    for document in managed_fields or ():
-        who = Manager(
-            document.get("manager", ""),
-            document["operation"],
-            document["apiVersion"],
-            document.get("subresource", ""),
+    return _entries((document, FieldSet(document["fieldsV1"])) for document in managed_fields or ())
+
+
+def _given_entries(managed_fields: Any) -> Entries:
+    """The entries of a list that comes from a client; none if one of them is not in order."""
+    if not isinstance(managed_fields, list) or not all(map(_is_entry, managed_fields)):
+        return {}
+    try:
+        return _entries(
+            (document, FieldSet.from_json(document.get("fieldsV1"))) for document in managed_fields
         )
-        entries[who.key] = Managed(who, FieldSet(document["fieldsV1"]), document.get("time", ""))
-    return entries
+    except ValueError:
+        return {}
 
 
-def decode(managed_fields: Any) -> Entries:
-    """The entries of a list that comes from a client. Raises ValueError for one that is not in order."""
+def _is_entry(document: Any) -> bool:
+    return (
+        isinstance(document, dict)
+        and document.get("operation") in (APPLY, UPDATE)
+        and document.get("fieldsType") == "FieldsV1"
+        and bool(document.get("apiVersion"))
+        and all(
+            isinstance(document.get(name) or "", str)
+            for name in ("manager", "apiVersion", "subresource", "time")
+        )
+    )
+
+
+def _entries(documents: Iterable[tuple[dict[str, Any], FieldSet]]) -> Entries:
     entries: Entries = {}
-    if not managed_fields:
-        return entries
-    if not isinstance(managed_fields, list):
-        raise ValueError("managedFields must be a list")
-    for position, document in enumerate(managed_fields):
-        if not isinstance(document, dict):
-            raise ValueError("entries must be objects")
-        operation, api_version = document.get("operation"), document.get("apiVersion")
-        if operation not in (APPLY, UPDATE):
-            raise ValueError("operation must be `Apply` or `Update`")
-        if not isinstance(api_version, str) or not api_version:
-            raise ValueError("apiVersion must not be empty")
-        if document.get("fieldsType") != "FieldsV1":
-            raise ValueError(f"missing or invalid fieldsType in managed fields entry {position}")
-        name, subresource = document.get("manager", ""), document.get("subresource", "")
-        time = document.get("time") or ""
-        if not (isinstance(name, str) and isinstance(subresource, str) and isinstance(time, str)):
-            raise ValueError(f"wrong types in managed fields entry {position}")
-        who = Manager(name, operation, api_version, subresource)
-        entries[who.key] = Managed(who, FieldSet.from_json(document.get("fieldsV1")), time)
+    for document, fields in documents:
+        name, subresource, time = (document.get(key) or "" for key in ("manager", "subresource", "time"))
+        who = Manager(name, document["operation"], document["apiVersion"], subresource)
+        entries[who.key] = Managed(who, fields, time)
     return entries
 
 
 def encode(entries: Entries) -> list[dict[str, Any]]:
     """The managedFields list, ordered: those who apply first, then by time."""
-    ordered = sorted(
-        entries.values(),
-        key=lambda managed: (
-            managed.manager.operation,
-            managed.time,
-            managed.manager.name,
-            managed.manager.api_version,
-            managed.manager.subresource,
-        ),
-    )
-    return [managed.document() for managed in ordered]
+
+    def order(managed: Managed) -> tuple[str, ...]:
+        name, operation, api_version, subresource = managed.manager
+        return operation, managed.time, name, api_version, subresource
+
+    return [managed.document() for managed in sorted(entries.values(), key=order)]
 
 
 def _without_too_many(entries: Entries) -> Entries:

@@ -7,14 +7,14 @@ list; `$retainKeys` names the fields that stay; `$deleteFromPrimitiveList/<field
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections import deque
+from collections.abc import Hashable, Iterable, Iterator
+from operator import itemgetter
 from typing import Any
 
-from moorage.cluster.base.errors import Refusal, bad_request, unreasoned
+from moorage.cluster.base.errors import Refusal, bad_request, rejected, unreasoned
 from moorage.cluster.base.go_text import json_type, shown, type_name
 from moorage.cluster.base.store import Document
-from moorage.cluster.objects.merging.depth import refuses_depth
-from moorage.cluster.objects.merging.element_order import identity, in_patch_order, positions
 from moorage.cluster.schema.model import ARRAY, Field, Schema
 
 PATCH = "$patch"
@@ -26,20 +26,16 @@ MERGE = "merge"
 REPLACE = "replace"
 DELETE = "delete"
 
-_NO_FIELD = Field(Schema())
 
-
-@refuses_depth
-def strategic_merge(schema: Schema, document: Document, patch: Document) -> Document:
+def strategic_merge(schema: Schema, document: Document, patch: Any) -> Document:
     """The document with a patch applied; what does not change is shared with it."""
-    given: Any = patch
-    if given is None:
+    if patch is None:
         return document
-    if not isinstance(given, dict):
+    if not isinstance(patch, dict):
         raise bad_request(
-            f"json: cannot unmarshal {json_type(given)} into Go value of type map[string]interface {{}}"
+            f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
         )
-    return _merged_map(schema, document, given)
+    return _merged_map(schema, document, patch)
 
 
 def remainder(original: Document, patch: Document) -> Document:
@@ -60,16 +56,13 @@ def _merged_map(schema: Schema, original: Document, patch: Document) -> Document
     if PATCH in patch:
         return _directed(patch)
     result = _retained(original, patch)
-    ordered = {}
+    ordered: Document = {}
     for name, order in patch.items():
         if name.startswith(SET_ORDER):
-            field, items = _ordered_list(schema, result, patch, name, order)
-            ordered[field] = items
-    for name, items in ordered.items():
-        if items is not None:
-            result[name] = items
+            ordered |= _ordered_list(schema, result, patch, name, order)
+    result |= ordered
     for name, value in patch.items():
-        if name.startswith(SET_ORDER) or name == RETAIN_KEYS or ordered.get(name) is not None:
+        if name.startswith(SET_ORDER) or name == RETAIN_KEYS or name in ordered:
             continue
         if name.startswith(DELETE_VALUES):
             field = _field_name(name, DELETE_VALUES, "invalid patch format of primitive list")
@@ -84,7 +77,7 @@ def _merged_map(schema: Schema, original: Document, patch: Document) -> Document
 def _set(schema: Schema, result: Document, name: str, value: Any) -> None:
     """Merges a value of the patch into a field."""
     original = result.get(name)
-    field = schema.fields.get(name) or _of_map(schema)
+    field = _field(schema, name)
     strategy = field.patch_strategy.split(",")
     if isinstance(original, dict) and isinstance(value, dict):
         result[name] = value if REPLACE in strategy else _merged_map(field.schema, original, value)
@@ -96,8 +89,8 @@ def _set(schema: Schema, result: Document, name: str, value: Any) -> None:
         result[name] = _plain(value)
 
 
-def _of_map(schema: Schema) -> Field:
-    return Field(schema.values) if schema.values else _NO_FIELD
+def _field(schema: Schema, name: str) -> Field:
+    return schema.fields.get(name) or Field(schema.values or Schema())
 
 
 def _directed(patch: Document) -> Document:
@@ -165,11 +158,10 @@ def _delete_values(schema: Schema, result: Document, name: str, values: Any) -> 
         result.pop(name, None)
     elif isinstance(original, list) and isinstance(values, list) and (original or values):
         if _are_maps(original, values):
-            field = schema.fields.get(name) or _NO_FIELD
-            result[name] = _merged_list(field, original, values)
+            result[name] = _merged_list(_field(schema, name), original, values)
         else:
-            gone = positions("", values)
-            result[name] = [item for item in original if identity("", item) not in gone]
+            gone = _positions("", values)
+            result[name] = [item for item in original if _identity("", item) not in gone]
 
 
 def _merged_list(field: Field, original: list[Any], patch: list[Any]) -> list[Any]:
@@ -178,20 +170,20 @@ def _merged_list(field: Field, original: list[Any], patch: list[Any]) -> list[An
     key = field.patch_key
     if not _are_maps(original, patch):
         both = [*original, *patch]
-        return in_patch_order("", [both[index] for index in positions("", both).values()], patch, original)
+        return _in_patch_order("", [both[index] for index in _positions("", both).values()], patch, original)
     if not key:
         raise unreasoned("cannot merge lists without merge key for struct")
     original, patch = _after_directives(key, original, patch)
-    items = field.schema.items or _NO_FIELD.schema
+    items = field.schema.items or Schema()
     result = list(original)
-    places = {identity(key, item): index for index, item in reversed([*enumerate(result)]) if key in item}
+    places = {_identity(key, item): index for index, item in reversed([*enumerate(result)]) if key in item}
     for item in patch:
-        place = places.setdefault(identity(key, item), len(result))
+        place = places.setdefault(_identity(key, item), len(result))
         if place < len(result):
             result[place] = _merged_map(items, result[place], item)
         else:
             result.append(_plain(item))
-    return in_patch_order(key, result, patch, original)
+    return _in_patch_order(key, result, patch, original)
 
 
 def _after_directives(key: str, original: list[Any], patch: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -204,7 +196,7 @@ def _after_directives(key: str, original: list[Any], patch: list[Any]) -> tuple[
         if PATCH not in item:
             rest.append(item)
         elif directive == DELETE:
-            gone.add(identity(key, item))
+            gone.add(_identity(key, item))
         elif directive == REPLACE:
             replaces = True
         elif directive == MERGE:
@@ -214,7 +206,7 @@ def _after_directives(key: str, original: list[Any], patch: list[Any]) -> tuple[
     if replaces:
         return rest, []
     if gone:
-        original = [item for item in original if key not in item or identity(key, item) not in gone]
+        original = [item for item in original if key not in item or _identity(key, item) not in gone]
     return original, rest
 
 
@@ -227,16 +219,14 @@ def _are_maps(*lists: list[Any]) -> bool:
         raise unreasoned("no elements in any of the given slices")
     found = types.pop()
     if found is list:
-        raise Refusal(
-            422, "Invalid", "the server rejected our request due to an error in our request", details={}
-        )
+        raise rejected()
     return found is dict
 
 
 def _ordered_list(
     schema: Schema, result: Document, patch: Document, directive: str, order: Any
-) -> tuple[str, list[Any] | None]:
-    """The field that a `$setElementOrder` is about, and its list, merged and ordered, if there is one."""
+) -> dict[str, list[Any]]:
+    """The field that a `$setElementOrder` is about with its list, merged and ordered, if there is one."""
     if not isinstance(order, list):
         raise unreasoned(f"expected a []interface {{}}, but received a {type_name(order)}")
     name = _field_name(directive, SET_ORDER, "invalid patch format of setElementOrder list")
@@ -253,7 +243,7 @@ def _ordered_list(
     changes: list[Any] = patch.get(name, [])
     _check_order(key, changes, order)
     if name not in result and name not in patch:
-        return name, None
+        return {}
     for index, item in enumerate(order):
         if key and not isinstance(item, dict):
             raise unreasoned(f"value for key {index} is not a map")
@@ -266,15 +256,15 @@ def _ordered_list(
     else:
         merged = changes
     live = _live_order(key, original, changes, merged) if _are_maps(original, changes) else original
-    return name, in_patch_order(key, merged, order, live)
+    return {name: _in_patch_order(key, merged, order, live)}
 
 
 def _live_order(key: str, original: list[Any], changes: list[Any], merged: list[Any]) -> list[Any]:
     """The live list for the purpose of order: new items count as having the places of deleted ones."""
     left, added = _after_directives(key, original, changes) if key else (original, [])
-    old = positions(key, original)
-    present = positions(key, merged)
-    new = [item for item in added if identity(key, item) in present and identity(key, item) not in old]
+    old = _positions(key, original)
+    present = _positions(key, merged)
+    new = [item for item in added if _identity(key, item) in present and _identity(key, item) not in old]
     return left + new[: len(original) - len(left)] if len(left) < len(original) else original
 
 
@@ -287,9 +277,59 @@ def _check_order(key: str, changes: list[Any], order: list[Any]) -> None:
     for item in order:
         while at < len(waiting) and _is_directed(waiting[at]):
             at += 1
-        if at < len(waiting) and identity(key, waiting[at]) == identity(key, item):
+        if at < len(waiting) and _identity(key, waiting[at]) == _identity(key, item):
             at += 1
     if at < len(waiting):
         raise unreasoned(
             f"The order in patch list:\n{shown(changes)}\n doesn't match {SET_ORDER} list:\n{shown(order)}\n"
         )
+
+
+# The order of lists
+
+
+def _identity(key: str, item: Any) -> Hashable:
+    """What tells an item from the others: the value of the field `key`, or itself if there is no such field.
+
+    1 and true, which are equal in Python, have different identities.
+    """
+    value = item
+    if key:
+        if not isinstance(item, dict):
+            raise unreasoned(f"expected a map[string]interface {{}}, but received a {type_name(item)}")
+        if key not in item:
+            raise unreasoned(f"map: {shown(item)} does not contain declared merge key: {key}")
+        value = item[key]
+    if isinstance(value, (dict, list)):
+        return type(value), shown(value)
+    return type(value), value
+
+
+def _identified(key: str, items: Iterable[Any]) -> Iterator[tuple[Hashable, Any]]:
+    return ((_identity(key, item), item) for item in items)
+
+
+def _positions(key: str, items: Iterable[Any]) -> dict[Hashable, int]:
+    """Where the first item of each identity is."""
+    found: dict[Hashable, int] = {}
+    for index, (who, _) in enumerate(_identified(key, items)):
+        found.setdefault(who, index)
+    return found
+
+
+def _in_patch_order(key: str, merged: list[Any], order: list[Any], live: list[Any]) -> list[Any]:
+    """The merged items: those in `order` as they are there, with the others among them.
+
+    The others keep the order they have in the live list; each comes before the first of the ordered ones
+    that is behind it in the live list.
+    """
+    places, live_places = _positions(key, order), _positions(key, live)
+    known = [(places.get(who), live_places.get(who, -1), item) for who, item in _identified(key, merged)]
+    ordered = sorted((each for each in known if each[0] is not None), key=itemgetter(0))
+    others = deque(sorted((each for each in known if each[0] is None), key=itemgetter(1)))
+    result: list[Any] = []
+    for _, place, item in ordered:
+        while others and 0 <= others[0][1] < place:
+            result.append(others.popleft()[2])
+        result.append(item)
+    return [*result, *(item for _, _, item in others)]

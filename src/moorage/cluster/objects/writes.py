@@ -1,0 +1,289 @@
+"""Creating, changing and deleting objects, with all that an API server does on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import msgspec
+
+from moorage.cluster.access.rbac import Authorizer
+from moorage.cluster.access.requests import Place
+from moorage.cluster.access.write_options import Options
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause, Refusal
+from moorage.cluster.base.store import Document, Exists, Store, Stored
+from moorage.cluster.base.times import timestamp
+from moorage.cluster.kinds import metadata as metadata_rules
+from moorage.cluster.objects import preconditions, stamping
+from moorage.cluster.objects.admission.chain import Admission
+from moorage.cluster.objects.decoding import shape
+from moorage.cluster.objects.deletion import DeleteOptions, Deletion
+from moorage.cluster.objects.merging.apply import apply, same_but_for_times
+from moorage.cluster.objects.merging.field_sets import NOTHING, FieldSet
+from moorage.cluster.objects.merging.managed_fields import track
+from moorage.cluster.objects.versions import before_write
+from moorage.cluster.schema.conform import Undecodable
+from moorage.cluster.schema.definitions import Definition, Definitions
+from moorage.cluster.schema.mistakes import conversion_problem
+
+_NAME_TRIES = 8
+
+_decode = msgspec.json.Decoder(Document).decode  # quicker than a deep copy
+
+
+class Objects:
+    """The one door for writes. Documents that come in have the right shape and become the store's."""
+
+    def __init__(
+        self,
+        store: Store,
+        definitions: Definitions,
+        admission: Admission,
+        authorizer: Authorizer,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.store = store
+        self.definitions = definitions
+        self.clock = clock
+        self._admission = admission
+        self._authorizer = authorizer
+        self._deletion = Deletion(store, clock)
+
+    def get(self, definition: Definition, namespace: str, name: str) -> Stored:
+        found = self.store.get(definition.storage, namespace, name)
+        if found is None:
+            raise errors.not_found(definition.name, name)
+        return found
+
+    def create(self, definition: Definition, namespace: str, document: Document, options: Options) -> Stored:
+        strategy = definition.strategy
+        metadata = document["metadata"]
+        if metadata.get("resourceVersion"):
+            raise errors.bad_request("resourceVersion should not be set on objects to be created")
+        preconditions.check_namespace(metadata, namespace)
+        stamping.fill_on_create(document, namespace, self.clock())
+        generate = metadata.get("generateName") if metadata["name"] else ""
+        strategy.default(document)
+        self._track(definition, None, document, options, "")
+        strategy.prepare_create(document)
+        if strategy.counts_generations:
+            metadata["generation"] = 1
+        self._admission.admit(definition, document, None, operation="CREATE", user=options.user)
+        causes = metadata_rules.validate_metadata(
+            document,
+            namespaced=definition.namespaced,
+            name_rule=metadata_rules.name_rule_of(definition.storage),
+            qualified_finalizers=strategy.qualified_finalizers,
+        )
+        _refuse(definition, document, [*causes, *strategy.validate(document)])
+        self._authorizer.check_escalation(options.user, definition, document, None)
+        options.warnings += strategy.warnings(document)
+        if options.dry_run:
+            if self.store.get(definition.storage, namespace, metadata["name"]) is not None:
+                raise self._in_the_way(definition, namespace, metadata["name"])
+            return Stored(namespace, metadata["name"], strategy.stored(document), self.store.revision)
+        return self._insert(definition, namespace, document, generate or "")
+
+    def _insert(self, definition: Definition, namespace: str, document: Document, generate: str) -> Stored:
+        metadata = document["metadata"]
+        for _ in range(_NAME_TRIES):
+            try:
+                kept = definition.strategy.stored(document)
+                return self.store.create(definition.storage, namespace, metadata["name"], kept)
+            except Exists:
+                if not generate or not stamping.is_generated(metadata["name"], generate):
+                    break
+                metadata["name"] = stamping.generated_name(generate)
+        raise self._in_the_way(definition, namespace, metadata["name"])
+
+    def _in_the_way(self, definition: Definition, namespace: str, name: str) -> Refusal:
+        refusal = errors.already_exists(definition.name, name)
+        if "deletionTimestamp" in self.get(definition, namespace, name).document["metadata"]:
+            refusal.message = f"object is being deleted: {refusal.message}"
+        return refusal
+
+    def replace(
+        self, definition: Definition, place: Place, document: Document, options: Options
+    ) -> tuple[Stored, bool]:
+        """Puts the document in the place of the stored one; says whether it was created by that."""
+        preconditions.check_address(document["metadata"], place)
+        old = self.store.get(definition.storage, place.namespace, place.name)
+        if old is None:
+            if definition.strategy.created_by_update and not place.subresource:
+                return self.create(definition, place.namespace, document, options), True
+            raise errors.not_found(definition.name, place.name)
+        preconditions.check_replaced(definition, old, document["metadata"])
+        return self.update(definition, old, document, options, place.subresource), False
+
+    def update(
+        self, definition: Definition, old: Stored, document: Document, options: Options, subresource: str = ""
+    ) -> Stored:
+        """Writes a changed document. One that is not changed is not written."""
+        known = before_write(definition, old.document)
+        preconditions.check_version(definition, old, document["metadata"])
+        stamping.fill_on_update(document, known)
+        strategy = definition.strategy
+        if subresource != "finalize":
+            strategy.default(document)
+            self._track(definition, known, document, options, subresource)
+        strategy.prepare_change(document, known, subresource)
+        self._admission.admit(
+            definition, document, known, operation="UPDATE", subresource=subresource, user=options.user
+        )
+        counts = strategy.counts_generations and subresource != "status"
+        if counts and strategy.is_new_generation(document, known):
+            document["metadata"]["generation"] = known["metadata"].get("generation", 0) + 1
+        qualified = strategy.qualified_finalizers
+        causes = metadata_rules.validate_metadata_update(document, known, qualified_finalizers=qualified)
+        _refuse(definition, document, [*causes, *strategy.validate_change(document, known, subresource)])
+        if not subresource:
+            self._authorizer.check_escalation(options.user, definition, document, known)
+            options.warnings += strategy.update_warnings(document, known)
+        return self._write(definition, old, document, options)
+
+    def apply(
+        self, definition: Definition, place: Place, applied: Document, options: Options
+    ) -> tuple[Stored, bool]:
+        """Server-side apply; says whether the object was created by it."""
+        metadata = applied.setdefault("metadata", {})
+        old = self.store.get(definition.storage, place.namespace, place.name)
+        if old is not None:
+            metadata.setdefault("name", place.name)
+        preconditions.check_address(metadata, place)
+        if old is None and place.subresource:
+            raise errors.not_found(definition.name, place.name)
+        merged = apply(
+            definition.schema,
+            None if old is None else before_write(definition, old.document),
+            applied,
+            manager=options.manager,
+            force=options.force,
+            subresource=place.subresource,
+            api_version=definition.api_version,
+            now=timestamp(self.clock()),
+            ignored=_ignored(definition),
+        )
+        try:
+            document = shape(definition, merged, Options())
+        except Undecodable as error:
+            raise _inconvertible(definition, place, error.problem) from None
+        # What the manager of an apply owns is settled; the rest of the way is that of any write.
+        settled = replace(options, manager="")
+        if old is None:
+            return self.create(definition, place.namespace, document, settled), True
+        return self.update(definition, old, document, settled, place.subresource), False
+
+    def delete(
+        self, definition: Definition, namespace: str, name: str, options: DeleteOptions
+    ) -> tuple[Stored, bool]:
+        """The object as it was last and whether it is gone; if not, it waits for finalizers or its end."""
+        old = self.get(definition, namespace, name)
+        self._admission.admit(definition, old.document, old.document, operation="DELETE", user=options.user)
+        return self._deletion.delete(definition, old, options)
+
+    def _write(self, definition: Definition, old: Stored, document: Document, options: Options) -> Stored:
+        known = old.document
+        document = definition.strategy.stored(document)
+        document["metadata"]["resourceVersion"] = known["metadata"]["resourceVersion"]
+        if document == known or same_but_for_times(known, document):
+            return old
+        if options.dry_run:
+            return Stored(old.namespace, old.name, document, old.revision)
+        new = self.store.update(definition.storage, old, document)
+        if self._deletion.is_due(definition, new):
+            return self.store.delete(definition.storage, new)
+        return new
+
+    def _track(
+        self, definition: Definition, old: Document | None, new: Document, options: Options, subresource: str
+    ) -> None:
+        if not options.manager or not definition.strategy.tracked:
+            return
+        tracked = track(
+            definition.schema,
+            old,
+            new,
+            manager=options.manager,
+            subresource=subresource,
+            api_version=definition.api_version,
+            # Nobody knows when something was scaled: a Scale has no managed fields to keep the time in.
+            now="" if subresource == "scale" else timestamp(self.clock()),
+            ignored=_ignored(definition),
+        )
+        if tracked:
+            new["metadata"]["managedFields"] = tracked
+        else:
+            new["metadata"].pop("managedFields", None)
+
+
+class InternalWriter:
+    """What controllers and nodes write with: the same door, but nobody is asked for rights.
+
+    Nobody is noted as the owner of the fields they set.
+    """
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    @property
+    def store(self) -> Store:
+        return self._objects.store
+
+    def create(self, resource: str, document: Document) -> Stored:
+        definition = self._definition(resource)
+        document = {"apiVersion": definition.api_version, "kind": definition.kind, **document}
+        namespace = document["metadata"].get("namespace", "")
+        return self._objects.create(definition, namespace, document, Options())
+
+    def change(
+        self, resource: str, stored: Stored, change: Callable[[Document], None], *, subresource: str = ""
+    ) -> Stored | None:
+        if self.store.get(resource, stored.namespace, stored.name) is not stored:
+            return None
+        document = _decode(stored.body)
+        change(document)
+        return self._objects.update(self._definition(resource), stored, document, Options(), subresource)
+
+    def delete(
+        self,
+        resource: str,
+        stored: Stored,
+        *,
+        grace_seconds: int | None = None,
+        propagation: str = "Background",
+    ) -> None:
+        current = self.store.get(resource, stored.namespace, stored.name)
+        if current is None or current.document["metadata"]["uid"] != stored.document["metadata"]["uid"]:
+            return
+        options = DeleteOptions(grace_seconds=grace_seconds, propagation=propagation)
+        self._objects.delete(self._definition(resource), stored.namespace, stored.name, options)
+
+    def _definition(self, resource: str) -> Definition:
+        definition = self._objects.definitions.of_storage(resource)
+        if definition is None:
+            raise LookupError(f"{resource}: is not served")
+        return definition
+
+
+def _inconvertible(definition: Definition, place: Place, problem: str) -> Refusal:
+    kind = f"{definition.group}/{definition.version}, Kind={definition.kind}"
+    return errors.unreasoned(
+        f"failed to convert new object ({place.namespace}/{place.name}; {kind}) to proper version:"
+        f" unable to convert unstructured object to {kind}: {conversion_problem(problem)}"
+    )
+
+
+def _ignored(definition: Definition) -> FieldSet | None:
+    """A status that has no address of its own is owned like any other field."""
+    return NOTHING if definition.custom and "status" not in definition.subresources else None
+
+
+def _refuse(definition: Definition, document: Document, causes: list[Cause]) -> None:
+    if causes:
+        metadata = document["metadata"]
+        name = metadata.get("name") or metadata.get("generateName", "")
+        group = definition.storage.partition(".")[2]  # that of the stored form
+        raise errors.invalid(definition.kind, group, name, causes)
