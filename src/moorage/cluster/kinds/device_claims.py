@@ -19,8 +19,7 @@ from moorage.cluster.base.errors import (
 )
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
-from moorage.cluster.kinds.fields import broken, dns_label, dns_subdomain, qualified_name
-from moorage.cluster.kinds.persistent_volumes import driver_name
+from moorage.cluster.kinds.fields import broken, dns_label, dns_subdomain, driver_name, qualified_name
 from moorage.cluster.kinds.rules import NOT_POSITIVE
 from moorage.cluster.schema.forms import size
 

@@ -32,11 +32,11 @@ from moorage.cluster.kinds.fields import (
     broken,
     dns_label,
     dns_subdomain,
+    driver_name,
     immutable,
     node_selector,
     qualified_name,
 )
-from moorage.cluster.kinds.persistent_volumes import driver_name
 from moorage.cluster.schema.definitions import Strategy, keep_but, keep_status
 from moorage.cluster.schema.forms import size
 

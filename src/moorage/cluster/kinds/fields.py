@@ -8,7 +8,7 @@ from typing import Any
 from moorage.api import quantities
 from moorage.api.names import is_qualified_name, label_value_problems, qualified_name_problems
 from moorage.api.resources import is_extended
-from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required
+from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, too_long
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.rules import (
     IMMUTABLE,
@@ -25,6 +25,7 @@ from moorage.cluster.schema.forms import (
     percent_problems,
     port_name_problems,
     port_number_problems,
+    size,
 )
 
 NOT_INTEGER = "must be an integer"
@@ -65,6 +66,16 @@ def dns_subdomain(field: str, value: str) -> Iterator[Cause]:
 
 def qualified_name(field: str, value: str) -> Iterator[Cause]:
     return iter(()) if is_qualified_name(value) else broken(field, value, qualified_name_problems(value))
+
+
+def driver_name(field: str, name: str) -> Iterator[Cause]:
+    """The name of a CSI driver."""
+    if not name:
+        yield required(field)
+        return
+    if size(name) > 63:
+        yield too_long(field, 63)
+    yield from broken(field, name, dns_subdomain_problems(name.lower()))
 
 
 def config_key(field: str, value: str) -> Iterator[Cause]:

@@ -63,6 +63,14 @@ def check_form(form: str, value: Any, path: str) -> Found:
     return [errors.invalid_value(path, value, problem) for problem in forms.FORMS[form](value)]
 
 
+def check_labels(labels: Mapping[str, str], path: str) -> Found:
+    found: Found = []
+    for key, text in labels.items():
+        found += check_form("qualified-name", key, path)
+        found += check_form("label-value", text, path)
+    return found
+
+
 def below(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
@@ -160,9 +168,7 @@ def _keys(rule: Rule) -> Check:
 
 def _labels(rule: Rule) -> Check:
     def labels(value: Any, path: str, found: Found) -> None:
-        for key, text in value.items():
-            found += check_form("qualified-name", key, path)
-            found += check_form("label-value", text, path)
+        found += check_labels(value, path)
 
     return labels
 
@@ -286,8 +292,9 @@ class _Checker:
         self._lines: list[Check] = []
         self._parts: list[tuple[str, str, _Checker]] = []
         self.is_empty = False
-        unchecked = {"status"}
-        for line in rules_of(self._name).lines:
+        rules = rules_of(self._name)
+        unchecked = {"status", *rules.alternatives}
+        for line in rules.lines:
             found = _line_check(line, schema)
             if found is not None:
                 self._lines.append(found)
@@ -309,7 +316,7 @@ class _Checker:
                 found.extend(relation(value, path, around))
             for name, each, checker in self._parts:
                 part = value.get(name)
-                if part:
+                if part is not None:
                     self._check_part(part, below(path, name), each, checker, around, found)
             if outer is None:
                 del around[self._name]

@@ -124,6 +124,26 @@ def percent_problems(value: str) -> list[str]:
     ]
 
 
+def int_or_any_percent_problems(value: int | str) -> list[str]:
+    if isinstance(value, str):
+        return percent_problems(value)
+    return ["must be greater than or equal to 0"] if value < 0 else []
+
+
+def int_or_percent_problems(value: int | str) -> list[str]:
+    """Not negative, and not more than all."""
+    problems = int_or_any_percent_problems(value)
+    if isinstance(value, str) and not problems and int(value[:-1][:1000]) > 100:
+        problems.append("must not be greater than 100%")
+    return problems
+
+
+def file_mode_problems(value: int) -> list[str]:
+    if 0 <= value <= 0o777:
+        return []
+    return ["must be a number between 0 and 0777 (octal), both inclusive"]
+
+
 def header_name_problems(value: str) -> list[str]:
     if _HEADER_FORM.fullmatch(value):
         return []
@@ -246,6 +266,9 @@ FORMS: Mapping[str, Callable[[Any], list[str]]] = {
     "port-number": port_number_problems,
     "ip": ip_problems,
     "percent": percent_problems,
+    "int-or-percent": int_or_percent_problems,
+    "int-or-any-percent": int_or_any_percent_problems,
+    "file-mode": file_mode_problems,
     "no-backsteps": no_backsteps_problems,
     "relative-path": relative_path_problems,
     "local-path": local_path_problems,

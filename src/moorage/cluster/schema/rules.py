@@ -15,7 +15,8 @@ empty; with `?` behind the path, for all that are present; with `!`, for absent 
 `checking` knows the rules by their names, and `forms` the forms that texts can have.
 
 The lines of a type hold wherever the type is met, but not below a field that is marked `unchecked`, nor in a
-status, which only the server writes.
+status, which only the server writes. The fact `first-of=` names fields of which an object has one only; what
+relates the fields of the type says what holds for it.
 """
 
 from __future__ import annotations
@@ -58,6 +59,11 @@ class Line(NamedTuple):
 class TypeRules(NamedTuple):
     facts: dict[str, str]
     lines: tuple[Line, ...]
+
+    @property
+    def alternatives(self) -> list[str]:
+        """Fields of which there is to be one only, in the order in which one counts as the first."""
+        return [name for name in self.facts.get("first-of", "").split(",") if name]
 
     def default_values(self) -> list[tuple[tuple[Step, ...], Any, bool]]:
         """What absent fields become; the last tells whether empty ones count as absent."""

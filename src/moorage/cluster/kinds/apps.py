@@ -1,0 +1,449 @@
+"""Workloads: kinds whose controllers make pods from a template, and the kinds these need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause
+from moorage.cluster.base.store import Document
+from moorage.cluster.kinds.common import KindStrategy, WithStatus, own_part, part
+from moorage.cluster.kinds.metadata import check_annotations
+from moorage.cluster.kinds.pods import drop_disabled
+from moorage.cluster.kinds.pods_annotations import check_pod_annotations
+from moorage.cluster.kinds.pods_defaults import default_claim_spec, default_pod_spec
+from moorage.cluster.kinds.pods_spec import check_pod_spec
+from moorage.cluster.kinds.pods_warnings import name_warnings, pod_warnings
+from moorage.cluster.kinds.selectors import is_empty_selector, selects, shown_labels, shown_selector
+from moorage.cluster.schema.builtin import type_named
+from moorage.cluster.schema.checking import Around, Found, check, check_labels, relates
+from moorage.cluster.schema.model import Schema
+
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
+_MISMATCH = "`selector` does not match template `labels`"
+_NAMES_PODS = "this is used in Pod names and hostnames, which can result in surprising behavior"
+_SOME = re.compile(r"[+-]?0*[1-9][0-9]*|0*[1-9][0-9]*%")
+_PARTS = ("updatedReplicas", "readyReplicas", "availableReplicas", "currentReplicas", "fullyLabeledReplicas")
+_MAY_CHANGE = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+
+
+# Templates and selectors
+
+
+@relates("core.v1.PodTemplateSpec")
+def _template(template: Document, path: str, around: Around) -> Iterator[Cause]:
+    found: Found = []
+    metadata, spec = part(template, "metadata"), part(template, "spec")
+    yield from check_labels(part(metadata, "labels"), f"{path}.labels")
+    check_annotations(metadata.get("annotations"), f"{path}.annotations", found)
+    check_pod_annotations(part(metadata, "annotations"), spec, f"{path}.annotations", found)
+    check_pod_spec(spec, f"{path}.spec", found)
+    yield from found
+    if spec.get("ephemeralContainers"):
+        text = "ephemeral containers not allowed in pod template"
+        yield errors.forbidden_value(f"{path}.spec.ephemeralContainers", text)
+
+
+def _check_template(template: Document, path: str) -> Found:
+    return check("core.v1.PodTemplateSpec", template, f"{path}.template")
+
+
+def _check_lasting(template: Document, kind: str, path: str) -> Iterator[Cause]:
+    """The pods of workloads run until they are deleted."""
+    spec, place = part(template, "spec"), f"{path}.template.spec"
+    policy = spec.get("restartPolicy", "")
+    if policy != "Always":
+        yield errors.unsupported_value(f"{place}.restartPolicy", policy, ("Always",))
+    if "activeDeadlineSeconds" in spec:
+        text = f"activeDeadlineSeconds in {kind} is not Supported"
+        yield errors.forbidden_value(f"{place}.activeDeadlineSeconds", text)
+
+
+def _check_selector(spec: Document, path: str) -> Found:
+    return check("meta.v1.LabelSelector", spec.get("selector"), f"{path}.selector")
+
+
+def _check_selects_some(spec: Document, path: str, kind: str) -> Iterator[Cause]:
+    selector = spec.get("selector")
+    if selector is None:
+        yield errors.required(f"{path}.selector")
+    elif is_empty_selector(selector):
+        yield errors.invalid_value(f"{path}.selector", {}, f"empty selector is invalid for {kind}")
+
+
+def _check_selects_own(spec: Document, path: str) -> Iterator[Cause]:
+    """A selector, which must be valid, selects the pods of the template; no selector selects nothing."""
+    labels = part(spec["template"], "metadata").get("labels")
+    selector = spec.get("selector")
+    if selector is None or not selects(selector, labels or {}):
+        yield errors.invalid_value(f"{path}.template.metadata.labels", shown_labels(labels), _MISMATCH)
+
+
+class PodTemplateStrategy(KindStrategy):
+    type_name = "core.v1.PodTemplate"
+
+    def default(self, document: Document) -> None:
+        default_pod_spec(own_part(own_part(document, "template"), "spec"))
+        super().default(document)
+
+    def prepare_create(self, document: Document) -> None:
+        drop_disabled(document["template"]["spec"])
+
+    def prepare_update(self, new: Document, old: Document) -> None:
+        drop_disabled(new["template"]["spec"])
+
+    def warnings(self, document: Document) -> list[str]:
+        return pod_warnings(document["template"], "template")
+
+
+# What all workloads do alike
+
+
+class _Workload(WithStatus):
+    counts_generations = True
+
+    def default(self, document: Document) -> None:
+        default_pod_spec(own_part(own_part(own_part(document, "spec"), "template"), "spec"))
+        super().default(document)
+
+    def prepare_create(self, document: Document) -> None:
+        super().prepare_create(document)
+        self._drop_disabled(document["spec"])
+
+    def prepare_update(self, new: Document, old: Document) -> None:
+        super().prepare_update(new, old)
+        self._drop_disabled(new["spec"])
+
+    def _drop_disabled(self, spec: Document) -> None:
+        """Takes out fields of features that are not on in this version of Kubernetes."""
+        drop_disabled(spec["template"]["spec"])
+
+    def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
+        type_name = f"{self.type_name}Status"
+        found = check(type_name, part(new, "status"), "status")
+        found += _check_parts(part(new, "status"), type_named(type_name))
+        count, before = (part(document, "status").get("collisionCount") for document in (new, old))
+        if before is not None and (count is None or count < before):
+            text = "cannot be decremented"
+            found.append(errors.invalid_value("status.collisionCount", count or 0, text))
+        return found
+
+    def warnings(self, document: Document) -> list[str]:
+        return pod_warnings(document["spec"]["template"], "spec.template")
+
+    def update_warnings(self, new: Document, old: Document) -> list[str]:
+        return self.warnings(new) if self.is_new_generation(new, old) else []
+
+
+class _Replicating(_Workload):
+    """What keeps a number of equal pods, which are called after it."""
+
+    def warnings(self, document: Document) -> list[str]:
+        return name_warnings(document, _NAMES_PODS) + super().warnings(document)
+
+
+def _check_parts(status: Document, schema: Schema) -> Iterator[Cause]:
+    """No part of the replicas is more than all, and those available are ready."""
+    for field in _PARTS:
+        count = status.get(field, 0)
+        if field in schema.fields and count > status.get("replicas", 0):
+            yield errors.invalid_value(f"status.{field}", count, "cannot be greater than status.replicas")
+    available = status.get("availableReplicas", 0)
+    if available > status.get("readyReplicas", 0):
+        called = "status.readyReplicas" if schema.name == "StatefulSetStatus" else "readyReplicas"
+        yield errors.invalid_value("status.availableReplicas", available, f"cannot be greater than {called}")
+
+
+def _is_rolling(strategy: Document) -> bool:
+    """Whether a strategy, which may still have to be completed, updates pods little by little."""
+    return bool(strategy.get("type", "RollingUpdate") == "RollingUpdate")
+
+
+def _is_zero(value: int | str) -> bool:
+    """Whether nothing is allowed; a text that is neither a number nor a percentage counts as nothing too."""
+    return not _SOME.fullmatch(str(value))
+
+
+# Deployments, ReplicaSets and ReplicationControllers
+
+
+class DeploymentStrategy(_Replicating):
+    type_name = "apps.v1.Deployment"
+
+    def is_new_generation(self, new: Document, old: Document) -> bool:
+        """Annotations count too: they are copied to the replica sets."""
+        annotations = (part["metadata"].get("annotations") for part in (new, old))
+        return super().is_new_generation(new, old) or next(annotations) != next(annotations)
+
+    def default(self, document: Document) -> None:
+        strategy = own_part(own_part(document, "spec"), "strategy")
+        if _is_rolling(strategy):
+            own_part(strategy, "rollingUpdate")
+        super().default(document)
+
+    def prepare_status_update(self, new: Document, old: Document) -> None:
+        super().prepare_status_update(new, old)
+        labels = old["metadata"].get("labels")
+        if labels:
+            new["metadata"]["labels"] = labels
+        else:
+            new["metadata"].pop("labels", None)
+
+
+class ReplicaSetStrategy(_Replicating):
+    type_name = "apps.v1.ReplicaSet"
+    first_status = {"replicas": 0}
+
+
+@relates("apps.v1.DeploymentSpec", "apps.v1.ReplicaSetSpec")
+def _replicated(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    broken = _check_selector(spec, path)
+    yield from broken
+    yield from _check_selects_some(spec, path, "deployment")
+    if broken:
+        yield errors.invalid_value(
+            f"{path}.selector", shown_selector(spec["selector"]), "invalid label selector"
+        )
+        return
+    yield from _check_selects_own(spec, path)
+    yield from _check_template(spec["template"], path)
+    yield from _check_lasting(spec["template"], "ReplicaSet", path)
+
+
+@relates("apps.v1.DeploymentSpec")
+def _deadline(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
+        text = "must be greater than minReadySeconds"
+        yield errors.invalid_value(f"{path}.progressDeadlineSeconds", deadline, text)
+
+
+@relates("apps.v1.DeploymentStrategy")
+def _deployment_strategy(strategy: Document, path: str, around: Around) -> Iterator[Cause]:
+    kind, place = strategy["type"], f"{path}.rollingUpdate"
+    if kind == "Recreate":
+        if "rollingUpdate" in strategy:
+            text = "may not be specified when strategy `type` is 'Recreate'"
+            yield errors.forbidden_value(place, text)
+    elif kind != "RollingUpdate":
+        yield errors.unsupported_value(path, strategy, ("Recreate", "RollingUpdate"))
+    else:
+        rolling = strategy["rollingUpdate"]
+        yield from check("apps.v1.RollingUpdateDeployment", rolling, place)
+        unavailable = rolling["maxUnavailable"]
+        if _is_zero(unavailable) and _is_zero(rolling["maxSurge"]):
+            text = "may not be 0 when `maxSurge` is 0"
+            yield errors.invalid_value(f"{place}.maxUnavailable", unavailable, text)
+
+
+class ReplicationControllerStrategy(_Replicating):
+    type_name = "core.v1.ReplicationController"
+    first_status = {"replicas": 0}
+
+    def default(self, document: Document) -> None:
+        spec = own_part(document, "spec")
+        labels = part(part(spec, "template"), "metadata").get("labels")
+        if labels and not spec.get("selector"):
+            spec["selector"] = dict(labels)
+        if labels and not document["metadata"].get("labels"):
+            document["metadata"]["labels"] = dict(labels)
+        if "template" in spec:
+            super().default(document)
+        else:
+            KindStrategy.default(self, document)
+
+    def _drop_disabled(self, spec: Document) -> None:
+        if "template" in spec:
+            super()._drop_disabled(spec)
+
+    def warnings(self, document: Document) -> list[str]:
+        template = document["spec"].get("template") or {}
+        return name_warnings(document, _NAMES_PODS) + pod_warnings(template, "spec.template")
+
+
+@relates("core.v1.ReplicationControllerSpec")
+def _controlled(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    template = spec.get("template")
+    if template is None:
+        return
+    if spec.get("selector"):
+        yield from _check_selects_own({**spec, "selector": {"matchLabels": spec["selector"]}}, path)
+    yield from _check_template(template, path)
+    yield from _check_lasting(template, "ReplicationController", path)
+
+
+# DaemonSets
+
+
+class DaemonSetStrategy(_Workload):
+    """Also counts in an annotation how often its template has changed, as it once did in a field."""
+
+    type_name = "apps.v1.DaemonSet"
+    first_status = {
+        "currentNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberReady": 0,
+    }
+
+    def default(self, document: Document) -> None:
+        strategy = own_part(own_part(document, "spec"), "updateStrategy")
+        if _is_rolling(strategy):
+            own_part(strategy, "rollingUpdate").setdefault("maxUnavailable", 1)
+        elif "rollingUpdate" in strategy:
+            strategy["rollingUpdate"].setdefault("maxUnavailable", 0)
+        super().default(document)
+        if not _template_generation(document):
+            _count_template(document, 0)
+
+    def prepare_create(self, document: Document) -> None:
+        super().prepare_create(document)
+        _count_template(document, max(1, _template_generation(document)))
+
+    def prepare_update(self, new: Document, old: Document) -> None:
+        super().prepare_update(new, old)
+        generation = _template_generation(old)
+        changed = new["spec"]["template"] != old["spec"]["template"]
+        _count_template(new, generation + 1 if changed else generation)
+
+
+def _template_generation(document: Document) -> int:
+    text = part(document["metadata"], "annotations").get(TEMPLATE_GENERATION, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+
+
+def _count_template(document: Document, generation: int) -> None:
+    metadata = document["metadata"]
+    metadata["annotations"] = {**part(metadata, "annotations"), TEMPLATE_GENERATION: str(generation)}
+
+
+@relates("apps.v1.DaemonSetSpec")
+def _daemons(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    broken = _check_selector(spec, path)
+    yield from broken
+    if not broken:
+        yield from _check_selects_own(spec, path)
+    if "selector" in spec:
+        yield from _check_selects_some(spec, path, "daemonset")
+    yield from _check_template(spec["template"], path)
+    yield from _check_lasting(spec["template"], "DaemonSet", path)
+
+
+@relates("apps.v1.DaemonSetUpdateStrategy")
+def _daemon_strategy(strategy: Document, path: str, around: Around) -> Iterator[Cause]:
+    if strategy["type"] == "OnDelete":
+        return
+    if strategy["type"] != "RollingUpdate":
+        yield errors.unsupported_value(path, strategy, ("RollingUpdate", "OnDelete"))
+        return
+    rolling, place = strategy["rollingUpdate"], f"{path}.rollingUpdate"
+    yield from check("apps.v1.RollingUpdateDaemonSet", rolling, place)
+    surge = rolling["maxSurge"]
+    none_unavailable = _is_zero(rolling["maxUnavailable"])
+    if _is_zero(surge) and none_unavailable:
+        yield errors.required(f"{place}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+    elif not _is_zero(surge) and not none_unavailable:
+        text = "may not be set when maxUnavailable is non-zero"
+        yield errors.invalid_value(f"{place}.maxSurge", surge, text)
+
+
+# StatefulSets and the revisions they keep
+
+
+class StatefulSetStrategy(_Workload):
+    type_name = "apps.v1.StatefulSet"
+    first_status = {"replicas": 0, "availableReplicas": 0}
+
+    def default(self, document: Document) -> None:
+        super().default(document)
+        for claim in document["spec"].get("volumeClaimTemplates", ()):
+            claim["kind"] = "PersistentVolumeClaim"
+            claim["apiVersion"] = "v1"
+            default_claim_spec(claim["spec"])
+
+    def _drop_disabled(self, spec: Document) -> None:
+        super()._drop_disabled(spec)
+        part(part(spec, "updateStrategy"), "rollingUpdate").pop("maxUnavailable", None)
+
+    def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
+        after, before = (
+            {name: value for name, value in document["spec"].items() if name not in _MAY_CHANGE}
+            for document in (new, old)
+        )
+        if after != before:
+            listed = ", ".join(f"'{name}'" for name in _MAY_CHANGE[:-1])
+            yield errors.forbidden_value(
+                "spec",
+                f"updates to statefulset spec for fields other than {listed} and '{_MAY_CHANGE[-1]}' "
+                "are forbidden",
+            )
+
+    def warnings(self, document: Document) -> list[str]:
+        found = super().warnings(document)
+        if document["spec"].get("revisionHistoryLimit", 0) < 0:
+            found.append(
+                "spec.revisionHistoryLimit: a negative value retains all historical revisions; "
+                "a value >= 0 is recommended"
+            )
+        return found
+
+
+@relates("apps.v1.StatefulSetSpec")
+def _stateful(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    management = spec.get("podManagementPolicy", "")
+    if management not in ("OrderedReady", "Parallel"):
+        text = "must be 'OrderedReady' or 'Parallel'"
+        yield errors.invalid_value(f"{path}.podManagementPolicy", management, text)
+    broken = _check_selector(spec, path)
+    yield from broken
+    yield from _check_selects_some(spec, path, "statefulset")
+    if broken:
+        yield errors.invalid_value(f"{path}.selector", shown_selector(spec["selector"]), "")
+    else:
+        yield from _check_selects_own(spec, path)
+        yield from _check_template(_with_claims(spec), path)
+    yield from _check_lasting(spec["template"], "StatefulSet", path)
+
+
+@relates("apps.v1.StatefulSetUpdateStrategy")
+def _stateful_strategy(strategy: Document, path: str, around: Around) -> Iterator[Cause]:
+    rolling, place = strategy.get("rollingUpdate"), f"{path}.rollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        yield from check("apps.v1.RollingUpdateStatefulSetStrategy", rolling, place)
+    elif strategy["type"] != "OnDelete":
+        yield errors.invalid_value(path, strategy, "must be 'RollingUpdate' or 'OnDelete'")
+    elif rolling is not None:
+        yield errors.invalid_value(place, rolling, "only allowed for updateStrategy 'RollingUpdate'")
+
+
+def _with_claims(spec: Document) -> Document:
+    """The template as its pods will be: with a volume for each claim and with names of their own."""
+    template = spec["template"]
+    pod = {name: value for name, value in template["spec"].items() if name not in ("hostname", "subdomain")}
+    names = [part(claim, "metadata").get("name", "") for claim in spec.get("volumeClaimTemplates", ())]
+    if names:
+        claimed = [
+            {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in dict.fromkeys(names)
+        ]
+        others = [volume for volume in pod.get("volumes", ()) if volume.get("name", "") not in names]
+        pod["volumes"] = [*claimed, *others]
+    return {**template, "spec": pod}
+
+
+@relates("apps.v1.ControllerRevision")
+def _revision_data(document: Document, path: str, around: Around) -> Iterator[Cause]:
+    data = document.get("data")
+    if data is None:
+        yield errors.required("data", "data is mandatory")
+    elif not isinstance(data, dict):
+        yield errors.required("data", "data must be a valid JSON object")
