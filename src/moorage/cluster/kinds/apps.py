@@ -12,7 +12,7 @@ from moorage.cluster.kinds.common import KindStrategy, WithStatus, own_part, par
 from moorage.cluster.kinds.metadata import check_annotations
 from moorage.cluster.kinds.pods import drop_disabled
 from moorage.cluster.kinds.pods_annotations import check_pod_annotations
-from moorage.cluster.kinds.pods_defaults import default_claim_spec, default_pod_spec
+from moorage.cluster.kinds.pods_defaults import default_pod_spec, round_claim
 from moorage.cluster.kinds.pods_spec import check_pod_spec
 from moorage.cluster.kinds.pods_warnings import name_warnings, pod_warnings
 from moorage.cluster.kinds.selectors import is_empty_selector, selects, shown_labels, shown_selector
@@ -369,7 +369,7 @@ class StatefulSetStrategy(_Workload):
         for claim in document["spec"].get("volumeClaimTemplates", ()):
             claim["kind"] = "PersistentVolumeClaim"
             claim["apiVersion"] = "v1"
-            default_claim_spec(claim["spec"])
+            round_claim(claim["spec"])
 
     def _drop_disabled(self, spec: Document) -> None:
         super()._drop_disabled(spec)
