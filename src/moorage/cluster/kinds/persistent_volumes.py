@@ -19,6 +19,7 @@ from moorage.cluster.schema.rules import rules_of
 
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
+_SOURCES = rules_of("core.v1.PersistentVolumeSpec").alternatives
 _OLD_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 _SOURCE_FIELDS = ("apiGroup", "kind", "name")
 _FIXED = (
@@ -106,8 +107,7 @@ class PersistentVolumeStrategy(WithStatus):
 
 
 def _source(spec: Document) -> Document:
-    names = rules_of("core.v1.PersistentVolumeSpec").alternatives
-    return {name: dict(spec[name]) for name in names if name in spec}
+    return {name: dict(spec[name]) for name in _SOURCES if name in spec}
 
 
 @relates("core.v1.PersistentVolumeSpec")
@@ -116,7 +116,7 @@ def _volume(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     if list(capacity) != ["storage"]:
         yield errors.unsupported_value(f"{path}.capacity", capacity or None, ("storage",))
     yield from _check_amounts(capacity, f"{path}.capacity")
-    yield from check_source("core.v1.PersistentVolumeSpec", spec, path, around)
+    yield from check_source(spec, _SOURCES, path)
     host_path = part(spec, "hostPath").get("path", "")
     is_root = host_path.startswith("/") and not posixpath.normpath(host_path).strip("/")
     if is_root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":

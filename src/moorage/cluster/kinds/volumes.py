@@ -12,13 +12,13 @@ from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.environment import FILE_FIELDS, check_field_reference, check_resource_reference
 from moorage.cluster.kinds.metadata import check_annotations
 from moorage.cluster.schema import forms
-from moorage.cluster.schema.builtin import short_name, type_named
 from moorage.cluster.schema.checking import Around, Found, check, check_form, check_labels, relates
 from moorage.cluster.schema.rules import rules_of
 
-# Where messages call a source by another name than the API does.
-_PLACES = {"gcePersistentDisk": "persistentDisk"}
+# Where messages call a source that is too much by another name than the API does.
 _CALLED = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+
+_SOURCES = rules_of("core.v1.Volume").alternatives
 
 
 def check_volumes(
@@ -44,23 +44,21 @@ def check_volumes(
     return good
 
 
-def check_source(type_name: str, holder: Document, path: str, around: Around) -> Iterator[Cause]:
-    """A volume has one source; of several, only the first is looked at."""
-    given = [name for name in rules_of(type_name).alternatives if name in holder]
-    if not given:
-        yield errors.required(path, "must specify a volume type")
-        return
-    first, *others = given
-    source_type = short_name(type_named(type_name).fields[first].schema)
-    yield from check(source_type, holder[first], f"{path}.{_PLACES.get(first, first)}", around)
-    for name in others:
-        place = f"{path}.{_CALLED.get(name, name)}"
-        yield errors.forbidden_value(place, "may not specify more than 1 volume type")
-
-
 @relates("core.v1.Volume")
-def _source(volume: Document, path: str, around: Around) -> Iterator[Cause]:
-    return check_source("core.v1.Volume", volume, path, around)
+def _source(volume: Document, path: str, around: Around) -> Found:
+    return check_source(volume, _SOURCES, path)
+
+
+def check_source(holder: Document, sources: Mapping[str, int], path: str) -> Found:
+    """A volume has one source."""
+    given = [name for name in holder if name in sources]
+    if len(given) == 1:
+        return []
+    if not given:
+        return [errors.required(path, "must specify a volume type")]
+    _, *others = sorted(given, key=sources.__getitem__)
+    text = "may not specify more than 1 volume type"
+    return [errors.forbidden_value(f"{path}.{_CALLED.get(name, name)}", text) for name in others]
 
 
 # Sources that are of the pod
@@ -68,7 +66,7 @@ def _source(volume: Document, path: str, around: Around) -> Iterator[Cause]:
 
 @relates("core.v1.EmptyDirVolumeSource")
 def _size_limit(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    if forms.nanos(source.get("sizeLimit", "0")) < 0:
+    if "sizeLimit" in source and forms.nanos(source["sizeLimit"]) < 0:
         text = "SizeLimit field must be a valid resource quantity"
         yield errors.forbidden_value(f"{path}.sizeLimit", text)
 
@@ -132,32 +130,25 @@ def _file_content(file: Document, path: str, around: Around) -> Iterator[Cause]:
 @relates("core.v1.ProjectedVolumeSource")
 def _projected(source: Document, path: str, around: Around) -> Iterator[Cause]:
     taken: set[str] = set()
-    for projection in source.get("sources") or ():
-        for target, shown in _targets(projection):
-            if target and target in taken:
-                yield errors.invalid_value(path, shown, "conflicting duplicate paths")
-            taken.add(target)
-        token = projection.get("serviceAccountToken")
-        if token is not None and not token.get("path"):
-            yield errors.required(f"{path}.path")
-        elif token is not None:
-            yield from check_form("local-path", token["path"], f"{path}.path")
+    for index, projection in enumerate(source.get("sources") or ()):
+        if len(projection) > 1:
+            text = "may not specify more than 1 volume type per source"
+            yield errors.forbidden_value(f"{path}.sources[{index}]", text)
+        for kind, content in projection.items():
+            if kind == "serviceAccountToken":
+                yield from _token_path(content.get("path", ""), path)
+            for item in content.get("items") or ():
+                target = item.get("path", "")
+                if target and target in taken:
+                    shown = target if kind == "downwardAPI" else content.get("name", "")
+                    yield errors.invalid_value(path, shown, "conflicting duplicate paths")
+                taken.add(target)
 
 
-def _targets(projection: Document) -> Iterator[tuple[str, str]]:
-    """The paths of the files, and by what messages tell them."""
-    for kind in ("secret", "configMap"):
-        keys = part(projection, kind)
-        for item in keys.get("items") or ():
-            yield item.get("path", ""), keys.get("name", "")
-    for file in part(projection, "downwardAPI").get("items") or ():
-        yield file.get("path", ""), file.get("path", "")
-
-
-@relates("core.v1.VolumeProjection")
-def _one_projection(projection: Document, path: str, around: Around) -> Iterator[Cause]:
-    if sum(kind in projection for kind in ("secret", "configMap", "downwardAPI", "serviceAccountToken")) > 1:
-        yield errors.forbidden_value(path, "may not specify more than 1 volume type per source")
+def _token_path(token_path: str, path: str) -> Found:
+    if not token_path:
+        return [errors.required(f"{path}.path")]
+    return check_form("local-path", token_path, f"{path}.path")
 
 
 # Sources that are someone else's storage, most of them of the past

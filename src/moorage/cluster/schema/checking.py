@@ -7,6 +7,7 @@ relates its fields, and goes on below where anything is to be checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from moorage.cluster.base import errors
@@ -47,7 +48,7 @@ def check(type_name: str, value: Document | None, path: str = "", around: Around
     """The rules that an object of a built-in type breaks, and all below it; an absent one breaks none."""
     found: Found = []
     if value is not None:
-        _checker(type_named(type_name)).check(value, path, dict(around or {}), found)
+        _checker_named(type_name).check(value, path, dict(around or {}), found)
     return found
 
 
@@ -239,9 +240,14 @@ def _line_check(line: Line, schema: Schema) -> Check | None:
 
     if not way and not last.each:
         name = last.name
-        return lambda value, path, found: check_value(
-            value.get(name), f"{path}.{name}" if path else name, found
-        )
+        minds_absence = wanted is not None or line.holds_for == "!"
+
+        def check_field(value: Any, path: str, found: Found) -> None:
+            given = value.get(name)
+            if given is not None or minds_absence:
+                check_value(given, f"{path}.{name}" if path else name, found)
+
+        return check_field
 
     def check_line(value: Any, path: str, found: Found) -> None:
         for leaf, place in _leaves(value, path, line.path):
@@ -293,7 +299,9 @@ class _Checker:
         self._parts: list[tuple[str, str, _Checker]] = []
         self.is_empty = False
         rules = rules_of(self._name)
-        unchecked = {"status", *rules.alternatives}
+        self._called = rules.facts.get("called", "")
+        self._alternatives = rules.alternatives
+        unchecked = {"status", *self._alternatives}
         for line in rules.lines:
             found = _line_check(line, schema)
             if found is not None:
@@ -304,12 +312,12 @@ class _Checker:
             part, each = _object_below(field.schema)
             if part is not None and name not in unchecked and not _checker(part).is_empty:
                 self._parts.append((name, each, _checker(part)))
-        self.is_empty = not (self._lines or self._relations or self._parts)
+        self.is_empty = not (self._lines or self._relations or self._parts or self._alternatives)
 
     def check(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
         for line in self._lines:
             line(value, path, found)
-        if self._relations or self._parts:
+        if self._relations or self._parts or self._alternatives:
             outer = around.get(self._name)
             around[self._name] = value
             for relation in self._relations:
@@ -318,10 +326,19 @@ class _Checker:
                 part = value.get(name)
                 if part is not None:
                     self._check_part(part, below(path, name), each, checker, around, found)
+            if self._alternatives:
+                self._check_first(value, path, around, found)
             if outer is None:
                 del around[self._name]
             else:
                 around[self._name] = outer
+
+    def _check_first(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+        given = self._alternatives.keys() & value.keys()
+        if given:
+            name = min(given, key=self._alternatives.__getitem__)
+            checker = _checker(self._schema.fields[name].schema)
+            checker.check(value[name], below(path, checker._called or name), around, found)
 
     @staticmethod
     def _check_part(
@@ -335,6 +352,11 @@ class _Checker:
         else:
             for key, item in part.items():
                 checker.check(item or {}, f"{path}[{key}]", around, found)
+
+
+@cache
+def _checker_named(type_name: str) -> _Checker:
+    return _checker(type_named(type_name))
 
 
 def _checker(schema: Schema) -> _Checker:

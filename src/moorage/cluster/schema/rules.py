@@ -15,8 +15,8 @@ empty; with `?` behind the path, for all that are present; with `!`, for absent 
 `checking` knows the rules by their names, and `forms` the forms that texts can have.
 
 The lines of a type hold wherever the type is met, but not below a field that is marked `unchecked`, nor in a
-status, which only the server writes. The fact `first-of=` names fields of which an object has one only; what
-relates the fields of the type says what holds for it.
+status, which only the server writes. The fact `first-of=` names fields of which an object has one; if it has
+more, only the first is checked. The fact `called=` is another name by which messages know its place.
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ class TypeRules(NamedTuple):
     lines: tuple[Line, ...]
 
     @property
-    def alternatives(self) -> list[str]:
-        """Fields of which there is to be one only, in the order in which one counts as the first."""
-        return [name for name in self.facts.get("first-of", "").split(",") if name]
+    def alternatives(self) -> dict[str, int]:
+        """Fields of which there is to be one only, with their places in the order that tells the first."""
+        named = self.facts.get("first-of")
+        return {name: place for place, name in enumerate(named.split(","))} if named else {}
 
     def default_values(self) -> list[tuple[tuple[Step, ...], Any, bool]]:
         """What absent fields become; the last tells whether empty ones count as absent."""
