@@ -113,8 +113,11 @@ class _Workload(WithStatus):
     counts_generations = True
 
     def default(self, document: Document) -> None:
-        default_pod_spec(own_part(own_part(own_part(document, "spec"), "template"), "spec"))
+        self._default_template(own_part(document, "spec"))
         super().default(document)
+
+    def _default_template(self, spec: Document) -> None:
+        default_pod_spec(own_part(own_part(spec, "template"), "spec"))
 
     def prepare_create(self, document: Document) -> None:
         super().prepare_create(document)
@@ -139,7 +142,7 @@ class _Workload(WithStatus):
         return found
 
     def warnings(self, document: Document) -> list[str]:
-        return pod_warnings(document["spec"]["template"], "spec.template")
+        return pod_warnings(part(document["spec"], "template"), "spec.template")
 
     def update_warnings(self, new: Document, old: Document) -> list[str]:
         return self.warnings(new) if self.is_new_generation(new, old) else []
@@ -182,8 +185,9 @@ class DeploymentStrategy(_Replicating):
 
     def is_new_generation(self, new: Document, old: Document) -> bool:
         """Annotations count too: they are copied to the replica sets."""
-        annotations = (part["metadata"].get("annotations") for part in (new, old))
-        return super().is_new_generation(new, old) or next(annotations) != next(annotations)
+        if new["metadata"].get("annotations") != old["metadata"].get("annotations"):
+            return True
+        return super().is_new_generation(new, old)
 
     def default(self, document: Document) -> None:
         strategy = own_part(own_part(document, "spec"), "strategy")
@@ -257,18 +261,15 @@ class ReplicationControllerStrategy(_Replicating):
             spec["selector"] = dict(labels)
         if labels and not document["metadata"].get("labels"):
             document["metadata"]["labels"] = dict(labels)
+        super().default(document)
+
+    def _default_template(self, spec: Document) -> None:
         if "template" in spec:
-            super().default(document)
-        else:
-            KindStrategy.default(self, document)
+            super()._default_template(spec)
 
     def _drop_disabled(self, spec: Document) -> None:
         if "template" in spec:
             super()._drop_disabled(spec)
-
-    def warnings(self, document: Document) -> list[str]:
-        template = document["spec"].get("template") or {}
-        return name_warnings(document, _NAMES_PODS) + pod_warnings(template, "spec.template")
 
 
 @relates("core.v1.ReplicationControllerSpec")

@@ -13,7 +13,6 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.rules import (
     IMMUTABLE,
     NEGATIVE,
-    NOT_POSITIVE,
     Found,
     check_label_selector,
     check_labels,
@@ -165,17 +164,6 @@ def not_negative(field: str, value: int) -> Iterator[Cause]:
 def not_negative_quantity(field: str, quantity: str) -> Iterator[Cause]:
     if nanos(quantity) < 0:
         yield invalid_value(field, quantity, NEGATIVE)
-
-
-def valid_quantity(field: str, quantity: str) -> Iterator[Cause]:
-    whole = quantities.value(nanos(quantity))
-    if whole < 0:
-        yield invalid_value(field, whole, "must be a valid resource quantity")
-
-
-def positive_quantity(field: str, quantity: str) -> Iterator[Cause]:
-    if nanos(quantity) <= 0:
-        yield invalid_value(field, quantity, NOT_POSITIVE)
 
 
 def resource_quantity(field: str, resource: str, quantity: str) -> Iterator[Cause]:
