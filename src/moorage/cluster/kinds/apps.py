@@ -18,6 +18,7 @@ from moorage.cluster.kinds.pods_warnings import name_warnings, pod_warnings
 from moorage.cluster.kinds.selectors import is_empty_selector, selects, shown_labels, shown_selector
 from moorage.cluster.schema.builtin import type_named
 from moorage.cluster.schema.checking import Around, Found, check, check_labels, relates
+from moorage.cluster.schema.definitions import keep_field
 from moorage.cluster.schema.model import Schema
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
@@ -26,14 +27,10 @@ _MISMATCH = "`selector` does not match template `labels`"
 _NAMES_PODS = "this is used in Pod names and hostnames, which can result in surprising behavior"
 _SOME = re.compile(r"[+-]?0*[1-9][0-9]*|0*[1-9][0-9]*%")
 _PARTS = ("updatedReplicas", "readyReplicas", "availableReplicas", "currentReplicas", "fullyLabeledReplicas")
-_MAY_CHANGE = (
-    "replicas",
-    "ordinals",
-    "template",
-    "updateStrategy",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-    "minReadySeconds",
+_FIXED_IN_STATEFUL_SETS = ("podManagementPolicy", "selector", "serviceName", "volumeClaimTemplates")
+_FIXED = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
 
 
@@ -58,27 +55,22 @@ def _check_template(template: Document, path: str) -> Found:
     return check("core.v1.PodTemplateSpec", template, f"{path}.template")
 
 
-def _check_lasting(template: Document, kind: str, path: str) -> Iterator[Cause]:
-    """The pods of workloads run until they are deleted."""
-    spec, place = part(template, "spec"), f"{path}.template.spec"
-    policy = spec.get("restartPolicy", "")
-    if policy != "Always":
-        yield errors.unsupported_value(f"{place}.restartPolicy", policy, ("Always",))
-    if "activeDeadlineSeconds" in spec:
-        text = f"activeDeadlineSeconds in {kind} is not Supported"
-        yield errors.forbidden_value(f"{place}.activeDeadlineSeconds", text)
-
-
-def _check_selector(spec: Document, path: str) -> Found:
-    return check("meta.v1.LabelSelector", spec.get("selector"), f"{path}.selector")
-
-
-def _check_selects_some(spec: Document, path: str, kind: str) -> Iterator[Cause]:
-    selector = spec.get("selector")
+def _check_selection(
+    spec: Document, template: Document, path: str, kind: str, complaint: str
+) -> Iterator[Cause]:
+    """The selector and the template, which is looked at only with a selector that is valid."""
+    selector, place = spec.get("selector"), f"{path}.selector"
+    broken = check("meta.v1.LabelSelector", selector, place)
+    yield from broken
     if selector is None:
-        yield errors.required(f"{path}.selector")
+        yield errors.required(place)
     elif is_empty_selector(selector):
-        yield errors.invalid_value(f"{path}.selector", {}, f"empty selector is invalid for {kind}")
+        yield errors.invalid_value(place, {}, f"empty selector is invalid for {kind}")
+    if broken:
+        yield errors.invalid_value(place, shown_selector(spec["selector"]), complaint)
+    else:
+        yield from _check_selects_own(spec, path)
+        yield from _check_template(template, path)
 
 
 def _check_selects_own(spec: Document, path: str) -> Iterator[Cause]:
@@ -112,6 +104,12 @@ class PodTemplateStrategy(KindStrategy):
 class _Workload(WithStatus):
     counts_generations = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._status_type = f"{self.type_name}Status"
+        fields = type_named(self._status_type).fields
+        self.first_status = {name: 0 for name, field in fields.items() if field.default == 0}
+
     def default(self, document: Document) -> None:
         self._default_template(own_part(document, "spec"))
         super().default(document)
@@ -129,12 +127,11 @@ class _Workload(WithStatus):
 
     def _drop_disabled(self, spec: Document) -> None:
         """Takes out fields of features that are not on in this version of Kubernetes."""
-        drop_disabled(spec["template"]["spec"])
+        drop_disabled(part(part(spec, "template"), "spec"))
 
     def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
-        type_name = f"{self.type_name}Status"
-        found = check(type_name, part(new, "status"), "status")
-        found += _check_parts(part(new, "status"), type_named(type_name))
+        found = check(self._status_type, part(new, "status"), "status")
+        found += _check_parts(part(new, "status"), type_named(self._status_type))
         count, before = (part(document, "status").get("collisionCount") for document in (new, old))
         if before is not None and (count is None or count < before):
             text = "cannot be decremented"
@@ -197,31 +194,16 @@ class DeploymentStrategy(_Replicating):
 
     def prepare_status_update(self, new: Document, old: Document) -> None:
         super().prepare_status_update(new, old)
-        labels = old["metadata"].get("labels")
-        if labels:
-            new["metadata"]["labels"] = labels
-        else:
-            new["metadata"].pop("labels", None)
+        keep_field(new["metadata"], old["metadata"], "labels")
 
 
 class ReplicaSetStrategy(_Replicating):
     type_name = "apps.v1.ReplicaSet"
-    first_status = {"replicas": 0}
 
 
 @relates("apps.v1.DeploymentSpec", "apps.v1.ReplicaSetSpec")
 def _replicated(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    broken = _check_selector(spec, path)
-    yield from broken
-    yield from _check_selects_some(spec, path, "deployment")
-    if broken:
-        yield errors.invalid_value(
-            f"{path}.selector", shown_selector(spec["selector"]), "invalid label selector"
-        )
-        return
-    yield from _check_selects_own(spec, path)
-    yield from _check_template(spec["template"], path)
-    yield from _check_lasting(spec["template"], "ReplicaSet", path)
+    return _check_selection(spec, spec["template"], path, "deployment", "invalid label selector")
 
 
 @relates("apps.v1.DeploymentSpec")
@@ -234,15 +216,12 @@ def _deadline(spec: Document, path: str, around: Around) -> Iterator[Cause]:
 
 @relates("apps.v1.DeploymentStrategy")
 def _deployment_strategy(strategy: Document, path: str, around: Around) -> Iterator[Cause]:
-    kind, place = strategy["type"], f"{path}.rollingUpdate"
-    if kind == "Recreate":
-        if "rollingUpdate" in strategy:
-            text = "may not be specified when strategy `type` is 'Recreate'"
-            yield errors.forbidden_value(place, text)
-    elif kind != "RollingUpdate":
+    rolling, place = strategy.get("rollingUpdate"), f"{path}.rollingUpdate"
+    if strategy["type"] not in ("Recreate", "RollingUpdate"):
         yield errors.unsupported_value(path, strategy, ("Recreate", "RollingUpdate"))
-    else:
-        rolling = strategy["rollingUpdate"]
+    elif rolling and strategy["type"] == "Recreate":
+        yield errors.forbidden_value(place, "may not be specified when strategy `type` is 'Recreate'")
+    elif rolling:
         yield from check("apps.v1.RollingUpdateDeployment", rolling, place)
         unavailable = rolling["maxUnavailable"]
         if _is_zero(unavailable) and _is_zero(rolling["maxSurge"]):
@@ -252,7 +231,6 @@ def _deployment_strategy(strategy: Document, path: str, around: Around) -> Itera
 
 class ReplicationControllerStrategy(_Replicating):
     type_name = "core.v1.ReplicationController"
-    first_status = {"replicas": 0}
 
     def default(self, document: Document) -> None:
         spec = own_part(document, "spec")
@@ -267,10 +245,6 @@ class ReplicationControllerStrategy(_Replicating):
         if "template" in spec:
             super()._default_template(spec)
 
-    def _drop_disabled(self, spec: Document) -> None:
-        if "template" in spec:
-            super()._drop_disabled(spec)
-
 
 @relates("core.v1.ReplicationControllerSpec")
 def _controlled(spec: Document, path: str, around: Around) -> Iterator[Cause]:
@@ -280,7 +254,6 @@ def _controlled(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     if spec.get("selector"):
         yield from _check_selects_own({**spec, "selector": {"matchLabels": spec["selector"]}}, path)
     yield from _check_template(template, path)
-    yield from _check_lasting(template, "ReplicationController", path)
 
 
 # DaemonSets
@@ -290,12 +263,6 @@ class DaemonSetStrategy(_Workload):
     """Also counts in an annotation how often its template has changed, as it once did in a field."""
 
     type_name = "apps.v1.DaemonSet"
-    first_status = {
-        "currentNumberScheduled": 0,
-        "numberMisscheduled": 0,
-        "desiredNumberScheduled": 0,
-        "numberReady": 0,
-    }
 
     def default(self, document: Document) -> None:
         strategy = own_part(own_part(document, "spec"), "updateStrategy")
@@ -330,14 +297,12 @@ def _count_template(document: Document, generation: int) -> None:
 
 @relates("apps.v1.DaemonSetSpec")
 def _daemons(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    broken = _check_selector(spec, path)
-    yield from broken
-    if not broken:
-        yield from _check_selects_own(spec, path)
-    if "selector" in spec:
-        yield from _check_selects_some(spec, path, "daemonset")
+    selector, place = spec.get("selector"), f"{path}.selector"
+    broken = check("meta.v1.LabelSelector", selector, place)
+    yield from broken or _check_selects_own(spec, path)
+    if selector is not None and is_empty_selector(selector):
+        yield errors.invalid_value(place, {}, "empty selector is invalid for daemonset")
     yield from _check_template(spec["template"], path)
-    yield from _check_lasting(spec["template"], "DaemonSet", path)
 
 
 @relates("apps.v1.DaemonSetUpdateStrategy")
@@ -363,7 +328,6 @@ def _daemon_strategy(strategy: Document, path: str, around: Around) -> Iterator[
 
 class StatefulSetStrategy(_Workload):
     type_name = "apps.v1.StatefulSet"
-    first_status = {"replicas": 0, "availableReplicas": 0}
 
     def default(self, document: Document) -> None:
         super().default(document)
@@ -377,17 +341,8 @@ class StatefulSetStrategy(_Workload):
         part(part(spec, "updateStrategy"), "rollingUpdate").pop("maxUnavailable", None)
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
-        after, before = (
-            {name: value for name, value in document["spec"].items() if name not in _MAY_CHANGE}
-            for document in (new, old)
-        )
-        if after != before:
-            listed = ", ".join(f"'{name}'" for name in _MAY_CHANGE[:-1])
-            yield errors.forbidden_value(
-                "spec",
-                f"updates to statefulset spec for fields other than {listed} and '{_MAY_CHANGE[-1]}' "
-                "are forbidden",
-            )
+        if any(new["spec"].get(name) != old["spec"].get(name) for name in _FIXED_IN_STATEFUL_SETS):
+            yield errors.forbidden_value("spec", _FIXED)
 
     def warnings(self, document: Document) -> list[str]:
         found = super().warnings(document)
@@ -405,15 +360,7 @@ def _stateful(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     if management not in ("OrderedReady", "Parallel"):
         text = "must be 'OrderedReady' or 'Parallel'"
         yield errors.invalid_value(f"{path}.podManagementPolicy", management, text)
-    broken = _check_selector(spec, path)
-    yield from broken
-    yield from _check_selects_some(spec, path, "statefulset")
-    if broken:
-        yield errors.invalid_value(f"{path}.selector", shown_selector(spec["selector"]), "")
-    else:
-        yield from _check_selects_own(spec, path)
-        yield from _check_template(_with_claims(spec), path)
-    yield from _check_lasting(spec["template"], "StatefulSet", path)
+    yield from _check_selection(spec, _with_claims(spec), path, "statefulset", "")
 
 
 @relates("apps.v1.StatefulSetUpdateStrategy")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from time import time
 
 from moorage.api import quantities
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
+from moorage.cluster.base.times import timestamp
 from moorage.cluster.kinds.common import WithStatus, own_part, part
 from moorage.cluster.kinds.differences import difference
 from moorage.cluster.kinds.volumes import check_source
 from moorage.cluster.schema.checking import IMMUTABLE, Around, check_form, relates
+from moorage.cluster.schema.definitions import keep_field
 from moorage.cluster.schema.forms import nanos
 from moorage.cluster.schema.rules import rules_of
 
@@ -55,14 +57,10 @@ def _check_same_mode(new: Document, old: Document) -> Iterator[Cause]:
 # Volumes
 
 
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 class PersistentVolumeStrategy(WithStatus):
     type_name = "core.v1.PersistentVolume"
 
-    def __init__(self, now: Callable[[], str] = _now) -> None:
+    def __init__(self, now: Callable[[], str] = lambda: timestamp(time())) -> None:
         super().__init__()
         self._now = now
 
@@ -72,11 +70,10 @@ class PersistentVolumeStrategy(WithStatus):
     def prepare_status_update(self, new: Document, old: Document) -> None:
         super().prepare_status_update(new, old)
         before, after = part(old, "status"), own_part(new, "status")
-        since, told = before.get("lastPhaseTransitionTime"), after.get("lastPhaseTransitionTime")
-        if before.get("phase") == after.get("phase"):
-            if told is None and since is not None:
-                after["lastPhaseTransitionTime"] = since
-        elif told is None or told == since:
+        if after.get("lastPhaseTransitionTime") not in (None, before.get("lastPhaseTransitionTime")):
+            return
+        keep_field(after, before, "lastPhaseTransitionTime")
+        if before.get("phase") != after.get("phase"):
             after["lastPhaseTransitionTime"] = self._now()
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
@@ -234,9 +231,7 @@ def _without_allowed_changes(new: Document, old: Document) -> tuple[Document, Do
         if requests and "storage" in earlier:
             kept = {**requests, "storage": earlier["storage"]}
             after["resources"] = {**after["resources"], "requests": kept}
-        after.pop("volumeAttributesClassName", None)
-        if "volumeAttributesClassName" in before:
-            after["volumeAttributesClassName"] = before["volumeAttributesClassName"]
+        keep_field(after, before, "volumeAttributesClassName")
     return after, before
 
 

@@ -117,14 +117,19 @@ def _file_content(file: Document, path: str, around: Around) -> Iterator[Cause]:
     found: Found = []
     if "fieldRef" in file:
         check_field_reference(file["fieldRef"], f"{path}.fieldRef", FILE_FIELDS, found)
-        if "resourceFieldRef" in file:
-            text = "fieldRef and resourceFieldRef can not be specified simultaneously"
-            found.append(errors.invalid_value(path, "resource", text))
     elif "resourceFieldRef" in file:
         check_resource_reference(file["resourceFieldRef"], f"{path}.resourceFieldRef", found, in_volume=True)
-    else:
-        found.append(errors.required(path, "one of fieldRef and resourceFieldRef is required"))
     yield from found
+    yield from _check_one_of(file, ("fieldRef", "resourceFieldRef"), path)
+
+
+def _check_one_of(source: Document, fields: tuple[str, str], path: str) -> Iterator[Cause]:
+    given = [source.get(name) not in (None, "") for name in fields]
+    both = " and ".join(fields)
+    if not any(given):
+        yield errors.required(path, f"one of {both} is required")
+    elif all(given):
+        yield errors.invalid_value(path, "resource", f"{both} can not be specified simultaneously")
 
 
 @relates("core.v1.ProjectedVolumeSource")
@@ -135,20 +140,16 @@ def _projected(source: Document, path: str, around: Around) -> Iterator[Cause]:
             text = "may not specify more than 1 volume type per source"
             yield errors.forbidden_value(f"{path}.sources[{index}]", text)
         for kind, content in projection.items():
-            if kind == "serviceAccountToken":
-                yield from _token_path(content.get("path", ""), path)
+            if kind == "serviceAccountToken" and not content.get("path"):
+                yield errors.required(f"{path}.path")
+            elif kind == "serviceAccountToken":
+                yield from check_form("local-path", content["path"], f"{path}.path")
             for item in content.get("items") or ():
                 target = item.get("path", "")
                 if target and target in taken:
                     shown = target if kind == "downwardAPI" else content.get("name", "")
                     yield errors.invalid_value(path, shown, "conflicting duplicate paths")
                 taken.add(target)
-
-
-def _token_path(token_path: str, path: str) -> Found:
-    if not token_path:
-        return [errors.required(f"{path}.path")]
-    return check_form("local-path", token_path, f"{path}.path")
 
 
 # Sources that are someone else's storage, most of them of the past
@@ -163,13 +164,6 @@ _MANAGED_URI = (
 )
 _BLOB_URI = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 _REGISTRY = "must be a host:port pair or multiple pairs separated by commas"
-
-
-@relates("core.v1.NFSVolumeSource")
-def _nfs_path(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    exported = source.get("path", "")
-    if not exported.startswith("/"):
-        yield errors.invalid_value(f"{path}.path", exported, "must be an absolute path")
 
 
 @relates("core.v1.CSIVolumeSource")
@@ -199,12 +193,8 @@ def _initiator(name: str, path: str) -> Iterator[Cause]:
 
 @relates("core.v1.FlockerVolumeSource")
 def _dataset(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
-    if not name and not uuid:
-        yield errors.required(path, "one of datasetName and datasetUUID is required")
-    if name and uuid:
-        text = "datasetName and datasetUUID can not be specified simultaneously"
-        yield errors.invalid_value(path, "resource", text)
+    yield from _check_one_of(source, ("datasetName", "datasetUUID"), path)
+    name = source.get("datasetName", "")
     if "/" in name:
         yield errors.invalid_value(f"{path}.datasetName", name, "must not contain '/'")
 
@@ -250,11 +240,7 @@ def _flex_options(source: Document, path: str, around: Around) -> Iterator[Cause
 
 @relates("core.v1.AzureDiskVolumeSource")
 def _disk_uri(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    if "kind" not in source:
-        return
-    start, known = ("https://", _BLOB_URI)
-    if source["kind"] == "Managed":
-        start, known = ("/subscriptions/", _MANAGED_URI)
+    known = _MANAGED_URI if source["kind"] == "Managed" else _BLOB_URI
     uri = source.get("diskURI", "")
-    if not uri.startswith(start):
+    if not uri.startswith(known.partition("{")[0]):
         yield errors.unsupported_value(f"{path}.diskURI", uri, (known,))

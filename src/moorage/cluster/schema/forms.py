@@ -200,6 +200,10 @@ def no_backsteps_problems(value: str) -> list[str]:
     return ["must not contain '..'"] if ".." in value.split("/") else []
 
 
+def absolute_path_problems(value: str) -> list[str]:
+    return [] if value.startswith("/") else ["must be an absolute path"]
+
+
 def relative_path_problems(value: str) -> list[str]:
     """A path that stays below where it starts."""
     absolute = ["must be a relative path"] if value.startswith("/") else []
@@ -270,6 +274,7 @@ FORMS: Mapping[str, Callable[[Any], list[str]]] = {
     "int-or-any-percent": int_or_any_percent_problems,
     "file-mode": file_mode_problems,
     "no-backsteps": no_backsteps_problems,
+    "absolute-path": absolute_path_problems,
     "relative-path": relative_path_problems,
     "local-path": local_path_problems,
     "quantity": quantity_problems,
