@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-_DUMP = re.compile(r"((?:Invalid|Duplicate) value: )[{\[].*[}\]](: |$)", re.DOTALL)
+_DUMP = re.compile(r"((?:Invalid|Duplicate|Unsupported) value: )[{\[].*[}\]](: |$)", re.DOTALL)
 _GO_NAME = re.compile(r'[{,]"[A-Z]\w*":')
-_DIFFERENCE = re.compile(r"(Forbidden: pod updates may not change fields other than [^\n]*)\n.*", re.DOTALL)
+_DIFFERENCE = re.compile(r"(Forbidden: [^\n]*)\n.*", re.DOTALL)
 
 
 Causes = list[list[str]]

@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
-from moorage.cluster.kinds.pods import PodStrategy
-from moorage.cluster.kinds.workloads import (
-    ControllerRevisionStrategy,
+from moorage.cluster.kinds.apps import (
     DaemonSetStrategy,
     DeploymentStrategy,
     PodTemplateStrategy,
@@ -19,6 +16,9 @@ from moorage.cluster.kinds.workloads import (
     ReplicationControllerStrategy,
     StatefulSetStrategy,
 )
+from moorage.cluster.kinds.common import KindStrategy
+from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
+from moorage.cluster.kinds.pods import PodStrategy
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.conform import conform
 from moorage.cluster.schema.model import Schema
@@ -30,7 +30,7 @@ KINDS = {
     "StatefulSet": ("apps", StatefulSetStrategy()),
     "DaemonSet": ("apps", DaemonSetStrategy()),
     "ReplicationController": ("", ReplicationControllerStrategy()),
-    "ControllerRevision": ("apps", ControllerRevisionStrategy()),
+    "ControllerRevision": ("apps", KindStrategy("apps.v1.ControllerRevision")),
     "PodTemplate": ("", PodTemplateStrategy()),
 }
 TEXTS = (

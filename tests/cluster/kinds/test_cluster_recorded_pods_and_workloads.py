@@ -15,10 +15,7 @@ import pytest
 
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
-from moorage.cluster.kinds.pods import PodStrategy
-from moorage.cluster.kinds.workloads import (
-    ControllerRevisionStrategy,
+from moorage.cluster.kinds.apps import (
     DaemonSetStrategy,
     DeploymentStrategy,
     PodTemplateStrategy,
@@ -26,6 +23,9 @@ from moorage.cluster.kinds.workloads import (
     ReplicationControllerStrategy,
     StatefulSetStrategy,
 )
+from moorage.cluster.kinds.common import KindStrategy
+from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
+from moorage.cluster.kinds.pods import PodStrategy
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.conform import conform
 from moorage.cluster.schema.definitions import Strategy
@@ -39,7 +39,7 @@ STRATEGIES: dict[str, tuple[str, Strategy]] = {
     "StatefulSet": ("statefulsets.apps", StatefulSetStrategy()),
     "DaemonSet": ("daemonsets.apps", DaemonSetStrategy()),
     "ReplicationController": ("replicationcontrollers", ReplicationControllerStrategy()),
-    "ControllerRevision": ("controllerrevisions.apps", ControllerRevisionStrategy()),
+    "ControllerRevision": ("controllerrevisions.apps", KindStrategy("apps.v1.ControllerRevision")),
     "PodTemplate": ("podtemplates", PodTemplateStrategy()),
 }
 

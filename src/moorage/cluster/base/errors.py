@@ -68,7 +68,8 @@ def required(field: str, detail: str = "") -> Cause:
 
 
 def invalid_value(field: str, value: Any, detail: str) -> Cause:
-    return Cause("FieldValueInvalid", field, f"Invalid value: {shown(value)}: {detail}")
+    text = f"Invalid value: {shown(value)}"
+    return Cause("FieldValueInvalid", field, f"{text}: {detail}" if detail else text)
 
 
 def unsupported_value(field: str, value: Any, supported: Iterable[str]) -> Cause:

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 
 from moorage.cluster.custom.definitions import CrdStrategy
 from moorage.cluster.kinds.accounts import ServiceAccountStrategy
-from moorage.cluster.kinds.claims import PersistentVolumeClaimStrategy
+from moorage.cluster.kinds.apps import (
+    DaemonSetStrategy,
+    DeploymentStrategy,
+    PodTemplateStrategy,
+    ReplicaSetStrategy,
+    ReplicationControllerStrategy,
+    StatefulSetStrategy,
+)
 from moorage.cluster.kinds.common import KindStrategy
 from moorage.cluster.kinds.config import ConfigMapStrategy, SecretStrategy
 from moorage.cluster.kinds.coordination import LeaseStrategy
@@ -19,7 +26,7 @@ from moorage.cluster.kinds.endpoints import EndpointsStrategy
 from moorage.cluster.kinds.events import EventStrategy, NewEventStrategy
 from moorage.cluster.kinds.namespaces import NamespaceStrategy
 from moorage.cluster.kinds.nodes import NodeStrategy
-from moorage.cluster.kinds.persistent_volumes import PersistentVolumeStrategy
+from moorage.cluster.kinds.persistent_volumes import PersistentVolumeClaimStrategy, PersistentVolumeStrategy
 from moorage.cluster.kinds.pods import PodStrategy
 from moorage.cluster.kinds.policy import PodDisruptionBudgetStrategy
 from moorage.cluster.kinds.quotas import LimitRangeStrategy, ResourceQuotaStrategy
@@ -27,15 +34,6 @@ from moorage.cluster.kinds.rbac import BindingStrategy
 from moorage.cluster.kinds.scheduling import PriorityClassStrategy
 from moorage.cluster.kinds.services import ServiceStrategy
 from moorage.cluster.kinds.storage import CSIDriverStrategy, CSINodeStrategy, VolumeAttachmentStrategy
-from moorage.cluster.kinds.workloads import (
-    ControllerRevisionStrategy,
-    DaemonSetStrategy,
-    DeploymentStrategy,
-    PodTemplateStrategy,
-    ReplicaSetStrategy,
-    ReplicationControllerStrategy,
-    StatefulSetStrategy,
-)
 from moorage.cluster.schema.definitions import Strategy
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -57,7 +55,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     "secrets": SecretStrategy(),
     "serviceaccounts": ServiceAccountStrategy(),
     "services": ServiceStrategy(),
-    "controllerrevisions.apps": ControllerRevisionStrategy(),
+    "controllerrevisions.apps": KindStrategy("apps.v1.ControllerRevision"),
     "daemonsets.apps": DaemonSetStrategy(),
     "deployments.apps": DeploymentStrategy(),
     "replicasets.apps": ReplicaSetStrategy(),

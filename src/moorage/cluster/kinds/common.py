@@ -10,16 +10,13 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import selectors as selectors  # its relations hold for every kind
 from moorage.cluster.schema.checking import check, check_change
 from moorage.cluster.schema.defaulting import fill_defaults
-from moorage.cluster.schema.definitions import Strategy, keep_status
+from moorage.cluster.schema.definitions import Strategy, keep_field, keep_status
 from moorage.cluster.schema.rules import rules_of
 
 
 def keep_spec(new: Document, old: Document) -> None:
     """The spec is not for an update of the status; labels, annotations and finalizers are."""
-    if "spec" in old:
-        new["spec"] = old["spec"]
-    else:
-        new.pop("spec", None)
+    keep_field(new, old, "spec")
 
 
 def part(document: Document, name: str) -> Document:

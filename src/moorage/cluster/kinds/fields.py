@@ -8,12 +8,11 @@ from typing import Any
 from moorage.api import quantities
 from moorage.api.names import is_qualified_name, label_value_problems, qualified_name_problems
 from moorage.api.resources import is_extended
-from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required
+from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, too_long
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.rules import (
     IMMUTABLE,
     NEGATIVE,
-    NOT_POSITIVE,
     Found,
     check_label_selector,
     check_labels,
@@ -25,6 +24,7 @@ from moorage.cluster.schema.forms import (
     percent_problems,
     port_name_problems,
     port_number_problems,
+    size,
 )
 
 NOT_INTEGER = "must be an integer"
@@ -65,6 +65,16 @@ def dns_subdomain(field: str, value: str) -> Iterator[Cause]:
 
 def qualified_name(field: str, value: str) -> Iterator[Cause]:
     return iter(()) if is_qualified_name(value) else broken(field, value, qualified_name_problems(value))
+
+
+def driver_name(field: str, name: str) -> Iterator[Cause]:
+    """The name of a CSI driver."""
+    if not name:
+        yield required(field)
+        return
+    if size(name) > 63:
+        yield too_long(field, 63)
+    yield from broken(field, name, dns_subdomain_problems(name.lower()))
 
 
 def config_key(field: str, value: str) -> Iterator[Cause]:
@@ -154,17 +164,6 @@ def not_negative(field: str, value: int) -> Iterator[Cause]:
 def not_negative_quantity(field: str, quantity: str) -> Iterator[Cause]:
     if nanos(quantity) < 0:
         yield invalid_value(field, quantity, NEGATIVE)
-
-
-def valid_quantity(field: str, quantity: str) -> Iterator[Cause]:
-    whole = quantities.value(nanos(quantity))
-    if whole < 0:
-        yield invalid_value(field, whole, "must be a valid resource quantity")
-
-
-def positive_quantity(field: str, quantity: str) -> Iterator[Cause]:
-    if nanos(quantity) <= 0:
-        yield invalid_value(field, quantity, NOT_POSITIVE)
 
 
 def resource_quantity(field: str, resource: str, quantity: str) -> Iterator[Cause]:

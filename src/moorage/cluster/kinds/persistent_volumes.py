@@ -1,141 +1,98 @@
-"""PersistentVolumes."""
+"""PersistentVolumes and the claims for them: what relates their fields, and how they may change."""
 
 from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from typing import Any
+from time import time
 
-from moorage.cluster.base.errors import (
-    Cause,
-    forbidden_value,
-    invalid_value,
-    required,
-    too_long,
-    unsupported_value,
-)
+from moorage.api import quantities
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.claims import VOLUME_MODES, access_modes
+from moorage.cluster.base.times import timestamp
 from moorage.cluster.kinds.common import WithStatus, own_part, part
 from moorage.cluster.kinds.differences import difference
-from moorage.cluster.kinds.fields import (
-    broken,
-    dns_label,
-    dns_subdomain,
-    immutable,
-    node_selector,
-    positive_quantity,
-    valid_quantity,
-)
-from moorage.cluster.schema.definitions import keep_status
-from moorage.cluster.schema.forms import dns_subdomain_problems, size
+from moorage.cluster.kinds.volumes import check_source
+from moorage.cluster.schema.checking import IMMUTABLE, Around, check_form, relates
+from moorage.cluster.schema.definitions import keep_field
+from moorage.cluster.schema.forms import nanos
+from moorage.cluster.schema.rules import rules_of
 
-RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
+CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
-_SOURCES = {
-    "gcePersistentDisk": "GCEPersistentDisk",
-    "awsElasticBlockStore": "AWSElasticBlockStore",
-    "hostPath": "HostPath",
-    "glusterfs": "Glusterfs",
-    "nfs": "NFS",
-    "rbd": "RBD",
-    "quobyte": "Quobyte",
-    "iscsi": "ISCSI",
-    "flexVolume": "FlexVolume",
-    "cinder": "Cinder",
-    "cephfs": "CephFS",
-    "fc": "FC",
-    "flocker": "Flocker",
-    "azureFile": "AzureFile",
-    "vsphereVolume": "VsphereVolume",
-    "azureDisk": "AzureDisk",
-    "photonPersistentDisk": "PhotonPersistentDisk",
-    "portworxVolume": "PortworxVolume",
-    "scaleIO": "ScaleIO",
-    "local": "Local",
-    "storageos": "StorageOS",
-    "csi": "CSI",
-}
-"""The kinds of volumes, with the names and in the order that messages have them."""
-
-_HOST_PATH_TYPES = (
-    "",
-    "BlockDevice",
-    "CharDevice",
-    "Directory",
-    "DirectoryOrCreate",
-    "File",
-    "FileOrCreate",
-    "Socket",
-)
-_CSI_SECRETS = (
-    "controllerPublishSecretRef",
-    "controllerExpandSecretRef",
-    "nodePublishSecretRef",
-    "nodeExpandSecretRef",
+_SOURCES = rules_of("core.v1.PersistentVolumeSpec").alternatives
+_OLD_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+_SOURCE_FIELDS = ("apiGroup", "kind", "name")
+_FIXED = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+    "claims"
 )
 
 
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+# Both
+
+
+@relates("core.v1.PersistentVolumeSpec", "core.v1.PersistentVolumeClaimSpec")
+def _access_modes(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    modes = spec.get("accessModes") or ()
+    if "ReadWriteOncePod" in modes and {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"}.intersection(modes):
+        text = "may not use ReadWriteOncePod with other access modes"
+        yield errors.forbidden_value(f"{path}.accessModes", text)
+
+
+def _check_amounts(amounts: Document, path: str) -> Iterator[Cause]:
+    for resource, quantity in amounts.items():
+        whole = quantities.value(nanos(quantity))
+        if whole < 0:
+            yield errors.invalid_value(f"{path}[{resource}]", whole, "must be a valid resource quantity")
+
+
+def _check_same_mode(new: Document, old: Document) -> Iterator[Cause]:
+    mode = part(new, "spec").get("volumeMode")
+    if mode != part(old, "spec").get("volumeMode"):
+        yield errors.invalid_value("volumeMode", mode, IMMUTABLE)
+
+
+# Volumes
 
 
 class PersistentVolumeStrategy(WithStatus):
     type_name = "core.v1.PersistentVolume"
 
-    def __init__(self, now: Callable[[], str] = _now) -> None:
+    def __init__(self, now: Callable[[], str] = lambda: timestamp(time())) -> None:
+        super().__init__()
         self._now = now
-
-    def default(self, document: Document) -> None:
-        spec = own_part(document, "spec")
-        spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
-        spec.setdefault("volumeMode", "Filesystem")
-        if spec.get("hostPath") is not None:
-            spec["hostPath"].setdefault("type", "")
-        if not part(document, "status").get("phase"):
-            document["status"] = {**part(document, "status"), "phase": "Pending"}
 
     def prepare_create(self, document: Document) -> None:
         document["status"] = {"lastPhaseTransitionTime": self._now(), "phase": "Pending"}
 
-    def prepare_update(self, new: Document, old: Document) -> None:
-        keep_status(new, old)
-
     def prepare_status_update(self, new: Document, old: Document) -> None:
         super().prepare_status_update(new, old)
         before, after = part(old, "status"), own_part(new, "status")
-        since, told = before.get("lastPhaseTransitionTime"), after.get("lastPhaseTransitionTime")
-        if before.get("phase") == after.get("phase"):
-            if told is None and since is not None:
-                after["lastPhaseTransitionTime"] = since
-        elif told is None or told == since:
+        if after.get("lastPhaseTransitionTime") not in (None, before.get("lastPhaseTransitionTime")):
+            return
+        keep_field(after, before, "lastPhaseTransitionTime")
+        if before.get("phase") != after.get("phase"):
             after["lastPhaseTransitionTime"] = self._now()
-
-    def validate(self, document: Document) -> Iterator[Cause]:
-        return volume_rules("spec", part(document, "spec"))
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
         after, before = part(new, "spec"), part(old, "spec")
         new_source, old_source = _source(after), _source(before)
-        if new_source["CSI"] is not None and "ControllerExpandSecretRef" not in (old_source["CSI"] or ()):
-            # A secret for expansion may be added later.
-            new_source["CSI"].pop("ControllerExpandSecretRef", None)
+        if "controllerExpandSecretRef" not in part(old_source, "csi"):
+            part(new_source, "csi").pop("controllerExpandSecretRef", None)  # may be added later
         if new_source != old_source:
             text = "spec.persistentvolumesource is immutable after creation"
             changed = difference(old_source, new_source)
-            yield forbidden_value("spec.persistentvolumesource", f"{text}\n{changed}")
-        yield from immutable("volumeMode", after.get("volumeMode"), before.get("volumeMode"))
-        affinity = before.get("nodeAffinity")
-        if affinity is not None and affinity != after.get("nodeAffinity"):
-            yield invalid_value(
-                "nodeAffinity",
-                _shown_affinity(after.get("nodeAffinity")),
-                "field is immutable, except for updating from beta label to GA",
-            )
-        if before.get("volumeAttributesClassName") is not None and "volumeAttributesClassName" not in after:
+            yield errors.forbidden_value("spec.persistentvolumesource", f"{text}\n{changed}")
+        yield from _check_same_mode(new, old)
+        affinity = after.get("nodeAffinity")
+        if "nodeAffinity" in before and before["nodeAffinity"] != affinity:
+            text = "field is immutable, except for updating from beta label to GA"
+            yield errors.invalid_value("nodeAffinity", affinity, text)
+        if "volumeAttributesClassName" in before and "volumeAttributesClassName" not in after:
             text = "update from non-nil value to nil is forbidden"
-            yield forbidden_value("spec.volumeAttributesClassName", text)
+            yield errors.forbidden_value("spec.volumeAttributesClassName", text)
 
     def warnings(self, document: Document) -> list[str]:
         if part(document, "spec").get("persistentVolumeReclaimPolicy") == "Recycle":
@@ -146,139 +103,154 @@ class PersistentVolumeStrategy(WithStatus):
         return []
 
 
-def volume_rules(field: str, spec: Document) -> Iterator[Cause]:
-    modes = spec.get("accessModes") or ()
-    if not modes:
-        yield required(f"{field}.accessModes")
-    yield from access_modes(f"{field}.accessModes", modes)
+def _source(spec: Document) -> Document:
+    return {name: dict(spec[name]) for name in _SOURCES if name in spec}
+
+
+@relates("core.v1.PersistentVolumeSpec")
+def _volume(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     capacity = part(spec, "capacity")
-    if not capacity:
-        yield required(f"{field}.capacity")
     if list(capacity) != ["storage"]:
-        yield unsupported_value(f"{field}.capacity", capacity or None, ("storage",))
-    for resource, quantity in sorted(capacity.items()):
-        yield from valid_quantity(f"{field}.capacity[{resource}]", quantity)
-        yield from positive_quantity(f"{field}.capacity[{resource}]", quantity)
-    policy = spec.get("persistentVolumeReclaimPolicy", "")
-    if policy not in RECLAIM_POLICIES:
-        yield unsupported_value(f"{field}.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES)
-    affinity = spec.get("nodeAffinity")
-    if affinity is not None:
-        if affinity.get("required") is not None:
-            yield from node_selector(f"{field}.nodeAffinity.required", affinity["required"])
-        else:
-            yield required(f"{field}.nodeAffinity.required", "must specify required node constraints")
-    yield from _source_rules(field, spec)
-    if spec.get("storageClassName"):
-        yield from dns_subdomain(f"{field}.storageClassName", spec["storageClassName"])
-    mode = spec.get("volumeMode")
-    if mode is not None and mode not in VOLUME_MODES:
-        yield unsupported_value(f"{field}.volumeMode", mode, VOLUME_MODES)
-    chosen = spec.get("volumeAttributesClassName")
-    if chosen is not None:
-        if chosen:
-            yield from dns_subdomain(f"{field}.volumeAttributesClassName", chosen)
-        else:
-            yield required(f"{field}.volumeAttributesClassName", "an empty string is disallowed")
-        if spec.get("csi") is None:
-            yield required(f"{field}.csi", "has to be specified when using volumeAttributesClassName")
+        yield errors.unsupported_value(f"{path}.capacity", capacity or None, ("storage",))
+    yield from _check_amounts(capacity, f"{path}.capacity")
+    yield from check_source(spec, _SOURCES, path)
+    host_path = part(spec, "hostPath").get("path", "")
+    is_root = host_path.startswith("/") and not posixpath.normpath(host_path).strip("/")
+    if is_root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        text = "may not be 'recycle' for a hostPath mount of '/'"
+        yield errors.forbidden_value(f"{path}.persistentVolumeReclaimPolicy", text)
+    if "volumeAttributesClassName" in spec:
+        if not spec["volumeAttributesClassName"]:
+            yield errors.required(f"{path}.volumeAttributesClassName", "an empty string is disallowed")
+        if "csi" not in spec:
+            yield errors.required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
 
 
-def _source_rules(field: str, spec: Document) -> Iterator[Cause]:
-    given = [name for name in ("hostPath", *_SOURCES) if spec.get(name) is not None]
-    names = list(dict.fromkeys(given))
-    if names:
-        yield from _one_source(f"{field}.{names[0]}", names[0], spec[names[0]])
-        if names[0] == "local" and spec.get("nodeAffinity") is None:
-            yield required(f"{field}.nodeAffinity", "Local volume requires node affinity")
-    for name in names[1:]:
-        yield forbidden_value(f"{field}.{name}", "may not specify more than 1 volume type")
-    if not names:
-        yield required(field, "must specify a volume type")
-    path = part(spec, "hostPath").get("path", "")
-    root = path.startswith("/") and posixpath.normpath(path).strip("/") == ""
-    if root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-        yield forbidden_value(
-            f"{field}.persistentVolumeReclaimPolicy", "may not be 'recycle' for a hostPath mount of '/'"
-        )
+@relates("core.v1.LocalVolumeSource")
+def _local_volume(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    if "nodeAffinity" not in around["core.v1.PersistentVolumeSpec"]:
+        place = path.removesuffix(".local")
+        yield errors.required(f"{place}.nodeAffinity", "Local volume requires node affinity")
 
 
-def _one_source(field: str, name: str, source: Document) -> Iterator[Cause]:
-    if name in ("hostPath", "local"):
-        path = source.get("path", "")
-        if not path:
-            yield required(f"{field}.path")
-            return
-        if ".." in path.split("/"):
-            yield invalid_value(f"{field}.path", path, "must not contain '..'")
-        if name == "hostPath" and source.get("type", "") not in _HOST_PATH_TYPES:
-            yield unsupported_value(f"{field}.type", source["type"], _HOST_PATH_TYPES)
-    elif name == "nfs":
-        path = source.get("path", "")
-        if not source.get("server"):
-            yield required(f"{field}.server")
-        if not path:
-            yield required(f"{field}.path")
-        if not path.startswith("/"):
-            yield invalid_value(f"{field}.path", path, "must be an absolute path")
-    elif name == "csi":
-        yield from driver_name(f"{field}.driver", source.get("driver", ""))
-        if not source.get("volumeHandle"):
-            yield required(f"{field}.volumeHandle")
-        for secret in _CSI_SECRETS:
-            if source.get(secret) is not None:
-                yield from _secret(f"{field}.{secret}", source[secret])
+# Claims, in their own right and as pods and StatefulSets have them in templates
 
 
-def driver_name(field: str, name: str) -> Iterator[Cause]:
-    """The name of a CSI driver."""
-    if not name:
-        yield required(field)
+class PersistentVolumeClaimStrategy(WithStatus):
+    type_name = "core.v1.PersistentVolumeClaim"
+
+    first_status = {"phase": "Pending"}
+
+    def prepare_create(self, document: Document) -> None:
+        super().prepare_create(document)
+        _arrange_sources(own_part(document, "spec"), {})
+
+    def prepare_update(self, new: Document, old: Document) -> None:
+        super().prepare_update(new, old)
+        _arrange_sources(own_part(new, "spec"), part(old, "spec"))
+
+    def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
+        yield from _check_class_annotation(new, old)
+        after, before = _without_allowed_changes(new, old)
+        if after != before:
+            yield errors.forbidden_value("spec", f"{_FIXED}\n{difference(before, after)}")
+        wanted, capacity = _storage(part(new, "spec")), part(part(old, "status"), "capacity")
+        if wanted < _storage(part(old, "spec")) and wanted <= nanos(capacity.get("storage", "0")):
+            text = "field can not be less than status.capacity"
+            yield errors.forbidden_value("spec.resources.requests.storage", text)
+        yield from _check_same_mode(new, old)
+        yield from _check_attributes_class(new, old)
+
+    def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
+        for name in ("capacity", "allocatedResources"):
+            yield from _check_amounts(part(part(new, "status"), name), f"status.{name}")
+
+
+@relates("core.v1.PersistentVolumeClaimSpec")
+def _claim(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    storage = part(part(spec, "resources"), "requests").get("storage")
+    if storage is None:
+        yield errors.required(f"{path}.resources[storage]")
+    else:
+        yield from check_form("positive-quantity", storage, f"{path}.resources[storage]")
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is None or reference is None:
         return
-    if size(name) > 63:
-        yield too_long(field, 63)
-    yield from broken(field, name, dns_subdomain_problems(name.lower()))
+    if reference.get("namespace"):
+        text = "may not be specified when dataSourceRef.namespace is specified"
+        yield errors.invalid_value(path, {}, text)
+    elif any(source.get(name) != reference.get(name) for name in _SOURCE_FIELDS):
+        yield errors.invalid_value(path, {}, "must match dataSourceRef")
 
 
-def _secret(field: str, secret: Document) -> Iterator[Cause]:
-    if secret.get("name"):
-        yield from dns_subdomain(f"{field}.name", secret["name"])
-    else:
-        yield required(f"{field}.name")
-    if secret.get("namespace"):
-        yield from dns_label(f"{field}.namespace", secret["namespace"])
-    else:
-        yield required(f"{field}.namespace")
+@relates("core.v1.TypedLocalObjectReference", "core.v1.TypedObjectReference")
+def _claim_source(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    kind = source.get("kind", "")
+    if not source.get("apiGroup") and kind != "PersistentVolumeClaim":
+        text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        yield errors.invalid_value(path, kind, text)
 
 
-def _source(spec: Document) -> dict[str, Any]:
-    return {shown: _capitalized(spec.get(name)) for name, shown in _SOURCES.items()}
+def _arrange_sources(spec: Document, before: Document) -> None:
+    """The old and the new field for the source of a volume say the same; odd old ones are dropped."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if reference is not None and reference.get("namespace") and "dataSourceRef" not in before:
+        reference = None
+        del spec["dataSourceRef"]
+    fresh = "dataSource" not in before and "dataSourceRef" not in before
+    if source is not None and reference is None and fresh and not _is_old_source(source):
+        source = None
+        del spec["dataSource"]
+    if source is not None and reference is None:
+        spec["dataSourceRef"] = {name: source.get(name) for name in _SOURCE_FIELDS}
+    elif reference is not None and source is None and not reference.get("namespace"):
+        spec["dataSource"] = {name: reference.get(name) for name in _SOURCE_FIELDS}
+    for name in ("dataSource", "dataSourceRef"):
+        if name in spec:
+            spec[name].setdefault("apiGroup", None)
 
 
-def _capitalized(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name[:1].upper() + name[1:]: _capitalized(each) for name, each in value.items()}
-    return value
+def _is_old_source(source: Document) -> bool:
+    return (source.get("apiGroup") or "", source.get("kind", "")) in _OLD_SOURCES
 
 
-def _shown_affinity(affinity: Document | None) -> Any:
-    if affinity is None:
-        return None
-    terms = part(affinity, "required").get("nodeSelectorTerms")
-    return {"Required": {"NodeSelectorTerms": terms and [_shown_term(term) for term in terms]}}
+def _storage(spec: Document) -> int:
+    return nanos(part(part(spec, "resources"), "requests").get("storage", "0"))
 
 
-def _shown_term(term: Document) -> dict[str, Any]:
-    return {
-        f"Match{name}": found
-        and [
-            {
-                "Key": requirement.get("key", ""),
-                "Operator": requirement.get("operator", ""),
-                "Values": requirement.get("values"),
-            }
-            for requirement in found
-        ]
-        for name in ("Expressions", "Fields")
-        for found in (term.get(f"match{name}"),)
-    }
+def _without_allowed_changes(new: Document, old: Document) -> tuple[Document, Document]:
+    """The spec as it is to be, with what may change as it was, and the spec as it was."""
+    after, before = {**part(new, "spec")}, part(old, "spec")
+    annotation = part(old["metadata"], "annotations").get(CLASS_ANNOTATION)
+    if not before.get("volumeName"):
+        after.pop("volumeName", None)
+    if "storageClassName" not in before and annotation in (None, after.get("storageClassName")):
+        after.pop("storageClassName", None)
+    if part(new, "status").get("phase") == "Bound":
+        requests, earlier = (part(part(spec, "resources"), "requests") for spec in (after, before))
+        if requests and "storage" in earlier:
+            kept = {**requests, "storage": earlier["storage"]}
+            after["resources"] = {**after["resources"], "requests": kept}
+        keep_field(after, before, "volumeAttributesClassName")
+    return after, before
+
+
+def _check_class_annotation(new: Document, old: Document) -> Iterator[Cause]:
+    before, after = (
+        part(document["metadata"], "annotations").get(CLASS_ANNOTATION, "") for document in (old, new)
+    )
+    moved = before and not after and part(new, "spec").get("storageClassName") == before
+    if after != before and not (moved and "storageClassName" not in part(old, "spec")):
+        yield errors.invalid_value(f"metadata.annotations.{CLASS_ANNOTATION}", after, IMMUTABLE)
+
+
+def _check_attributes_class(new: Document, old: Document) -> Iterator[Cause]:
+    after = part(new, "spec").get("volumeAttributesClassName")
+    current = part(old, "status").get("currentVolumeAttributesClassName")
+    if current is None or after == part(old, "spec").get("volumeAttributesClassName") or after:
+        return
+    what = "nil" if after is None else "empty string"
+    yield errors.forbidden_value(
+        "spec.volumeAttributesClassName",
+        f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil",
+    )

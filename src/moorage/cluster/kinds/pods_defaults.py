@@ -14,9 +14,7 @@ from moorage.cluster.kinds.pods_amounts import (
     may_overcommit,
     rounded,
 )
-
-_FILE_MODE = 0o644
-_TOKEN_SECONDS = 3600
+from moorage.cluster.schema.defaulting import fill_defaults
 
 _COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _HOST = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
@@ -35,17 +33,6 @@ _PROBE_DEFAULTS = (
     ("successThreshold", 1),
     ("failureThreshold", 3),
 )
-_VOLUME_DEFAULTS: dict[str, tuple[tuple[str, object], ...]] = {
-    "hostPath": (("type", ""),),
-    "secret": (("defaultMode", _FILE_MODE),),
-    "configMap": (("defaultMode", _FILE_MODE),),
-    "downwardAPI": (("defaultMode", _FILE_MODE),),
-    "projected": (("defaultMode", _FILE_MODE),),
-    "iscsi": (("iscsiInterface", "default"),),
-    "rbd": (("pool", "rbd"), ("user", "admin"), ("keyring", "/etc/ceph/keyring")),
-    "azureDisk": (("cachingMode", "ReadWrite"), ("fsType", "ext4"), ("readOnly", False), ("kind", "Shared")),
-    "scaleIO": (("storageMode", "ThinProvisioned"), ("fsType", "xfs")),
-}
 
 
 def default_pod(spec: Document) -> None:
@@ -90,9 +77,8 @@ def default_pod_spec(spec: Document) -> None:
         rounded(spec["overhead"])
 
 
-def default_claim_spec(spec: Document) -> None:
-    """Completes what a claim for a volume asks for."""
-    spec.setdefault("volumeMode", "Filesystem")
+def round_claim(spec: Document) -> None:
+    """Rounds what a claim for a volume asks for."""
     _round_requirements(spec.get("resources", {}))
 
 
@@ -191,25 +177,20 @@ def _default_volume(volume: Document) -> None:
     if len(volume) == (1 if "name" in volume else 0):
         volume["emptyDir"] = {}
         return
-    for source, defaults in _VOLUME_DEFAULTS.items():
-        if source in volume:
-            for field, standard in defaults:
-                volume[source].setdefault(field, standard)
+    fill_defaults("core.v1.Volume", volume)
     if "downwardAPI" in volume:
         _default_files(volume["downwardAPI"].get("items", ()))
     if "projected" in volume:
         for source in volume["projected"].get("sources") or ():
             if "downwardAPI" in source:
                 _default_files(source["downwardAPI"].get("items", ()))
-            if "serviceAccountToken" in source:
-                source["serviceAccountToken"].setdefault("expirationSeconds", _TOKEN_SECONDS)
     if "image" in volume:
         image = volume["image"]
         if "pullPolicy" not in image:
             image["pullPolicy"] = default_pull_policy(image.get("reference", ""))
     template = volume.get("ephemeral", {}).get("volumeClaimTemplate")
     if template:
-        default_claim_spec(template.setdefault("spec", {}))
+        round_claim(template["spec"])
 
 
 def _default_files(files: Iterable[Document]) -> None:

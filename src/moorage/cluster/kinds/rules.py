@@ -101,13 +101,6 @@ def check_descending_path(value: str, path: str, found: Found) -> None:
     check_no_backsteps(value, path, found)
 
 
-def check_local_path(value: str, path: str, found: Found) -> None:
-    """As a descending path, and not one that the kubelet keeps to itself."""
-    check_descending_path(value, path, found)
-    if value.startswith("..") and not value.startswith("../"):
-        found.append(invalid_value(path, value, "must not start with '..'"))
-
-
 # Label selectors
 
 
@@ -133,30 +126,6 @@ def check_label_selector(selector: Document | None, path: str, found: Found) -> 
         check_qualified_name(requirement.get("key", ""), f"{place}.key", found)
         for number, value in enumerate(values):
             check_label_value(value, f"{place}.values[{number}]", found)
-
-
-def is_empty_selector(selector: Document) -> bool:
-    """Whether it selects everything."""
-    return not selector.get("matchLabels") and not selector.get("matchExpressions")
-
-
-def selects(selector: Document, labels: Mapping[str, str]) -> bool:
-    """Whether a selector, which must be valid, fits these labels."""
-    for key, value in selector.get("matchLabels", {}).items():
-        if labels.get(key) != value:
-            return False
-    for requirement in selector.get("matchExpressions", ()):
-        operator = requirement["operator"]
-        value = labels.get(requirement["key"])
-        if operator == "In":
-            fits = value is not None and value in requirement["values"]
-        elif operator == "NotIn":
-            fits = value is None or value not in requirement["values"]
-        else:
-            fits = (value is not None) == (operator == "Exists")
-        if not fits:
-            return False
-    return True
 
 
 def shown_selector(selector: Document | None) -> Document | None:

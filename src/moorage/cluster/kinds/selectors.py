@@ -64,6 +64,16 @@ def is_empty_selector(selector: Document) -> bool:
     return not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
+def shown_labels(labels: Mapping[str, str] | None) -> dict[str, str] | None:
+    """As messages show them: in the order of their keys, and null if there are none."""
+    return dict(sorted(labels.items())) if labels else None
+
+
+def shown_selector(selector: Document) -> Document:
+    labels = selector.get("matchLabels")
+    return {**selector, "matchLabels": shown_labels(labels)} if labels else selector
+
+
 def selects(selector: Document, labels: Mapping[str, str]) -> bool:
     """Whether a selector, which must be valid, fits these labels."""
     for key, value in selector.get("matchLabels", {}).items():

@@ -1,223 +1,246 @@
-"""The rules of a pod's volumes and of the sources that are met most."""
+"""The volumes of pods: what relates their fields and those of the sources they come from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
-from moorage.api.quantities import parse
-from moorage.cluster.base.errors import (
-    duplicate_value,
-    forbidden_value,
-    invalid_value,
-    required,
-    too_long,
-    unsupported_value,
-)
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.claims import claim_rules
-from moorage.cluster.kinds.containers import PULL_POLICIES
+from moorage.cluster.kinds.common import part
+from moorage.cluster.kinds.environment import FILE_FIELDS, check_field_reference, check_resource_reference
 from moorage.cluster.kinds.metadata import check_annotations
-from moorage.cluster.kinds.rules import (
-    Found,
-    check_choice,
-    check_dns_label,
-    check_dns_subdomain,
-    check_labels,
-    check_no_backsteps,
-)
-from moorage.cluster.kinds.volumes_files import (
-    check_field_file,
-    check_key_to_path,
-    check_mode,
-    check_projected,
-)
-from moorage.cluster.kinds.volumes_remote import REMOTE_SOURCES
-from moorage.cluster.schema.forms import dns_subdomain_problems, size
+from moorage.cluster.schema import forms
+from moorage.cluster.schema.checking import Around, Found, check, check_form, check_labels, relates
+from moorage.cluster.schema.rules import rules_of
 
-_HOST_PATH_TYPES = (
-    "",
-    "BlockDevice",
-    "CharDevice",
-    "Directory",
-    "DirectoryOrCreate",
-    "File",
-    "FileOrCreate",
-    "Socket",
-)
+# Where messages call a source that is too much by another name than the API does.
+_CALLED = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+
+_SOURCES = rules_of("core.v1.Volume").alternatives
 
 
 def check_volumes(
     volumes: Sequence[Document], pod_name: str, path: str, found: Found, *, in_pod: bool
 ) -> Mapping[str, Document]:
     """Returns the volumes that keep the rules, by name; only those can be mounted."""
+    around = {"core.v1.Pod": {"metadata": {"name": pod_name}}} if in_pod else {}
     created = {f"{pod_name}-{volume.get('name', '')}" for volume in volumes if "ephemeral" in volume}
     good: dict[str, Document] = {}
     for index, volume in enumerate(volumes):
         place = f"{path}[{index}]"
-        before = len(found)
         name = volume.get("name", "")
-        _check_source(volume, name, pod_name, place, found, in_pod=in_pod)
-        if name:
-            check_dns_label(name, f"{place}.name", found)
-        else:
-            found.append(required(f"{place}.name"))
+        causes = check("core.v1.Volume", volume, place, around)
         if name in good:
-            found.append(duplicate_value(f"{place}.name", name))
-        if len(found) == before:
+            causes.append(errors.duplicate_value(f"{place}.name", name))
+        if not causes:
             good[name] = volume
-        claim = volume.get("persistentVolumeClaim", {}).get("claimName", "")
+        found += causes
+        claim = part(volume, "persistentVolumeClaim").get("claimName", "")
         if pod_name and claim in created:
-            detail = "must not reference a PVC that gets created for an ephemeral volume"
-            found.append(invalid_value(f"{place}.persistentVolumeClaim.claimName", claim, detail))
+            text = "must not reference a PVC that gets created for an ephemeral volume"
+            found.append(errors.invalid_value(f"{place}.persistentVolumeClaim.claimName", claim, text))
     return good
 
 
-def _check_source(
-    volume: Document, name: str, pod_name: str, path: str, found: Found, *, in_pod: bool
-) -> None:
-    first = True
-    for source, check in _SOURCES.items():
-        if source not in volume:
-            continue
-        if first:
-            check(volume[source], f"{path}.{_PLACES.get(source, source)}", found)
-            if source == "ephemeral" and pod_name and name:
-                claim = f"{pod_name}-{name}"
-                for problem in dns_subdomain_problems(claim):
-                    found.append(invalid_value(f"{path}.name", name, f'PVC name "{claim}": {problem}'))
-            if source == "image" and in_pod and not volume[source].get("reference"):
-                found.append(required(f"{path}.image.reference"))
-        else:
-            called = _CALLED.get(source, source)
-            found.append(forbidden_value(f"{path}.{called}", "may not specify more than 1 volume type"))
-        first = False
-    if first:
-        found.append(required(path, "must specify a volume type"))
+@relates("core.v1.Volume")
+def _source(volume: Document, path: str, around: Around) -> Found:
+    return check_source(volume, _SOURCES, path)
 
 
-def _check_empty_dir(source: Document, path: str, found: Found) -> None:
-    if parse(source.get("sizeLimit", "0")) < 0:
-        detail = "SizeLimit field must be a valid resource quantity"
-        found.append(forbidden_value(f"{path}.sizeLimit", detail))
+def check_source(holder: Document, sources: Mapping[str, int], path: str) -> Found:
+    """A volume has one source."""
+    given = [name for name in holder if name in sources]
+    if len(given) == 1:
+        return []
+    if not given:
+        return [errors.required(path, "must specify a volume type")]
+    _, *others = sorted(given, key=sources.__getitem__)
+    text = "may not specify more than 1 volume type"
+    return [errors.forbidden_value(f"{path}.{_CALLED.get(name, name)}", text) for name in others]
 
 
-def _check_host_path(source: Document, path: str, found: Found) -> None:
-    if not source.get("path"):
-        found.append(required(f"{path}.path"))
+# Sources that are of the pod
+
+
+@relates("core.v1.EmptyDirVolumeSource")
+def _size_limit(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    if "sizeLimit" in source and forms.nanos(source["sizeLimit"]) < 0:
+        text = "SizeLimit field must be a valid resource quantity"
+        yield errors.forbidden_value(f"{path}.sizeLimit", text)
+
+
+@relates("core.v1.ImageVolumeSource")
+def _image_reference(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    """A template may still get it."""
+    if "core.v1.Pod" in around and not source.get("reference"):
+        yield errors.required(f"{path}.reference")
+
+
+@relates("core.v1.EphemeralVolumeSource")
+def _claim_name(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    name = around["core.v1.Volume"].get("name", "")
+    pod_name = part(around.get("core.v1.Pod", {}), "metadata").get("name", "")
+    if not name or not pod_name:
         return
-    check_no_backsteps(source["path"], f"{path}.path", found)
-    kind = source.get("type")
-    if kind is not None and kind not in _HOST_PATH_TYPES:
-        found.append(unsupported_value(f"{path}.type", kind, _HOST_PATH_TYPES))
+    claim = f"{pod_name}-{name}"
+    for problem in forms.dns_subdomain_problems(claim):
+        place = path.removesuffix(".ephemeral") + ".name"
+        yield errors.invalid_value(place, name, f'PVC name "{claim}": {problem}')
 
 
-def _check_secret(source: Document, path: str, found: Found) -> None:
-    _check_keys(source, "secretName", path, found)
-
-
-def _check_config_map(source: Document, path: str, found: Found) -> None:
-    _check_keys(source, "name", path, found)
-
-
-def _check_keys(source: Document, name: str, path: str, found: Found) -> None:
-    if not source.get(name):
-        found.append(required(f"{path}.{name}"))
-    check_mode(source.get("defaultMode"), f"{path}.defaultMode", found)
-    for index, item in enumerate(source.get("items", ())):
-        check_key_to_path(item, f"{path}.items[{index}]", found)
-
-
-def _check_claim(source: Document, path: str, found: Found) -> None:
-    if not source.get("claimName"):
-        found.append(required(f"{path}.claimName"))
-
-
-def _check_nfs(source: Document, path: str, found: Found) -> None:
-    for field in ("server", "path"):
-        if not source.get(field):
-            found.append(required(f"{path}.{field}"))
-    if not source.get("path", "").startswith("/"):
-        found.append(invalid_value(f"{path}.path", source.get("path", ""), "must be an absolute path"))
-
-
-def _check_downward(source: Document, path: str, found: Found) -> None:
-    check_mode(source.get("defaultMode"), f"{path}.defaultMode", found)
-    for file in source.get("items", ()):
-        check_field_file(file, path, found)
-
-
-def _check_csi(source: Document, path: str, found: Found) -> None:
-    driver = source.get("driver", "")
-    if not driver:
-        found.append(required(f"{path}.driver"))
-    else:
-        if size(driver) > 63:
-            found.append(too_long(f"{path}.driver", 63))
-        for problem in dns_subdomain_problems(driver.lower()):
-            found.append(invalid_value(f"{path}.driver", driver, problem))
-    if "nodePublishSecretRef" in source:
-        secret = source["nodePublishSecretRef"].get("name", "")
-        if secret:
-            check_dns_subdomain(secret, f"{path}.name", found)
-        else:
-            found.append(required(f"{path}.nodePublishSecretRef.name"))
-
-
-def _check_ephemeral(source: Document, path: str, found: Found) -> None:
-    template = source.get("volumeClaimTemplate")
-    place = f"{path}.volumeClaimTemplate"
-    if template is None:
-        found.append(required(place))
-        return
-    metadata: dict[str, Any] = template.get("metadata", {})
-    check_annotations(metadata.get("annotations"), f"{place}.metadata.annotations", found)
-    check_labels(metadata.get("labels"), f"{place}.metadata.labels", found)
+@relates("core.v1.PersistentVolumeClaimTemplate")
+def _claim_metadata(template: Document, path: str, around: Around) -> Iterator[Cause]:
+    found: Found = []
+    metadata = part(template, "metadata")
+    check_annotations(metadata.get("annotations"), f"{path}.metadata.annotations", found)
+    yield from found
+    yield from check_labels(part(metadata, "labels"), f"{path}.metadata.labels")
     for field in metadata:
         if field not in ("annotations", "labels"):
-            found.append(forbidden_value(f"{place}.metadata.{field}", "cannot be set"))
-    found.extend(claim_rules(f"{place}.spec", template.get("spec", {})))
+            yield errors.forbidden_value(f"{path}.metadata.{field}", "cannot be set")
 
 
-def _check_image(source: Document, path: str, found: Found) -> None:
-    check_choice(source.get("pullPolicy", ""), f"{path}.pullPolicy", PULL_POLICIES, found)
+# Sources whose files the API server's objects are
 
 
-_Check = Callable[[Document, str, Found], None]
+@relates("core.v1.DownwardAPIProjection", "core.v1.DownwardAPIVolumeSource")
+def _files(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    """Messages do not say which file it is."""
+    for file in source.get("items") or ():
+        yield from check("core.v1.DownwardAPIVolumeFile", file, path, around)
 
-# In the order in which they count as the first.
-_SOURCES: Mapping[str, _Check] = {
-    "emptyDir": _check_empty_dir,
-    "hostPath": _check_host_path,
-    "gitRepo": REMOTE_SOURCES["gitRepo"],
-    "gcePersistentDisk": REMOTE_SOURCES["gcePersistentDisk"],
-    "awsElasticBlockStore": REMOTE_SOURCES["awsElasticBlockStore"],
-    "secret": _check_secret,
-    "nfs": _check_nfs,
-    "iscsi": REMOTE_SOURCES["iscsi"],
-    "glusterfs": REMOTE_SOURCES["glusterfs"],
-    "flocker": REMOTE_SOURCES["flocker"],
-    "persistentVolumeClaim": _check_claim,
-    "rbd": REMOTE_SOURCES["rbd"],
-    "cinder": REMOTE_SOURCES["cinder"],
-    "cephfs": REMOTE_SOURCES["cephfs"],
-    "quobyte": REMOTE_SOURCES["quobyte"],
-    "downwardAPI": _check_downward,
-    "fc": REMOTE_SOURCES["fc"],
-    "flexVolume": REMOTE_SOURCES["flexVolume"],
-    "configMap": _check_config_map,
-    "azureFile": REMOTE_SOURCES["azureFile"],
-    "vsphereVolume": REMOTE_SOURCES["vsphereVolume"],
-    "photonPersistentDisk": REMOTE_SOURCES["photonPersistentDisk"],
-    "portworxVolume": REMOTE_SOURCES["portworxVolume"],
-    "azureDisk": REMOTE_SOURCES["azureDisk"],
-    "storageos": REMOTE_SOURCES["storageos"],
-    "projected": check_projected,
-    "scaleIO": REMOTE_SOURCES["scaleIO"],
-    "csi": _check_csi,
-    "ephemeral": _check_ephemeral,
-    "image": _check_image,
+
+@relates("core.v1.DownwardAPIVolumeFile")
+def _file_content(file: Document, path: str, around: Around) -> Iterator[Cause]:
+    found: Found = []
+    if "fieldRef" in file:
+        check_field_reference(file["fieldRef"], f"{path}.fieldRef", FILE_FIELDS, found)
+    elif "resourceFieldRef" in file:
+        check_resource_reference(file["resourceFieldRef"], f"{path}.resourceFieldRef", found, in_volume=True)
+    yield from found
+    yield from _check_one_of(file, ("fieldRef", "resourceFieldRef"), path)
+
+
+def _check_one_of(source: Document, fields: tuple[str, str], path: str) -> Iterator[Cause]:
+    given = [source.get(name) not in (None, "") for name in fields]
+    both = " and ".join(fields)
+    if not any(given):
+        yield errors.required(path, f"one of {both} is required")
+    elif all(given):
+        yield errors.invalid_value(path, "resource", f"{both} can not be specified simultaneously")
+
+
+@relates("core.v1.ProjectedVolumeSource")
+def _projected(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    taken: set[str] = set()
+    for index, projection in enumerate(source.get("sources") or ()):
+        if len(projection) > 1:
+            text = "may not specify more than 1 volume type per source"
+            yield errors.forbidden_value(f"{path}.sources[{index}]", text)
+        for kind, content in projection.items():
+            if kind == "serviceAccountToken" and not content.get("path"):
+                yield errors.required(f"{path}.path")
+            elif kind == "serviceAccountToken":
+                yield from check_form("local-path", content["path"], f"{path}.path")
+            for item in content.get("items") or ():
+                target = item.get("path", "")
+                if target and target in taken:
+                    shown = target if kind == "downwardAPI" else content.get("name", "")
+                    yield errors.invalid_value(path, shown, "conflicting duplicate paths")
+                taken.add(target)
+
+
+# Sources that are someone else's storage, most of them of the past
+
+_INITIATORS = {
+    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9\-.]+)(:[^,;*&$|\s]+)$", re.ASCII),
+    "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$"),
+    "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$"),
 }
-# Where messages call a source by another name than the API does.
-_PLACES = {"gcePersistentDisk": "persistentDisk"}
-_CALLED = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+_MANAGED_URI = (
+    "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+)
+_BLOB_URI = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
+_REGISTRY = "must be a host:port pair or multiple pairs separated by commas"
+
+
+@relates("core.v1.CSIVolumeSource")
+def _publish_secret(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    secret = part(source, "nodePublishSecretRef").get("name")
+    if secret:
+        yield from check_form("dns-subdomain", secret, f"{path}.name")
+
+
+@relates("core.v1.ISCSIVolumeSource")
+def _initiators(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    if source.get("iqn"):
+        yield from _initiator(source["iqn"], f"{path}.iqn")
+    if "initiatorName" in source:
+        yield from _initiator(source["initiatorName"], f"{path}.initiatorname")
+    if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and "secretRef" not in source:
+        yield errors.required(f"{path}.secretRef")
+
+
+def _initiator(name: str, path: str) -> Iterator[Cause]:
+    form = _INITIATORS.get(name[:3])
+    if form is None:
+        yield errors.invalid_value(path, name, "must be valid format starting with iqn, eui, or naa")
+    elif not form.search(name):
+        yield errors.invalid_value(path, name, "must be valid format")
+
+
+@relates("core.v1.FlockerVolumeSource")
+def _dataset(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    yield from _check_one_of(source, ("datasetName", "datasetUUID"), path)
+    name = source.get("datasetName", "")
+    if "/" in name:
+        yield errors.invalid_value(f"{path}.datasetName", name, "must not contain '/'")
+
+
+@relates("core.v1.QuobyteVolumeSource")
+def _registry(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    registry = source.get("registry", "")
+    if registry and forms.size(source.get("tenant", "")) > 64:
+        text = "must be a UUID and may not exceed a length of 64 characters"
+        yield errors.required(f"{path}.tenant", text)
+    elif registry:
+        for pair in registry.split(","):
+            if pair.count(":") != 1 and "]:" not in pair:
+                yield errors.invalid_value(f"{path}.registry", registry, _REGISTRY)
+
+
+@relates("core.v1.FCVolumeSource")
+def _fibre_channel(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    targets, ids = source.get("targetWWNs"), source.get("wwids")
+    if not targets and not ids:
+        yield errors.required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
+    if targets and ids:
+        text = "targetWWNs and wwids can not be specified simultaneously"
+        yield errors.invalid_value(f"{path}.targetWWNs", targets, text)
+    if not targets:
+        return
+    lun = source.get("lun")
+    if lun is None:
+        yield errors.required(f"{path}.lun", "lun is required if targetWWNs is specified")
+    else:
+        for problem in forms.range_problems(lun, 0, 255):
+            yield errors.invalid_value(f"{path}.lun", lun, problem)
+
+
+@relates("core.v1.FlexVolumeSource")
+def _flex_options(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    for key in part(source, "options"):
+        domain = "." + key.partition("/")[0].lower()
+        if domain.endswith((".kubernetes.io", ".k8s.io")):
+            text = "kubernetes.io and k8s.io namespaces are reserved"
+            yield errors.invalid_value(f"{path}.options[{key}]", key, text)
+
+
+@relates("core.v1.AzureDiskVolumeSource")
+def _disk_uri(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    known = _MANAGED_URI if source["kind"] == "Managed" else _BLOB_URI
+    uri = source.get("diskURI", "")
+    if not uri.startswith(known.partition("{")[0]):
+        yield errors.unsupported_value(f"{path}.diskURI", uri, (known,))

@@ -7,6 +7,7 @@ relates its fields, and goes on below where anything is to be checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from moorage.cluster.base import errors
@@ -49,7 +50,7 @@ def check(type_name: str, value: Document | None, path: str = "", around: Around
     """The rules that an object of a built-in type breaks, and all below it; an absent one breaks none."""
     found: Found = []
     if value is not None:
-        _checker(type_named(type_name)).check(value, path, dict(around or {}), found)
+        _checker_named(type_name).check(value, path, dict(around or {}), found)
     return found
 
 
@@ -63,6 +64,14 @@ def check_change(type_name: str, new: Document, old: Document, path: str = "") -
 def check_form(form: str, value: Any, path: str) -> Found:
     """What is wrong with a single value that is to have a form, such as dns-label."""
     return [errors.invalid_value(path, value, problem) for problem in forms.FORMS[form](value)]
+
+
+def check_labels(labels: Mapping[str, str], path: str) -> Found:
+    found: Found = []
+    for key, text in labels.items():
+        found += check_form("qualified-name", key, path)
+        found += check_form("label-value", text, path)
+    return found
 
 
 def below(path: str, name: str) -> str:
@@ -163,9 +172,7 @@ def _keys(rule: Rule) -> Check:
 
 def _labels(rule: Rule) -> Check:
     def labels(value: Any, path: str, found: Found) -> None:
-        for key, text in value.items():
-            found += check_form("qualified-name", key, path)
-            found += check_form("label-value", text, path)
+        found += check_labels(value, path)
 
     return labels
 
@@ -236,9 +243,14 @@ def _line_check(line: Line, schema: Schema) -> Check | None:
 
     if not way and not last.each:
         name = last.name
-        return lambda value, path, found: check_value(
-            value.get(name), f"{path}.{name}" if path else name, found
-        )
+        minds_absence = wanted is not None or line.holds_for == "!"
+
+        def check_field(value: Any, path: str, found: Found) -> None:
+            given = value.get(name)
+            if given is not None or minds_absence:
+                check_value(given, f"{path}.{name}" if path else name, found)
+
+        return check_field
 
     def check_line(value: Any, path: str, found: Found) -> None:
         for leaf, place in _leaves(value, path, line.path):
@@ -286,14 +298,19 @@ class _Checker:
         self.is_empty = False
         self._schema = schema
         self._name = short_name(schema)
-        lines = rules_of(self._name).lines
-        unchecked = {"metadata", "status"} | {line.path[0].name for line in lines if line.is_unchecked}
+        rules = rules_of(self._name)
+        self._called = rules.facts.get("called", "")
+        self._alternatives = rules.alternatives
+        unchecked = {"metadata", "status", *self._alternatives}
+        unchecked |= {line.path[0].name for line in rules.lines if line.is_unchecked}
         relations = {each.__name__.strip("_"): _related(each) for each in _relations.get(self._name, ())}
         parts = {name: part for name in schema.fields if name not in unchecked and (part := self._part(name))}
         self._asked: list[Ask] = []
-        for line in lines:
+        for line in rules.lines:
             self._add(line, relations, parts)
         self._asked += [*relations.values(), *parts.values()]
+        if self._alternatives:
+            self._asked.append(self._ask_first)
         self.is_empty = not self._asked
 
     def _add(self, line: Line, relations: dict[str, Ask], parts: dict[str, Ask]) -> None:
@@ -334,6 +351,13 @@ class _Checker:
 
         return ask
 
+    def _ask_first(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+        given = self._alternatives.keys() & value.keys()
+        if given:
+            name = min(given, key=self._alternatives.__getitem__)
+            checker = _checker(self._schema.fields[name].schema)
+            checker.check(value[name], below(path, checker._called or name), around, found)
+
     def check(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
         outer = around.get(self._name)
         around[self._name] = value
@@ -361,6 +385,11 @@ def _alone(check: Check) -> Ask:
 
 def _related(relation: Relation) -> Ask:
     return lambda value, path, around, found: found.extend(relation(value, path, around))
+
+
+@cache
+def _checker_named(type_name: str) -> _Checker:
+    return _checker(type_named(type_name))
 
 
 def _checker(schema: Schema) -> _Checker:

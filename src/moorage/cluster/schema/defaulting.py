@@ -24,35 +24,35 @@ class _Filler:
     def __init__(self, schema: Schema) -> None:
         _fillers[schema] = self  # before what is below it, which may lead back here
         self._defaults = [
-            ([step.name for step in path], standard, even_empty)
+            ([step.name for step in path[:-1]], path[-1].name, standard, even_empty)
             for path, standard, even_empty in rules_of(short_name(schema)).default_values()
         ]
-        self._parts: list[tuple[str, bool, _Filler]] = []
+        self._parts: dict[str, tuple[bool, _Filler]] = {}
         for name, field in schema.fields.items():
             several = field.schema.type == ARRAY
             part = field.schema.items if several else field.schema
             if part is not None and part.fields and not _filler(part).is_empty:
-                self._parts.append((name, several, _filler(part)))
+                self._parts[name] = several, _filler(part)
         self.is_empty = not (self._defaults or self._parts)
 
     def fill(self, value: Document) -> None:
-        for path, standard, even_empty in self._defaults:
-            _fill(value, path, standard, even_empty)
-        for name, several, filler in self._parts:
-            part = value.get(name)
-            if part is not None:
+        for way, name, standard, even_empty in self._defaults:
+            if way or name not in value or even_empty:
+                _fill(value, way, name, standard, even_empty)
+        for name, part in value.items():
+            if part is not None and name in self._parts:
+                several, filler = self._parts[name]
                 for each in part if several else (part,):
                     filler.fill(each)
 
 
-def _fill(value: Document, path: list[str], standard: Any, even_empty: bool) -> None:
-    *way, last = path
-    for name in way:
-        if name not in value:
+def _fill(value: Document, way: list[str], name: str, standard: Any, even_empty: bool) -> None:
+    for step in way:
+        if step not in value:
             return
-        value = value[name]
-    if last not in value or (even_empty and not value[last]):
-        value[last] = deepcopy(standard) if isinstance(standard, dict | list) else standard
+        value = value[step]
+    if name not in value or (even_empty and not value[name]):
+        value[name] = deepcopy(standard) if isinstance(standard, dict | list) else standard
 
 
 def _filler(schema: Schema) -> _Filler:

@@ -138,10 +138,15 @@ def keep_but(new: Document, old: Document, *changing: str) -> None:
 
 def keep_status(new: Document, old: Document) -> None:
     """The status is not for an update of the main resource."""
-    if "status" in old:
-        new["status"] = old["status"]
+    keep_field(new, old, "status")
+
+
+def keep_field(new: Document, old: Document, name: str) -> None:
+    """Has a field as it was, or not, if there was none."""
+    if name in old:
+        new[name] = old[name]
     else:
-        new.pop("status", None)
+        new.pop(name, None)
 
 
 def version_order(version: str) -> tuple[int, ...]:

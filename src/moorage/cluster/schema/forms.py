@@ -128,12 +128,24 @@ def percent_problems(value: str) -> list[str]:
     ]
 
 
-def count_or_percent_problems(value: int | str) -> list[str]:
+def int_or_any_percent_problems(value: int | str) -> list[str]:
+    if isinstance(value, str):
+        return percent_problems(value)
+    return ["must be greater than or equal to 0"] if value < 0 else []
+
+
+def int_or_percent_problems(value: int | str) -> list[str]:
     """Not negative, and not more than all."""
-    if isinstance(value, int):
-        return ["must be greater than or equal to 0"] if value < 0 else []
-    too_many = value[:-1].isdecimal() and int(value[:-1][:1000]) > 100
-    return percent_problems(value) or (["must not be greater than 100%"] if too_many else [])
+    problems = int_or_any_percent_problems(value)
+    if isinstance(value, str) and not problems and int(value[:-1][:1000]) > 100:
+        problems.append("must not be greater than 100%")
+    return problems
+
+
+def file_mode_problems(value: int) -> list[str]:
+    if 0 <= value <= 0o777:
+        return []
+    return ["must be a number between 0 and 0777 (octal), both inclusive"]
 
 
 def header_name_problems(value: str) -> list[str]:
@@ -190,6 +202,10 @@ def _in_characters(problems: list[str]) -> list[str]:
 
 def no_backsteps_problems(value: str) -> list[str]:
     return ["must not contain '..'"] if ".." in value.split("/") else []
+
+
+def absolute_path_problems(value: str) -> list[str]:
+    return [] if value.startswith("/") else ["must be an absolute path"]
 
 
 def relative_path_problems(value: str) -> list[str]:
@@ -258,9 +274,12 @@ FORMS: Mapping[str, Callable[[Any], list[str]]] = {
     "port-number": port_number_problems,
     "ip": ip_problems,
     "percent": percent_problems,
-    "count-or-percent": count_or_percent_problems,
     "port-number-or-name": port_number_or_name_problems,
+    "int-or-percent": int_or_percent_problems,
+    "int-or-any-percent": int_or_any_percent_problems,
+    "file-mode": file_mode_problems,
     "no-backsteps": no_backsteps_problems,
+    "absolute-path": absolute_path_problems,
     "relative-path": relative_path_problems,
     "local-path": local_path_problems,
     "quantity": quantity_problems,

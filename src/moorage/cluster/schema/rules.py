@@ -19,7 +19,9 @@ field, and ` . related ports` where a function of this name that relates fields 
 line comes last, related fields first.
 
 The lines of a type hold wherever the type is met, but not below a field that is marked `unchecked`, nor in a
-status, which only the server writes, nor in metadata, for which there are further rules.
+status, which only the server writes, nor in metadata, for which there are further rules. The fact `first-of=`
+names fields of which an object has one; if it has more, only the first is checked. The fact `called=` is
+another name by which messages know its place.
 """
 
 from __future__ import annotations
@@ -64,6 +66,12 @@ class Line(NamedTuple):
 class TypeRules(NamedTuple):
     facts: dict[str, str]
     lines: tuple[Line, ...]
+
+    @property
+    def alternatives(self) -> dict[str, int]:
+        """Fields of which there is to be one only, with their places in the order that tells the first."""
+        named = self.facts.get("first-of")
+        return {name: place for place, name in enumerate(named.split(","))} if named else {}
 
     def default_values(self) -> list[tuple[tuple[Step, ...], Any, bool]]:
         """What absent fields become; the last tells whether empty ones count as absent."""
