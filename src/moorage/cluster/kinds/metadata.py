@@ -25,6 +25,7 @@ from moorage.cluster.kinds.rules import (
     check_qualified_name,
 )
 from moorage.cluster.schema.forms import (
+    as_prefix,
     dns_label_problems,
     dns_subdomain_problems,
     path_segment_problems,
@@ -68,9 +69,7 @@ def validate_metadata(
     found: Found = []
     prefix = metadata.get("generateName", "")
     if prefix:
-        # What follows the prefix may begin with anything, so a dash at the end is fine.
-        tried = prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
-        for problem in name_rule(tried):
+        for problem in as_prefix(name_rule)(prefix):
             found.append(invalid_value("metadata.generateName", prefix, problem))
     name = metadata.get("name", "")
     if name:

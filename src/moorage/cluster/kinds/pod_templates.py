@@ -14,7 +14,7 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.kinds.metadata import check_annotations
 from moorage.cluster.kinds.pods import drop_disabled
-from moorage.cluster.kinds.pods_annotations import check_pod_annotations
+from moorage.cluster.kinds.pods_annotations import pod_annotations
 from moorage.cluster.kinds.pods_defaults import default_pod_spec
 from moorage.cluster.kinds.pods_spec import check_pod_spec
 from moorage.cluster.kinds.rules import (
@@ -44,7 +44,7 @@ def check_template(template: Document, path: str, found: Found) -> None:
     check_labels(metadata.get("labels"), f"{path}.labels", found)
     if annotations:
         check_annotations(annotations, f"{path}.annotations", found)
-        check_pod_annotations(annotations, spec, f"{path}.annotations", found)
+        found.extend(pod_annotations(annotations, spec, f"{path}.annotations"))
     check_pod_spec(spec, f"{path}.spec", found)
     if spec.get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"

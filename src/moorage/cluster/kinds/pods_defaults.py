@@ -1,22 +1,22 @@
-"""What pods and pod templates have where nothing is said."""
+"""What pods and pod templates have where nothing is said, beyond what the rules of their types tell."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.pods_amounts import (
+from moorage.cluster.kinds.common import own_part, part
+from moorage.cluster.kinds.containers import KINDS
+from moorage.cluster.kinds.pods_resources import (
     aggregate,
     is_huge_pages,
     is_pod_level,
     may_overcommit,
+    round_amounts,
     rounded,
 )
-
-_FILE_MODE = 0o644
-_TOKEN_SECONDS = 3600
+from moorage.cluster.schema.defaulting import fill_defaults
 
 _COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _HOST = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
@@ -28,83 +28,72 @@ _REFERENCE = re.compile(
 )
 _IDENTIFIER = re.compile("[a-f0-9]{64}")
 
-_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_PROBE_DEFAULTS = (
-    ("timeoutSeconds", 1),
-    ("periodSeconds", 10),
-    ("successThreshold", 1),
-    ("failureThreshold", 3),
-)
-_VOLUME_DEFAULTS: dict[str, tuple[tuple[str, object], ...]] = {
-    "hostPath": (("type", ""),),
-    "secret": (("defaultMode", _FILE_MODE),),
-    "configMap": (("defaultMode", _FILE_MODE),),
-    "downwardAPI": (("defaultMode", _FILE_MODE),),
-    "projected": (("defaultMode", _FILE_MODE),),
-    "iscsi": (("iscsiInterface", "default"),),
-    "rbd": (("pool", "rbd"), ("user", "admin"), ("keyring", "/etc/ceph/keyring")),
-    "azureDisk": (("cachingMode", "ReadWrite"), ("fsType", "ext4"), ("readOnly", False), ("kind", "Shared")),
-    "scaleIO": (("storageMode", "ThinProvisioned"), ("fsType", "xfs")),
-}
 
-
-def default_pod(spec: Document) -> None:
-    """Completes the spec of a pod: what a template has, and what only pods have."""
-    for container in (*(spec.get("containers") or ()), *spec.get("initContainers", ())):
-        resources = container.get("resources")
-        limits = resources.get("limits") if resources else None
-        if limits:
-            resources["requests"] = {**resources.get("requests", {})}
-            for name, amount in limits.items():
-                resources["requests"].setdefault(name, amount)
-    if "resources" in spec:
-        _default_pod_resources(spec)
-    spec.setdefault("enableServiceLinks", True)
-    if spec.get("hostNetwork"):
-        for container in (*(spec.get("containers") or ()), *spec.get("initContainers", ())):
-            for port in container.get("ports", ()):
+def default_pod(pod: Document) -> None:
+    """Completes a pod: as a template, and with what only pods have."""
+    spec = own_part(pod, "spec")
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        resources = part(container, "resources")
+        if resources.get("limits"):
+            resources["requests"] = {**resources["limits"], **part(resources, "requests")}
+        if spec.get("hostNetwork"):
+            for port in container.get("ports") or ():
                 if port.get("containerPort"):
                     port.setdefault("hostPort", port["containerPort"])
-    default_pod_spec(spec)
+    if "resources" in spec:
+        _default_pod_resources(spec)
+    fill_defaults("core.v1.Pod", pod)
+    _complete(spec)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
 
 
 def default_pod_spec(spec: Document) -> None:
     """Completes the spec of a pod template."""
-    spec.setdefault("dnsPolicy", "ClusterFirst")
-    spec.setdefault("restartPolicy", "Always")
-    spec.setdefault("securityContext", {})
-    spec.setdefault("terminationGracePeriodSeconds", 30)
-    spec.setdefault("schedulerName", "default-scheduler")
-    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
-    if account:
-        spec["serviceAccountName"] = spec["serviceAccount"] = account
-    for volume in spec.get("volumes", ()):
-        _default_volume(volume)
-    for container in spec.get("containers") or ():
-        _default_container(container)
-    for container in spec.get("initContainers", ()):
-        _default_container(container)
-    for container in spec.get("ephemeralContainers", ()):
-        _default_container(container)
-    if "overhead" in spec:
-        rounded(spec["overhead"])
+    fill_defaults("core.v1.PodSpec", spec)
+    _complete(spec)
 
 
 def default_claim_spec(spec: Document) -> None:
     """Completes what a claim for a volume asks for."""
     spec.setdefault("volumeMode", "Filesystem")
-    _round_requirements(spec.get("resources", {}))
+    round_amounts(part(spec, "resources"))
+
+
+def _complete(spec: Document) -> None:
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+    for volume in spec.get("volumes") or ():
+        _complete_volume(volume)
+    for kind in KINDS:
+        for container in spec.get(kind) or ():
+            if "imagePullPolicy" not in container:
+                container["imagePullPolicy"] = default_pull_policy(container.get("image", ""))
+            round_amounts(part(container, "resources"))
+    rounded(part(spec, "overhead"))
+
+
+def _complete_volume(volume: Document) -> None:
+    if not volume.keys() - {"name"}:
+        volume["emptyDir"] = {}
+    image = volume.get("image")
+    if image is not None and "pullPolicy" not in image:
+        image["pullPolicy"] = default_pull_policy(image.get("reference", ""))
+    template = part(volume, "ephemeral").get("volumeClaimTemplate")
+    if template:
+        default_claim_spec(own_part(template, "spec"))
 
 
 def _default_pod_resources(spec: Document) -> None:
     resources: Document = spec["resources"]
-    limits: dict[str, str] = dict(resources.get("limits", {}))
+    limits: dict[str, str] = dict(part(resources, "limits"))
     for name, (_, text) in aggregate(spec, "limits").items():
         if is_huge_pages(name):
             limits.setdefault(name, text)
     if limits:
         resources["limits"] = limits
-        requests: dict[str, str] = dict(resources.get("requests", {}))
+        requests: dict[str, str] = dict(part(resources, "requests"))
         for name, (_, text) in aggregate(spec, "requests").items():
             if is_pod_level(name) and may_overcommit(name):
                 requests.setdefault(name, text)
@@ -113,47 +102,7 @@ def _default_pod_resources(spec: Document) -> None:
                 requests.setdefault(name, amount)
         if requests:
             resources["requests"] = requests
-    _round_requirements(resources)
-
-
-def _round_requirements(resources: Document) -> None:
-    for kind in ("limits", "requests"):
-        if kind in resources:
-            rounded(resources[kind])
-
-
-# Containers
-
-
-def _default_container(container: Document) -> None:
-    if "imagePullPolicy" not in container:
-        container["imagePullPolicy"] = default_pull_policy(container.get("image", ""))
-    container.setdefault("terminationMessagePath", "/dev/termination-log")
-    container.setdefault("terminationMessagePolicy", "File")
-    for port in container.get("ports", ()):
-        port.setdefault("protocol", "TCP")
-    for variable in container.get("env", ()):
-        source = variable.get("valueFrom")
-        if source:
-            _default_field_reference(source)
-            if "fileKeyRef" in source:
-                source["fileKeyRef"].setdefault("optional", False)
-    resources = container.get("resources")
-    if resources:
-        _round_requirements(resources)
-    for name in _PROBES:
-        probe = container.get(name)
-        if probe is not None:
-            for field, amount in _PROBE_DEFAULTS:
-                probe.setdefault(field, amount)
-            _default_http(probe)
-            if "grpc" in probe:
-                probe["grpc"].setdefault("service", "")
-    lifecycle = container.get("lifecycle")
-    if lifecycle:
-        for name in ("postStart", "preStop"):
-            if name in lifecycle:
-                _default_http(lifecycle[name])
+    round_amounts(resources)
 
 
 @lru_cache(maxsize=4096)
@@ -168,50 +117,3 @@ def default_pull_policy(image: str) -> str:
         return "IfNotPresent"
     tag = found["tag"] or ("" if found["digest"] else "latest")
     return "Always" if tag == "latest" else "IfNotPresent"
-
-
-def _default_http(handler: Document) -> None:
-    action = handler.get("httpGet")
-    if action is not None:
-        action.setdefault("path", "/")
-        action.setdefault("scheme", "HTTP")
-
-
-def _default_field_reference(source: Document) -> None:
-    if "fieldRef" in source:
-        reference = source["fieldRef"]
-        if not reference.get("apiVersion"):
-            reference["apiVersion"] = "v1"
-
-
-# Volumes
-
-
-def _default_volume(volume: Document) -> None:
-    if len(volume) == (1 if "name" in volume else 0):
-        volume["emptyDir"] = {}
-        return
-    for source, defaults in _VOLUME_DEFAULTS.items():
-        if source in volume:
-            for field, standard in defaults:
-                volume[source].setdefault(field, standard)
-    if "downwardAPI" in volume:
-        _default_files(volume["downwardAPI"].get("items", ()))
-    if "projected" in volume:
-        for source in volume["projected"].get("sources") or ():
-            if "downwardAPI" in source:
-                _default_files(source["downwardAPI"].get("items", ()))
-            if "serviceAccountToken" in source:
-                source["serviceAccountToken"].setdefault("expirationSeconds", _TOKEN_SECONDS)
-    if "image" in volume:
-        image = volume["image"]
-        if "pullPolicy" not in image:
-            image["pullPolicy"] = default_pull_policy(image.get("reference", ""))
-    template = volume.get("ephemeral", {}).get("volumeClaimTemplate")
-    if template:
-        default_claim_spec(template.setdefault("spec", {}))
-
-
-def _default_files(files: Iterable[Document]) -> None:
-    for file in files:
-        _default_field_reference(file)

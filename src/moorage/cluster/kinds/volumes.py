@@ -16,7 +16,6 @@ from moorage.cluster.base.errors import (
 )
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.claims import claim_rules
-from moorage.cluster.kinds.containers import PULL_POLICIES
 from moorage.cluster.kinds.metadata import check_annotations
 from moorage.cluster.kinds.rules import (
     Found,
@@ -35,6 +34,7 @@ from moorage.cluster.kinds.volumes_files import (
 from moorage.cluster.kinds.volumes_remote import REMOTE_SOURCES
 from moorage.cluster.schema.forms import dns_subdomain_problems, size
 
+_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _HOST_PATH_TYPES = (
     "",
     "BlockDevice",
@@ -180,7 +180,7 @@ def _check_ephemeral(source: Document, path: str, found: Found) -> None:
 
 
 def _check_image(source: Document, path: str, found: Found) -> None:
-    check_choice(source.get("pullPolicy", ""), f"{path}.pullPolicy", PULL_POLICIES, found)
+    check_choice(source.get("pullPolicy", ""), f"{path}.pullPolicy", _PULL_POLICIES, found)
 
 
 _Check = Callable[[Document, str, Found], None]

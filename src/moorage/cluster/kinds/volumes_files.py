@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage.cluster.base.errors import forbidden_value, invalid_value, required
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.environment import FILE_FIELDS, check_field_reference, check_resource_reference
+from moorage.cluster.kinds.environment import FILE_FIELDS, field_reference, resource_reference
 from moorage.cluster.kinds.rules import Found, check_local_path
 
 FILE_MODE_LIMIT = 0o777
@@ -30,12 +30,13 @@ def check_field_file(file: Document, path: str, found: Found) -> None:
         found.append(required(f"{path}.path"))
     check_local_path(file.get("path", ""), f"{path}.path", found)
     if "fieldRef" in file:
-        check_field_reference(file["fieldRef"], f"{path}.fieldRef", FILE_FIELDS, found)
+        found.extend(field_reference(file["fieldRef"], f"{path}.fieldRef", FILE_FIELDS))
         if "resourceFieldRef" in file:
             detail = "fieldRef and resourceFieldRef can not be specified simultaneously"
             found.append(invalid_value(path, "resource", detail))
     elif "resourceFieldRef" in file:
-        check_resource_reference(file["resourceFieldRef"], f"{path}.resourceFieldRef", found, in_volume=True)
+        reference, place = file["resourceFieldRef"], f"{path}.resourceFieldRef"
+        found.extend(resource_reference(reference, place, in_volume=True))
     else:
         found.append(required(path, "one of fieldRef and resourceFieldRef is required"))
     check_mode(file.get("mode"), f"{path}.mode", found)

@@ -7,7 +7,7 @@ relates its fields, and goes on below where anything is to be checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
@@ -203,9 +203,15 @@ _OF_CHANGES = ("immutable", "frozen")
 # Lines
 
 
-def _line_check(line: Line, schema: Schema) -> Check | None:
-    """What a line asks of an object, apart from changes."""
-    *way, last = line.path
+class _LineCheck(NamedTuple):
+    """What a line asks of the field with which its path starts, apart from changes."""
+
+    name: str
+    even_absent: bool
+    check: Check
+
+
+def _line_check(line: Line, schema: Schema) -> _LineCheck | None:
     checks = []
     wanted: str | None = None
     for rule in line.rules:
@@ -220,7 +226,7 @@ def _line_check(line: Line, schema: Schema) -> Check | None:
 
     def check_value(value: Any, path: str, found: Found) -> None:
         if not value and value is not False:
-            if wanted is not None:
+            if wanted is not None and (value is not None or line.holds_for != "?"):
                 found.append(errors.required(path, wanted))
             if value is None or wanted is not None:
                 if line.holds_for != "!":
@@ -231,24 +237,21 @@ def _line_check(line: Line, schema: Schema) -> Check | None:
         for check in checks:
             check(value, path, found)
 
-    if not way and not last.each:
-        name = last.name
-        return lambda value, path, found: check_value(
-            value.get(name), f"{path}.{name}" if path else name, found
-        )
+    first = line.path[0]
+    if len(line.path) == 1 and not first.each:
+        even_absent = line.holds_for == "!" or (wanted is not None and line.holds_for != "?")
+        return _LineCheck(first.name, even_absent, check_value)
 
     def check_line(value: Any, path: str, found: Found) -> None:
         for leaf, place in _leaves(value, path, line.path):
             check_value(leaf, place, found)
 
-    return check_line
+    return _LineCheck(first.name, even_absent=False, check=check_line)
 
 
-def _leaves(value: Any, path: str, steps: tuple[Step, ...]) -> Iterator[tuple[Any, str]]:
-    """All values a path leads to."""
+def _leaves(here: Any, place: str, steps: tuple[Step, ...]) -> Iterator[tuple[Any, str]]:
+    """All values a path leads to; `here` is what its first step has reached."""
     step, *rest = steps
-    here = value.get(step.name)
-    place = below(path, step.name)
     if not step.each:
         reached: Iterable[tuple[Any, str]] = ((here, place),)
     elif step.each == "{}":
@@ -261,7 +264,7 @@ def _leaves(value: Any, path: str, steps: tuple[Step, ...]) -> Iterator[tuple[An
         if not rest:
             yield item, where
         elif item is not None:
-            yield from _leaves(item, where, tuple(rest))
+            yield from _leaves(item.get(rest[0].name), below(where, rest[0].name), tuple(rest))
 
 
 def _field_at(schema: Schema, path: tuple[Step, ...]) -> Field | None:
@@ -283,7 +286,7 @@ class _Checker:
         self._schema = schema
         self._name = short_name(schema)
         self._relations = _relations.get(self._name, ())
-        self._lines: list[Check] = []
+        self._lines: list[_LineCheck] = []
         self._parts: list[tuple[str, str, _Checker]] = []
         self.is_empty = False
         unchecked = {"status"}
@@ -300,8 +303,11 @@ class _Checker:
         self.is_empty = not (self._lines or self._relations or self._parts)
 
     def check(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
-        for line in self._lines:
-            line(value, path, found)
+        prefix = f"{path}." if path else ""
+        for name, even_absent, line in self._lines:
+            field = value.get(name)
+            if field is not None or even_absent:
+                line(field, prefix + name, found)
         if self._relations or self._parts:
             outer = around.get(self._name)
             around[self._name] = value
@@ -309,8 +315,8 @@ class _Checker:
                 found.extend(relation(value, path, around))
             for name, each, checker in self._parts:
                 part = value.get(name)
-                if part:
-                    self._check_part(part, below(path, name), each, checker, around, found)
+                if part is not None:
+                    self._check_part(part, prefix + name, each, checker, around, found)
             if outer is None:
                 del around[self._name]
             else:
@@ -369,8 +375,10 @@ class _Fixed:
 
     def check(self, new: Document, old: Document, path: str, found: Found) -> None:
         for steps, rule, field in self._fields:
-            (value, place), *_ = [*_leaves(new, path, steps), (None, below(path, _shown(steps)))]
-            (before, _), *_ = [*_leaves(old, path, steps), (None, "")]
+            first = steps[0].name
+            absent = None, below(path, _shown(steps))
+            value, place = next(_leaves(new.get(first), below(path, first), steps), absent)
+            before, _ = next(_leaves(old.get(first), "", steps), absent)
             if value == before:
                 continue
             if rule.name == "frozen":

@@ -86,6 +86,11 @@ def port_number_problems(value: int) -> list[str]:
     return range_problems(value, 1, 65535)
 
 
+def port_problems(value: int | str) -> list[str]:
+    """A port by number or by name."""
+    return port_name_problems(value) if isinstance(value, str) else port_number_problems(value)
+
+
 def range_problems(value: int, low: int, high: int) -> list[str]:
     return [] if low <= value <= high else [f"must be between {low} and {high}, inclusive"]
 
@@ -146,6 +151,10 @@ def ip_problems(value: str) -> list[str]:
         if address.ipv4_mapped is not None:
             return ["must not be an IPv4-mapped IPv6 address"]
     return []
+
+
+def unpadded_problems(value: str) -> list[str]:
+    return [] if value == value.strip() else ["must not have leading or trailing whitespace"]
 
 
 def too_long(value: str, limit: int) -> list[str]:
@@ -229,12 +238,19 @@ def in_lower_case(form: Callable[[str], list[str]]) -> Callable[[str], list[str]
     return lambda value: form(value.lower())
 
 
+def as_prefix(form: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    """For beginnings of texts, which may end with a dash: anything can follow it."""
+    return lambda value: form(value[:-2] + "a" if len(value) > 1 and value.endswith("-") else value)
+
+
 FORMS: Mapping[str, Callable[[Any], list[str]]] = {
     "dns-label": dns_label_problems,
     "dns-1035-label": dns_1035_label_problems,
     "dns-subdomain": dns_subdomain_problems,
     "dns-subdomain-lower": in_lower_case(dns_subdomain_problems),
+    "dns-subdomain-prefix": as_prefix(dns_subdomain_problems),
     "dns-subdomain-with-underscores": dns_subdomain_with_underscores_problems,
+    "unpadded": unpadded_problems,
     "path-segment": path_segment_problems,
     "qualified-name": qualified_name_problems,
     "qualified-name-lower": in_lower_case(qualified_name_problems),
@@ -242,6 +258,7 @@ FORMS: Mapping[str, Callable[[Any], list[str]]] = {
     "config-key": config_key_problems,
     "environment-name": environment_name_problems,
     "header-name": header_name_problems,
+    "port": port_problems,
     "port-name": port_name_problems,
     "port-number": port_number_problems,
     "ip": ip_problems,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.fields import nanos
-from moorage.cluster.kinds.pods_amounts import quality_class
+from moorage.cluster.kinds.pods_resources import quality_class
 from moorage.cluster.objects.admission.attempt import Attempt
 
 ANNOTATION = "kubernetes.io/limit-ranger"
