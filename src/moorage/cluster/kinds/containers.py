@@ -11,10 +11,9 @@ from moorage.cluster.kinds.common import items_of, part, repeated
 from moorage.cluster.kinds.rules import Found
 from moorage.cluster.kinds.volumes import check_volumes
 from moorage.cluster.schema import forms
-from moorage.cluster.schema.checking import Around, check, relates
+from moorage.cluster.schema.checking import Around, Relation, check, relates
 
 KINDS = ("initContainers", "containers", "ephemeralContainers")
-_OF_SIDECARS = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 _NO_BLOCK_SOURCE = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
 
 
@@ -30,58 +29,58 @@ def all_containers(spec: Document, path: str) -> Iterator[tuple[Document, str]]:
 @relates("core.v1.PodSpec")
 def _names(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     names: set[str] = set()
-    for kind in ("containers", "initContainers"):
-        for container, place in items_of(spec, kind, path):
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
+        for index, container in enumerate(spec.get(kind) or ()):
             name = container.get("name", "")
             if name in names:
-                yield errors.duplicate_value(f"{place}.name", name)
-            if name or kind == "containers":
+                yield errors.duplicate_value(f"{path}.{kind}[{index}].name", name)
+            if name or kind != "initContainers":
                 names.add(name)
-    others = {each.get("name", "") for kind in KINDS[:2] for each in spec.get(kind) or ()}
-    names |= others
-    for container, place in items_of(spec, "ephemeralContainers", path):
-        name, target = container.get("name", ""), container.get("targetContainerName", "")
-        if name in names:
-            yield errors.duplicate_value(f"{place}.name", name)
-        names.add(name)
-        if target and target not in others:
-            yield errors.value_not_found(f"{place}.targetContainerName", target)
 
 
-@relates("core.v1.Container", "core.v1.EphemeralContainer")
+@relates("core.v1.EphemeralContainer", where="targetContainerName")
+def _target(container: Document, path: str, around: Around) -> Iterator[Cause]:
+    spec, target = around["core.v1.PodSpec"], container["targetContainerName"]
+    others = [each.get("name", "") for kind in KINDS[:2] for each in spec.get(kind) or ()]
+    if target and target not in others:
+        yield errors.value_not_found(f"{path}.targetContainerName", target)
+
+
+@relates("core.v1.Container", "core.v1.EphemeralContainer", where="ports")
 def _port_names(container: Document, path: str, around: Around) -> Iterator[Cause]:
-    if "ports" in container:
-        for index, name in repeated(port.get("name", "") for port in container["ports"]):
-            if name and not forms.port_name_problems(name):
-                yield errors.duplicate_value(f"{path}.ports[{index}].name", name)
+    for index, name in repeated(port.get("name", "") for port in container["ports"]):
+        if name and not forms.port_name_problems(name):
+            yield errors.duplicate_value(f"{path}.ports[{index}].name", name)
 
 
-@relates("core.v1.PodSpec")
-def _host_ports(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    yield from _clashing_ports(spec.get("containers") or (), f"{path}.containers")
-    for container in (
-        spec.get("initContainers") or ()
-    ):  # each has the ports for itself, as if it were the first
-        yield from _clashing_ports([container], f"{path}.initContainers")
-
-
-def _clashing_ports(containers: list[Document] | tuple[()], path: str) -> Iterator[Cause]:
+@relates("core.v1.Container", where="ports")
+def _host_ports(container: Document, path: str, around: Around) -> Iterator[Cause]:
     taken: set[str] = set()
-    for index, container in enumerate(containers):
-        for port, place in items_of(container, "ports", f"{path}[{index}]"):
-            if port.get("hostPort"):
-                address = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
-                if address in taken:
-                    yield errors.duplicate_value(f"{place}.hostPort", address)
-                taken.add(address)
+    for each in around["core.v1.PodSpec"].get("containers") or ():
+        if each is container:
+            break
+        taken.update(address for port in each.get("ports") or () if (address := _on_host(port)))
+    else:  # init containers have the ports for themselves, and count as the first
+        taken, path = set(), f"{path.rpartition('[')[0]}[0]"
+    for index, port in enumerate(container["ports"]):
+        address = _on_host(port)
+        if address in taken:
+            yield errors.duplicate_value(f"{path}.ports[{index}].hostPort", address)
+        if address:
+            taken.add(address)
+
+
+def _on_host(port: Document) -> str:
+    number = port.get("hostPort")
+    return f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{number}" if number else ""
 
 
 # Restarts
 
 
-@relates("core.v1.Container")
+@relates("core.v1.Container", where="restartPolicyRules")
 def _restarts(container: Document, path: str, around: Around) -> Iterator[Cause]:
-    if container.get("restartPolicyRules") and container.get("restartPolicy") is None:
+    if container["restartPolicyRules"] and container.get("restartPolicy") is None:
         text = "must specify restartPolicy when restart rules are used"
         yield errors.required(f"{path}.restartPolicy", text)
 
@@ -92,20 +91,23 @@ def _restart_rule(rule: Document, path: str, around: Around) -> Iterator[Cause]:
         yield errors.required(f"{path}.exitCodes", "must be specified")
 
 
-@relates("core.v1.Container", "core.v1.EphemeralContainer")
+@relates("core.v1.Container", "core.v1.EphemeralContainer", where="resizePolicy")
 def _resize_policies(container: Document, path: str, around: Around) -> Iterator[Cause]:
-    if "resizePolicy" not in container:
-        return
-    policies, place = container["resizePolicy"], f"{path}.resizePolicy"
-    for index, resource in repeated(policy.get("resourceName", "") for policy in policies):
-        yield errors.duplicate_value(f"{place}[{index}]", resource)
+    place = f"{path}.resizePolicy"
     never = around["core.v1.PodSpec"].get("restartPolicy") == "Never"
-    for policy in policies:
+    only_before = _runs_before(container, around)
+    for index, resource in repeated(each.get("resourceName", "") for each in container["resizePolicy"]):
+        yield errors.duplicate_value(f"{place}[{index}]", resource)
+    for policy, where in items_of(container, "resizePolicy", path):
+        restart = policy.get("restartPolicy", "")
         yield from _choice(policy.get("resourceName", ""), ("cpu", "memory"), place)
-        yield from _choice(policy.get("restartPolicy", ""), ("NotRequired", "RestartContainer"), place)
-        if never and policy.get("restartPolicy") != "NotRequired":
+        yield from _choice(restart, ("NotRequired", "RestartContainer"), place)
+        if never and restart != "NotRequired":
             text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-            yield errors.invalid_value(place, policy.get("restartPolicy", ""), text)
+            yield errors.invalid_value(place, restart, text)
+        if only_before and restart == "RestartContainer":
+            text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+            yield errors.invalid_value(f"{where}.restartPolicy", restart, text)
 
 
 def _choice(value: str, choices: tuple[str, ...], path: str) -> Iterator[Cause]:
@@ -113,47 +115,44 @@ def _choice(value: str, choices: tuple[str, ...], path: str) -> Iterator[Cause]:
         yield errors.unsupported_value(path, value, choices) if value else errors.required(path)
 
 
+def _runs_before(container: Document, around: Around) -> bool:
+    """Whether it is an init container that ends before others start."""
+    first = around["core.v1.PodSpec"].get("initContainers") or ()
+    return container.get("restartPolicy") != "Always" and any(each is container for each in first)
+
+
 # Probes and what is run when containers start and stop
 
 
-@relates("core.v1.PodSpec")
-def _running(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    for container, place in items_of(spec, "containers", path):
-        yield from _while_running(container, place, around)
-    for container, place in items_of(spec, "initContainers", path):
-        if container.get("restartPolicy") == "Always":
-            yield from _while_running(container, place, around)
-        else:
-            yield from _before_others(container, place)
+def _running(name: str) -> Relation:
+    """What containers have while they run, which those that end before others start have not."""
 
-
-def _while_running(container: Document, path: str, around: Around) -> Iterator[Cause]:
-    for name in _OF_SIDECARS:
-        value = container.get(name)
-        if value is None:
-            continue
-        place = f"{path}.{name}"
-        yield from check(
-            "core.v1.Lifecycle" if name == "lifecycle" else "core.v1.Probe", value, place, around
-        )
-        if name in ("livenessProbe", "startupProbe") and value.get("successThreshold", 0) != 1:
-            yield errors.invalid_value(
-                f"{place}.successThreshold", value.get("successThreshold", 0), "must be 1"
-            )
-        if name == "readinessProbe" and "terminationGracePeriodSeconds" in value:
-            seconds, text = value["terminationGracePeriodSeconds"], "must not be set for readinessProbes"
-            yield errors.invalid_value(f"{place}.terminationGracePeriodSeconds", seconds, text)
-
-
-def _before_others(container: Document, path: str) -> Iterator[Cause]:
-    for name in _OF_SIDECARS:
-        if name in container:
+    def running(container: Document, path: str, around: Around) -> Iterator[Cause]:
+        value, place = container[name], f"{path}.{name}"
+        if _runs_before(container, around):
             text = "may not be set for init containers without restartPolicy=Always"
-            yield errors.forbidden_value(f"{path}.{name}", text)
-    for policy, place in items_of(container, "resizePolicy", path):
-        if policy.get("restartPolicy") == "RestartContainer":
-            text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-            yield errors.invalid_value(f"{place}.restartPolicy", policy["restartPolicy"], text)
+            yield errors.forbidden_value(place, text)
+        elif name == "lifecycle":
+            yield from check("core.v1.Lifecycle", value, place, around)
+        else:
+            yield from check("core.v1.Probe", value, place, around)
+            yield from _probe(name, value, place)
+
+    return running
+
+
+for _name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
+    relates("core.v1.Container", where=_name)(_running(_name))
+
+
+def _probe(name: str, probe: Document, path: str) -> Iterator[Cause]:
+    successes, seconds = probe.get("successThreshold", 0), probe.get("terminationGracePeriodSeconds")
+    if name == "readinessProbe":
+        if seconds is not None:
+            text = "must not be set for readinessProbes"
+            yield errors.invalid_value(f"{path}.terminationGracePeriodSeconds", seconds, text)
+    elif successes != 1:
+        yield errors.invalid_value(f"{path}.successThreshold", successes, "must be 1")
 
 
 _HANDLERS = {
@@ -176,9 +175,9 @@ def _handler(handler: Document, path: str, around: Around) -> Iterator[Cause]:
         yield errors.forbidden_value(f"{path}.{name}", "may not specify more than 1 handler type")
 
 
-@relates("core.v1.HTTPGetAction")
+@relates("core.v1.HTTPGetAction", where="httpHeaders")
 def _headers(action: Document, path: str, around: Around) -> Iterator[Cause]:
-    for header in action.get("httpHeaders") or ():
+    for header in action["httpHeaders"]:
         name = header.get("name", "")
         for problem in forms.header_name_problems(name):
             yield errors.invalid_value(f"{path}.httpHeaders", name, problem)
@@ -204,11 +203,12 @@ def _volumes(spec: Document, path: str, around: Around) -> Iterator[Cause]:
         name = part(pod or {}, "metadata").get("name", "")
         volumes = check_volumes(spec["volumes"], name, f"{path}.volumes", found, in_pod=pod is not None)
         yield from found
-    for container, place in all_containers(spec, path):
-        if "volumeMounts" in container:
-            yield from _mounts(container, volumes, f"{place}.volumeMounts")
-        if "volumeDevices" in container:
-            yield from _devices(container, volumes, f"{place}.volumeDevices")
+    for kind in KINDS:
+        for index, container in enumerate(spec.get(kind) or ()):
+            if "volumeMounts" in container:
+                yield from _mounts(container, volumes, f"{path}.{kind}[{index}].volumeMounts")
+            if "volumeDevices" in container:
+                yield from _devices(container, volumes, f"{path}.{kind}[{index}].volumeDevices")
 
 
 def _mounts(container: Document, volumes: Mapping[str, Document], path: str) -> Iterator[Cause]:

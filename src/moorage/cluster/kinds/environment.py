@@ -42,10 +42,8 @@ _SUBSCRIPTED = re.compile(r"([^\[]*)\['(.*)'\]", re.DOTALL)
 _SEVERAL = "may not have more than one field specified at a time"
 
 
-@relates("core.v1.EnvVar")
+@relates("core.v1.EnvVar", where="valueFrom")
 def _value_source(variable: Document, path: str, around: Around) -> Iterator[Cause]:
-    if "valueFrom" not in variable:
-        return
     source, place = variable["valueFrom"], f"{path}.valueFrom"
     if not source:
         text = (

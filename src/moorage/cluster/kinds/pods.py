@@ -18,7 +18,7 @@ from moorage.cluster.kinds.pods_defaults import default_pod
 from moorage.cluster.kinds.pods_status import default_status, first_status, keep_known, status_changes
 from moorage.cluster.kinds.pods_updates import spec_changes
 from moorage.cluster.kinds.pods_warnings import is_new, name_warnings, pod_warnings
-from moorage.cluster.schema.checking import Around, relates
+from moorage.cluster.schema.checking import Around, check_form, relates
 from moorage.cluster.schema.definitions import keep_status
 
 
@@ -79,28 +79,31 @@ class PodStrategy(KindStrategy):
 
 
 @relates("core.v1.Pod")
-def _annotations(pod: Document, path: str, around: Around) -> Iterator[Cause]:
-    annotations = part(pod, "metadata").get("annotations")
-    if annotations:
-        yield from pod_annotations(annotations, pod["spec"], "metadata.annotations")
+def _only_in_pods(pod: Document, path: str, around: Around) -> Iterator[Cause]:
+    """What is not asked of templates, which may have placeholders."""
+    metadata, spec = part(pod, "metadata"), pod["spec"]
+    if metadata.get("annotations"):
+        yield from pod_annotations(metadata["annotations"], spec, "metadata.annotations")
+    for kind in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            image = container.get("image", "")
+            if image != image.strip():
+                yield from check_form("unpadded", image, f"spec.{kind}[{index}].image")
+    if not spec.get("serviceAccountName"):
+        yield from _tokens(spec)
+    if is_new(pod):
+        yield from _beginning(spec)
 
 
-@relates("core.v1.Pod")
-def _tokens(pod: Document, path: str, around: Around) -> Iterator[Cause]:
-    if pod["spec"].get("serviceAccountName"):
-        return
-    for volume, place in items_of(pod["spec"], "volumes", "spec"):
+def _tokens(spec: Document) -> Iterator[Cause]:
+    for volume, place in items_of(spec, "volumes", "spec"):
         for source, where in items_of(part(volume, "projected"), "sources", f"{place}.projected"):
             if "serviceAccountToken" in source:
                 text = "must not be specified when serviceAccountName is not set"
                 yield errors.forbidden_value(f"{where}.serviceAccountToken", text)
 
 
-@relates("core.v1.Pod")
-def _beginning(pod: Document, path: str, around: Around) -> Iterator[Cause]:
-    spec = pod["spec"]
-    if not is_new(pod):
-        return
+def _beginning(spec: Document) -> Iterator[Cause]:
     if spec.get("ephemeralContainers"):
         yield errors.forbidden_value("spec.ephemeralContainers", "cannot be set on create")
     if spec.get("nodeName") and spec.get("schedulingGates"):

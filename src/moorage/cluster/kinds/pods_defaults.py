@@ -32,14 +32,15 @@ _IDENTIFIER = re.compile("[a-f0-9]{64}")
 def default_pod(pod: Document) -> None:
     """Completes a pod: as a template, and with what only pods have."""
     spec = own_part(pod, "spec")
-    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        resources = part(container, "resources")
-        if resources.get("limits"):
-            resources["requests"] = {**resources["limits"], **part(resources, "requests")}
-        if spec.get("hostNetwork"):
-            for port in container.get("ports") or ():
-                if port.get("containerPort"):
-                    port.setdefault("hostPort", port["containerPort"])
+    for kind in ("containers", "initContainers"):
+        for container in spec.get(kind) or ():
+            resources = container.get("resources")
+            if resources and resources.get("limits"):
+                resources["requests"] = {**resources["limits"], **part(resources, "requests")}
+            if "ports" in container and spec.get("hostNetwork"):
+                for port in container["ports"]:
+                    if port.get("containerPort"):
+                        port.setdefault("hostPort", port["containerPort"])
     if "resources" in spec:
         _default_pod_resources(spec)
     fill_defaults("core.v1.Pod", pod)
@@ -70,8 +71,10 @@ def _complete(spec: Document) -> None:
         for container in spec.get(kind) or ():
             if "imagePullPolicy" not in container:
                 container["imagePullPolicy"] = default_pull_policy(container.get("image", ""))
-            round_amounts(part(container, "resources"))
-    rounded(part(spec, "overhead"))
+            if container.get("resources"):
+                round_amounts(container["resources"])
+    if "overhead" in spec:
+        rounded(spec["overhead"])
 
 
 def _complete_volume(volume: Document) -> None:

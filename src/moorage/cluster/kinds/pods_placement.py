@@ -16,31 +16,26 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _ANY_KEY = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 
 
-@relates("core.v1.PodAffinityTerm")
+@relates("core.v1.PodAffinityTerm", where="namespaces")
 def _namespaces(term: Document, path: str, around: Around) -> Iterator[Cause]:
-    for name in term.get("namespaces") or ():
+    for name in term["namespaces"]:
         yield from check_form("dns-label", name, f"{path}.namespace")
 
 
-@relates("core.v1.PodAffinityTerm", "core.v1.TopologySpreadConstraint")
-def _label_keys(term: Document, path: str, around: Around) -> Iterator[Cause]:
-    """Labels that must be, or must not be, the incoming pod's own.
+@relates("core.v1.PodAffinityTerm", "core.v1.TopologySpreadConstraint", where="matchLabelKeys")
+def _same_labels(term: Document, path: str, around: Around) -> Iterator[Cause]:
+    """Labels that must be the incoming pod's own.
 
     The server itself adds one requirement to the selector for each of them, at its end; a key that stands
     there twice is one that someone else had put there before.
     """
-    same, other = term.get("matchLabelKeys") or (), term.get("mismatchLabelKeys") or ()
-    selector = term.get("labelSelector")
-    for name, keys in (("matchLabelKeys", same), ("mismatchLabelKeys", other)):
-        if keys and selector is None:
-            text = "must not be specified when labelSelector is not set"
-            yield errors.forbidden_value(f"{path}.{name}", text)
-            continue
-        for index, key in enumerate(keys):
-            yield from check_form("qualified-name", key, f"{path}.{name}[{index}]")
-    if not same:
-        return
-    places = {key: index for index, key in enumerate(same)}
+    keys, others, selector = (
+        term["matchLabelKeys"],
+        term.get("mismatchLabelKeys") or (),
+        term.get("labelSelector"),
+    )
+    yield from _label_keys(keys, selector, f"{path}.matchLabelKeys")
+    places = {key: index for index, key in enumerate(keys)}
     seen = set(part(selector or {}, "matchLabels"))
     for requirement in (selector or {}).get("matchExpressions") or ():
         key = requirement.get("key", "")
@@ -48,10 +43,23 @@ def _label_keys(term: Document, path: str, around: Around) -> Iterator[Cause]:
             text = "exists in both matchLabelKeys and labelSelector"
             yield errors.invalid_value(f"{path}[{places[key]}]", key, text)
         seen.add(key)
-    for index, key in enumerate(same):
-        if key in other:
+    for index, key in enumerate(keys):
+        if key in others:
             text = "exists in both matchLabelKeys and mismatchLabelKeys"
             yield errors.invalid_value(f"{path}.matchLabelKeys[{index}]", key, text)
+
+
+@relates("core.v1.PodAffinityTerm", where="mismatchLabelKeys")
+def _other_labels(term: Document, path: str, around: Around) -> Iterator[Cause]:
+    yield from _label_keys(term["mismatchLabelKeys"], term.get("labelSelector"), f"{path}.mismatchLabelKeys")
+
+
+def _label_keys(keys: list[str], selector: Document | None, path: str) -> Iterator[Cause]:
+    if keys and selector is None:
+        yield errors.forbidden_value(path, "must not be specified when labelSelector is not set")
+        return
+    for index, key in enumerate(keys):
+        yield from check_form("qualified-name", key, f"{path}[{index}]")
 
 
 @relates("core.v1.Toleration")
@@ -73,7 +81,7 @@ def _toleration(toleration: Document, path: str, around: Around) -> Iterator[Cau
         yield errors.invalid_value(place, value, "value must be empty when `operator` is 'Exists'")
 
 
-@relates("core.v1.PodSpec")
+@relates("core.v1.PodSpec", where="topologySpreadConstraints")
 def _spreading(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     constraints = list(items_of(spec, "topologySpreadConstraints", path))
     kinds = [(each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")) for each, _ in constraints]
@@ -93,9 +101,9 @@ def _gate(gate: Document, path: str, around: Around) -> Iterator[Cause]:
     yield from check_form("qualified-name", gate.get("name", ""), path)
 
 
-@relates("core.v1.PodSpec")
+@relates("core.v1.PodSpec", where="schedulingGates")
 def _gates(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    for index, name in repeated(gate.get("name", "") for gate in spec.get("schedulingGates") or ()):
+    for index, name in repeated(gate.get("name", "") for gate in spec["schedulingGates"]):
         yield errors.duplicate_value(f"{path}.schedulingGates[{index}]", name)
 
 

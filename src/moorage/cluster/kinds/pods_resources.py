@@ -41,7 +41,8 @@ def is_pod_level(name: str) -> bool:
 def round_amounts(requirements: Document) -> None:
     """Rounds requests and limits up to thousandths, which is as fine as they are kept."""
     for kind in ("limits", "requests"):
-        rounded(requirements.get(kind) or {})
+        if kind in requirements:
+            rounded(requirements[kind])
 
 
 def rounded(amounts: dict[str, str]) -> None:
@@ -172,33 +173,41 @@ def _resource_name(name: str, path: str) -> Iterator[Cause]:
 
 @relates("core.v1.ResourceRequirements")
 def _container_resources(resources: Document, path: str, around: Around) -> Iterator[Cause]:
-    if resources:
-        yield from _amounts(resources, path, _container_resource)
-        if "claims" in resources:
-            claims = around["core.v1.PodSpec"].get("resourceClaims") or ()
-            yield from _claims(resources, path, {claim["name"] for claim in claims if claim.get("name")})
+    return _amounts(resources, path, _container_resource)
 
 
-@relates("core.v1.PodSpec")
+@relates("core.v1.ResourceRequirements", where="claims")
+def _container_claims(resources: Document, path: str, around: Around) -> Iterator[Cause]:
+    claims = around["core.v1.PodSpec"].get("resourceClaims") or ()
+    return _claims(resources, path, {claim["name"] for claim in claims if claim.get("name")})
+
+
+@relates("core.v1.PodSpec", where="overhead")
 def _overhead(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    if "overhead" in spec:
-        yield from _amounts({"limits": spec["overhead"]}, f"{path}.overhead", _container_resource)
+    yield from _amounts({"limits": spec["overhead"]}, f"{path}.overhead", _container_resource)
 
 
 def _amounts(resources: Document, path: str, name_rule: _NameRule) -> Iterator[Cause]:
     limits: Quantities = resources.get("limits") or {}
     requests: Quantities = resources.get("requests") or {}
     for name, amount in limits.items():
-        yield from _amount(name, amount, f"{path}.limits[{name}]", name_rule)
+        if name not in ("cpu", "memory") or parse(amount) < 0:
+            yield from _amount(name, amount, f"{path}.limits[{name}]", name_rule)
     for name, amount in requests.items():
-        yield from _amount(name, amount, f"{path}.requests[{name}]", name_rule)
-        if name in limits:
-            yield from _within(name, amount, limits[name], f"{path}.requests")
-        elif not may_overcommit(name):
-            text = "Limit must be set for non overcommitable resources"
-            yield errors.required(f"{path}.limits", text)
-    names = limits.keys() | requests.keys()
-    if any(map(is_huge_pages, names)) and not names & {"cpu", "memory"}:
+        if name not in ("cpu", "memory") or parse(amount) < 0:
+            yield from _amount(name, amount, f"{path}.requests[{name}]", name_rule)
+        if name not in limits:
+            if not may_overcommit(name):
+                text = "Limit must be set for non overcommitable resources"
+                yield errors.required(f"{path}.limits", text)
+        elif parse(amount) != parse(limits[name]) and not may_overcommit(name):
+            text = f"must be equal to {name} limit of {limits[name]}"
+            yield errors.invalid_value(f"{path}.requests", amount, text)
+        elif parse(amount) > parse(limits[name]):
+            text = f"must be less than or equal to {name} limit of {limits[name]}"
+            yield errors.invalid_value(f"{path}.requests", amount, text)
+    names = {*limits, *requests}
+    if names.isdisjoint(("cpu", "memory")) and any(map(is_huge_pages, names)):
         yield errors.forbidden_value(path, "HugePages require cpu or memory")
 
 
@@ -219,16 +228,6 @@ def _is_multiple(nanos: int, size: str) -> bool:
     except ValueError:
         return False
     return page > 0 and not page % NANOS and not value(nanos) % value(page)
-
-
-def _within(name: str, amount: str, limit: str, path: str) -> Iterator[Cause]:
-    if amount == limit:
-        return
-    requested, limited = parse(amount), parse(limit)
-    if requested != limited and not may_overcommit(name):
-        yield errors.invalid_value(path, amount, f"must be equal to {name} limit of {limit}")
-    elif requested > limited:
-        yield errors.invalid_value(path, amount, f"must be less than or equal to {name} limit of {limit}")
 
 
 def _claims(resources: Document, path: str, known: set[str]) -> Iterator[Cause]:
@@ -253,12 +252,10 @@ def _claims(resources: Document, path: str, known: set[str]) -> Iterator[Cause]:
             yield Cause("FieldValueNotFound", place, f"Not found: {errors.shown(name)}: {text}")
 
 
-@relates("core.v1.PodSpec")
+@relates("core.v1.PodSpec", where="resources")
 def _pod_resources(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     """The rules of requests and limits of a pod as a whole."""
-    resources, place = spec.get("resources"), f"{path}.resources"
-    if resources is None:
-        return
+    resources, place = spec["resources"], f"{path}.resources"
     if part(spec, "os").get("name") == "windows":
         yield errors.forbidden_value(place, "may not be set for a windows pod")
         return

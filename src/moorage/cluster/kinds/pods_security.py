@@ -9,7 +9,7 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import items_of, part
-from moorage.cluster.kinds.containers import all_containers
+from moorage.cluster.kinds.containers import KINDS, all_containers
 from moorage.cluster.schema.checking import Around, check_form, relates
 from moorage.cluster.schema.forms import size
 
@@ -37,13 +37,16 @@ _NOT_IN_WINDOWS_CONTEXTS = (
 )
 
 
-@relates("core.v1.SecurityContext")
-def _privileges(context: Document, path: str, around: Around) -> Iterator[Cause]:
-    mount = context.get("procMount")
-    if mount == "Unmasked" and around["core.v1.PodSpec"].get("hostUsers") is not False:
+@relates("core.v1.SecurityContext", where="procMount")
+def _proc_mount(context: Document, path: str, around: Around) -> Iterator[Cause]:
+    if context["procMount"] == "Unmasked" and around["core.v1.PodSpec"].get("hostUsers") is not False:
         text = "`hostUsers` must be false to use `Unmasked`"
-        yield errors.invalid_value(f"{path}.procMount", mount, text)
-    if context.get("allowPrivilegeEscalation") is False:
+        yield errors.invalid_value(f"{path}.procMount", context["procMount"], text)
+
+
+@relates("core.v1.SecurityContext", where="allowPrivilegeEscalation")
+def _privileges(context: Document, path: str, around: Around) -> Iterator[Cause]:
+    if context["allowPrivilegeEscalation"] is False:
         if context.get("privileged"):
             text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
             yield errors.invalid_value(path, context, text)
@@ -52,7 +55,7 @@ def _privileges(context: Document, path: str, around: Around) -> Iterator[Cause]
             yield errors.invalid_value(path, context, text)
 
 
-@relates("core.v1.PodSecurityContext")
+@relates("core.v1.PodSecurityContext", where="sysctls")
 def _sysctls(context: Document, path: str, around: Around) -> Iterator[Cause]:
     spec = around["core.v1.PodSpec"]
     names: set[str] = set()
@@ -141,6 +144,8 @@ def _windows_user_problems(text: str) -> list[str]:
 @relates("core.v1.PodSpec")
 def _host_processes(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     """Either all containers run as processes of the node or none."""
+    if not _uses_windows(spec):
+        return
     of_pod = _is_host_process(spec)
     chosen = []
     for container, place in all_containers(spec, path):
@@ -157,18 +162,22 @@ def _host_processes(spec: Document, path: str, around: Around) -> Iterator[Cause
         yield errors.invalid_value(f"{path}.hostNetwork", False, text)
 
 
+def _uses_windows(spec: Document) -> bool:
+    owners: list[Document] = [spec]
+    for kind in KINDS:
+        owners += spec.get(kind) or ()
+    return any("windowsOptions" in (owner.get("securityContext") or ()) for owner in owners)
+
+
 def _is_host_process(owner: Document) -> bool | None:
-    context = owner.get("securityContext")
-    found: bool | None = part(context, "windowsOptions").get("hostProcess") if context else None
+    found: bool | None = part(part(owner, "securityContext"), "windowsOptions").get("hostProcess")
     return found
 
 
-@relates("core.v1.PodSpec")
+@relates("core.v1.PodSpec", where="os")
 def _operating_system(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     """What is only for one operating system may not be set for the other."""
-    name = part(spec, "os").get("name", "")
-    if not name:
-        return
+    name = spec["os"].get("name", "")
     owners = [(spec, path), *all_containers(spec, path)]
     contexts = [(part(owner, "securityContext"), f"{place}.securityContext") for owner, place in owners]
     if name == "linux":
@@ -184,5 +193,5 @@ def _operating_system(spec: Document, path: str, around: Around) -> Iterator[Cau
             for field in _NOT_IN_WINDOWS_CONTEXTS:
                 if field in context:
                     yield errors.forbidden_value(f"{place}.{field}", "cannot be set for a windows pod")
-    else:
+    elif name:
         yield errors.unsupported_value(f"{path}.os", name, ("linux", "windows"))

@@ -19,12 +19,16 @@ def check_pod_spec(spec: Document, path: str, found: list[Cause]) -> None:
     found += check("core.v1.PodSpec", spec, path)
 
 
-@relates("core.v1.PodSpec")
-def _host_namespaces(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+@relates("core.v1.PodSpec", where="shareProcessNamespace")
+def _processes(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    if spec["shareProcessNamespace"] and spec.get("hostPID"):
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield errors.invalid_value(f"{path}.securityContext.shareProcessNamespace", True, text)
-    if spec.get("hostUsers") is False:
+
+
+@relates("core.v1.PodSpec", where="hostUsers")
+def _own_users(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    if spec["hostUsers"] is False:
         text = "when `hostUsers` is false"
         for field, place in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if spec.get(field):
@@ -34,7 +38,7 @@ def _host_namespaces(spec: Document, path: str, around: Around) -> Iterator[Caus
                 yield errors.forbidden_value(f"{place}.volumeDevices", text)
 
 
-@relates("core.v1.PodSpec")
+@relates("core.v1.PodSpec", where="hostNetwork")
 def _host_network(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     if not spec.get("hostNetwork"):
         return
@@ -46,16 +50,15 @@ def _host_network(spec: Document, path: str, around: Around) -> Iterator[Cause]:
                 yield errors.invalid_value(f"{place}.hostPort", on_host, text)
 
 
-@relates("core.v1.PodSpec")
+@relates("core.v1.PodSpec", where="hostnameOverride")
 def _names(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    if "hostnameOverride" in spec:
-        for field in ("setHostnameAsFQDN", "hostNetwork"):
-            if spec.get(field):
-                text = f"may not be specified when {field} is true"
-                yield errors.forbidden_value(f"{path}.hostnameOverride", text)
+    for field in ("setHostnameAsFQDN", "hostNetwork"):
+        if spec.get(field):
+            text = f"may not be specified when {field} is true"
+            yield errors.forbidden_value(f"{path}.hostnameOverride", text)
 
 
-@relates("core.v1.PodSpec")
+@relates("core.v1.PodSpec", where="resourceClaims")
 def _resource_claims(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     names: set[str] = set()
     for claim, place in items_of(spec, "resourceClaims", path):

@@ -6,7 +6,8 @@ relates its fields, and goes on below where anything is to be checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from moorage.cluster.base import errors
@@ -26,18 +27,20 @@ Check = Callable[[Any, str, Found], None]
 
 IMMUTABLE = "field is immutable"
 NOT_POSITIVE = "must be greater than zero"
+_MANY = 256
+_SHORT = 253
 
-_relations: dict[str, list[Relation]] = {}
+_relations: dict[str, list[tuple[Relation, str]]] = {}
 _checkers: dict[Schema, _Checker] = {}
 _fixed: dict[Schema, _Fixed] = {}
 
 
-def relates(*type_names: str) -> Callable[[Relation], Relation]:
-    """Has a function asked about every object of these types."""
+def relates(*type_names: str, where: str = "") -> Callable[[Relation], Relation]:
+    """Has a function asked about every object of these types, or those where a field is there."""
 
     def add(relation: Relation) -> Relation:
         for name in type_names:
-            _relations.setdefault(name, []).append(relation)
+            _relations.setdefault(name, []).append((relation, where))
         return relation
 
     return add
@@ -47,7 +50,7 @@ def check(type_name: str, value: Document | None, path: str = "", around: Around
     """The rules that an object of a built-in type breaks, and all below it; an absent one breaks none."""
     found: Found = []
     if value is not None:
-        _checker(type_named(type_name)).check(value, path, dict(around or {}), found)
+        _checker_named(type_name).check(value, path, dict(around or {}), found)
     return found
 
 
@@ -237,34 +240,36 @@ def _line_check(line: Line, schema: Schema) -> _LineCheck | None:
         for check in checks:
             check(value, path, found)
 
-    first = line.path[0]
-    if len(line.path) == 1 and not first.each:
-        even_absent = line.holds_for == "!" or (wanted is not None and line.holds_for != "?")
-        return _LineCheck(first.name, even_absent, check_value)
-
-    def check_line(value: Any, path: str, found: Found) -> None:
-        for leaf, place in _leaves(value, path, line.path):
-            check_value(leaf, place, found)
-
-    return _LineCheck(first.name, even_absent=False, check=check_line)
+    even_absent = line.holds_for == "!" or (wanted is not None and line.holds_for != "?")
+    is_plain = len(line.path) == 1 and not line.path[0].each
+    check_all = _along(line.path, check_value, even_absent)
+    return _LineCheck(line.path[0].name, is_plain and even_absent, check_all)
 
 
-def _leaves(here: Any, place: str, steps: tuple[Step, ...]) -> Iterator[tuple[Any, str]]:
-    """All values a path leads to; `here` is what its first step has reached."""
-    step, *rest = steps
-    if not step.each:
-        reached: Iterable[tuple[Any, str]] = ((here, place),)
-    elif step.each == "{}":
-        reached = ((item, f"{place}[{key}]") for key, item in (here or {}).items())
-    elif step.each == "[]":
-        reached = ((item, f"{place}[{index}]") for index, item in enumerate(here or ()))
-    else:
-        reached = ((item, place) for item in here or ())
-    for item, where in reached:
-        if not rest:
-            yield item, where
-        elif item is not None:
-            yield from _leaves(item.get(rest[0].name), below(where, rest[0].name), tuple(rest))
+def _along(path: tuple[Step, ...], check: Check, even_absent: bool) -> Check:
+    """Checks all values a path leads to, from where its first step has led."""
+    step, *rest = path
+    if rest:
+        name, further = rest[0].name, _along(tuple(rest), check, even_absent)
+
+        def check(value: Any, path: str, found: Found) -> None:
+            part = None if value is None else value.get(name)
+            if part is not None or (even_absent and value is not None):
+                further(part, f"{path}.{name}", found)
+
+    def check_list(value: Any, path: str, found: Found) -> None:
+        for index, item in enumerate(value or ()):
+            check(item, f"{path}[{index}]", found)
+
+    def check_unnumbered(value: Any, path: str, found: Found) -> None:
+        for item in value or ():
+            check(item, path, found)
+
+    def check_map(value: Any, path: str, found: Found) -> None:
+        for key, item in (value or {}).items():
+            check(item, f"{path}[{key}]", found)
+
+    return {"": check, "[]": check_list, "[-]": check_unnumbered, "{}": check_map}[step.each]
 
 
 def _field_at(schema: Schema, path: tuple[Step, ...]) -> Field | None:
@@ -278,62 +283,91 @@ def _field_at(schema: Schema, path: tuple[Step, ...]) -> Field | None:
 # Types
 
 
+class _FieldRules(NamedTuple):
+    """What is asked where a field is there."""
+
+    lines: list[Check]
+    good: set[str | int] | None
+    """Some values that keep to the lines, for names and numbers are the same again and again."""
+    relations: list[Relation]
+    each: str
+    below: _Checker | None
+
+    def check_lines(self, value: Any, path: str, found: Found) -> None:
+        count = len(found)
+        for line in self.lines:
+            line(value, path, found)
+        if self.good is not None and len(found) == count and len(str(value)) <= _SHORT:
+            if len(self.good) == _MANY:
+                self.good.clear()
+            self.good.add(value)
+
+
 class _Checker:
     """The rules of one type and of all below it."""
 
     def __init__(self, schema: Schema) -> None:
         _checkers[schema] = self  # before what is below it, which may lead back here
-        self._schema = schema
-        self._name = short_name(schema)
-        self._relations = _relations.get(self._name, ())
-        self._lines: list[_LineCheck] = []
-        self._parts: list[tuple[str, str, _Checker]] = []
         self.is_empty = False
-        unchecked = {"status"}
-        for line in rules_of(self._name).lines:
-            found = _line_check(line, schema)
-            if found is not None:
-                self._lines.append(found)
-            if line.is_unchecked:
-                unchecked.add(line.path[0].name)
+        self._name = short_name(schema)
+        relations = _relations.get(self._name, ())
+        lines = rules_of(self._name).lines
+        checks = [check for line in lines if (check := _line_check(line, schema)) is not None]
+        unchecked = {"status", *(line.path[0].name for line in lines if line.is_unchecked)}
+        self._relations = [relation for relation, where in relations if not where]
+        self._wanted = [(name, check) for name, even_absent, check in checks if even_absent]
+        self._fields: dict[str, _FieldRules] = {}
         for name, field in schema.fields.items():
             part, each = _object_below(field.schema)
-            if part is not None and name not in unchecked and not _checker(part).is_empty:
-                self._parts.append((name, each, _checker(part)))
-        self.is_empty = not (self._lines or self._relations or self._parts)
+            checker = None if part is None or name in unchecked else _checker(part)
+            rules = _FieldRules(
+                [check for first, _, check in checks if first == name],
+                set() if field.schema.type in (STRING, INTEGER) else None,
+                [relation for relation, where in relations if where == name],
+                each,
+                None if checker is None or checker.is_empty else checker,
+            )
+            if rules.lines or rules.relations or rules.below:
+                self._fields[name] = rules
+        self.is_empty = not (self._fields or self._relations)
 
     def check(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
         prefix = f"{path}." if path else ""
-        for name, even_absent, line in self._lines:
-            field = value.get(name)
-            if field is not None or even_absent:
-                line(field, prefix + name, found)
-        if self._relations or self._parts:
-            outer = around.get(self._name)
-            around[self._name] = value
-            for relation in self._relations:
+        outer = around.get(self._name)
+        around[self._name] = value
+        for name, line in self._wanted:
+            if value.get(name) is None:
+                line(None, prefix + name, found)
+        for relation in self._relations:
+            found.extend(relation(value, path, around))
+        for name, field in value.items():
+            rules = self._fields.get(name)
+            if rules is None or field is None:
+                continue
+            lines, good, relations, each, checker = rules
+            if lines and (good is None or field not in good):
+                rules.check_lines(field, prefix + name, found)
+            for relation in relations:
                 found.extend(relation(value, path, around))
-            for name, each, checker in self._parts:
-                part = value.get(name)
-                if part is not None:
-                    self._check_part(part, prefix + name, each, checker, around, found)
-            if outer is None:
-                del around[self._name]
+            if checker is None:
+                continue
+            if not each:
+                checker.check(field, prefix + name, around, found)
+            elif each == "[]":
+                for index, item in enumerate(field):
+                    checker.check(item, f"{prefix}{name}[{index}]", around, found)
             else:
-                around[self._name] = outer
-
-    @staticmethod
-    def _check_part(
-        part: Any, path: str, each: str, checker: _Checker, around: dict[str, Document], found: Found
-    ) -> None:
-        if not each:
-            checker.check(part, path, around, found)
-        elif each == "[]":
-            for index, item in enumerate(part):
-                checker.check(item, f"{path}[{index}]", around, found)
+                for key, item in field.items():
+                    checker.check(item or {}, f"{prefix}{name}[{key}]", around, found)
+        if outer is None:
+            del around[self._name]
         else:
-            for key, item in part.items():
-                checker.check(item or {}, f"{path}[{key}]", around, found)
+            around[self._name] = outer
+
+
+@cache
+def _checker_named(type_name: str) -> _Checker:
+    return _checker(type_named(type_name))
 
 
 def _checker(schema: Schema) -> _Checker:
@@ -375,10 +409,7 @@ class _Fixed:
 
     def check(self, new: Document, old: Document, path: str, found: Found) -> None:
         for steps, rule, field in self._fields:
-            first = steps[0].name
-            absent = None, below(path, _shown(steps))
-            value, place = next(_leaves(new.get(first), below(path, first), steps), absent)
-            before, _ = next(_leaves(old.get(first), "", steps), absent)
+            value, before, place = _value_at(new, steps), _value_at(old, steps), below(path, _shown(steps))
             if value == before:
                 continue
             if rule.name == "frozen":
@@ -388,6 +419,12 @@ class _Fixed:
                 found.append(errors.invalid_value(place, shown, " ".join(rule.words) or IMMUTABLE))
         for name, fixed in self._parts.items():
             fixed.check(new.get(name) or {}, old.get(name) or {}, below(path, name), found)
+
+
+def _value_at(value: Any, steps: tuple[Step, ...]) -> Any:
+    for step in steps:
+        value = (value or {}).get(step.name)
+    return value
 
 
 def _shown(steps: tuple[Step, ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
+from typing import Any, NamedTuple
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema.builtin import short_name, type_named
@@ -18,14 +18,21 @@ def fill_defaults(type_name: str, value: Document) -> None:
     _filler(type_named(type_name)).fill(value)
 
 
+class _Default(NamedTuple):
+    way: list[str]
+    name: str
+    value: Any
+    even_empty: bool
+
+
 class _Filler:
     is_empty = False
 
     def __init__(self, schema: Schema) -> None:
         _fillers[schema] = self  # before what is below it, which may lead back here
         self._defaults = [
-            ([step.name for step in path], standard, even_empty)
-            for path, standard, even_empty in rules_of(short_name(schema)).default_values()
+            _Default([step.name for step in way], last.name, standard, even_empty)
+            for (*way, last), standard, even_empty in rules_of(short_name(schema)).default_values()
         ]
         self._parts: list[tuple[str, bool, _Filler]] = []
         for name, field in schema.fields.items():
@@ -36,8 +43,10 @@ class _Filler:
         self.is_empty = not (self._defaults or self._parts)
 
     def fill(self, value: Document) -> None:
-        for path, standard, even_empty in self._defaults:
-            _fill(value, path, standard, even_empty)
+        for way, name, standard, even_empty in self._defaults:
+            owner = _reached(value, way) if way else value
+            if owner is not None and (name not in owner or (even_empty and not owner[name])):
+                owner[name] = deepcopy(standard) if standard.__class__ in (dict, list) else standard
         for name, several, filler in self._parts:
             part = value.get(name)
             if part is not None:
@@ -45,14 +54,10 @@ class _Filler:
                     filler.fill(each)
 
 
-def _fill(value: Document, path: list[str], standard: Any, even_empty: bool) -> None:
-    *way, last = path
+def _reached(value: Document | None, way: list[str]) -> Document | None:
     for name in way:
-        if name not in value:
-            return
-        value = value[name]
-    if last not in value or (even_empty and not value[last]):
-        value[last] = deepcopy(standard) if isinstance(standard, dict | list) else standard
+        value = None if value is None else value.get(name)
+    return value
 
 
 def _filler(schema: Schema) -> _Filler:
