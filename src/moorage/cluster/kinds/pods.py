@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds import environment as environment  # relations of the specs of pods, as the next
-from moorage.cluster.kinds import pods_placement
+from moorage.cluster.kinds import (
+    environment as environment,
+)  # its relations are of pods, and those of the next
 from moorage.cluster.kinds import pods_security as pods_security
-from moorage.cluster.kinds import pods_spec as pods_spec
 from moorage.cluster.kinds.common import KindStrategy, items_of, keep_spec, own_part, part
 from moorage.cluster.kinds.containers import KINDS
 from moorage.cluster.kinds.pods_annotations import annotation_changes, pod_annotations
 from moorage.cluster.kinds.pods_defaults import default_pod
+from moorage.cluster.kinds.pods_spec import merge_label_keys
 from moorage.cluster.kinds.pods_status import default_status, first_status, keep_known, status_changes
 from moorage.cluster.kinds.pods_updates import spec_changes
 from moorage.cluster.kinds.pods_warnings import is_new, name_warnings, pod_warnings
@@ -34,7 +35,7 @@ class PodStrategy(KindStrategy):
         spec = document["spec"]
         drop_disabled(spec)
         if "affinity" in spec or "topologySpreadConstraints" in spec:
-            pods_placement.merge_label_keys(spec, part(document["metadata"], "labels"))
+            merge_label_keys(spec, part(document["metadata"], "labels"))
 
     def prepare_update(self, new: Document, old: Document) -> None:
         keep_status(new, old)
@@ -81,7 +82,7 @@ class PodStrategy(KindStrategy):
 @relates("core.v1.Pod")
 def _only_in_pods(pod: Document, path: str, around: Around) -> Iterator[Cause]:
     """What is not asked of templates, which may have placeholders."""
-    metadata, spec = part(pod, "metadata"), pod["spec"]
+    metadata, spec = part(pod, "metadata"), part(pod, "spec")
     if metadata.get("annotations"):
         yield from pod_annotations(metadata["annotations"], spec, "metadata.annotations")
     for kind in ("containers", "initContainers"):
@@ -116,7 +117,8 @@ def drop_disabled(spec: Document) -> None:
     spec.pop("schedulingGroup", None)
     for kind in KINDS:
         for container in spec.get(kind) or ():
-            part(container, "lifecycle").pop("stopSignal", None)
+            if "lifecycle" in container:
+                container["lifecycle"].pop("stopSignal", None)
     for volume in spec.get("volumes") or ():
         for source in part(volume, "projected").get("sources") or ():
             source.pop("clusterTrustBundle", None)

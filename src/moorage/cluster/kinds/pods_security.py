@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from moorage.cluster.base import errors
@@ -10,21 +9,12 @@ from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import items_of, part
 from moorage.cluster.kinds.containers import KINDS, all_containers
+from moorage.cluster.schema import forms
 from moorage.cluster.schema.checking import Around, check_form, relates
-from moorage.cluster.schema.forms import size
 
-_SYSCTL = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
-_SYSCTL_FORM = re.compile(_SYSCTL[1:-1])
-_SYSCTL_LIMIT = 253
 _IPC_SYSCTLS = ("kernel.shm", "kernel.msg", "fs.mqueue.")
 _PROFILE_LIMIT = 4095
 
-_USER_LIMIT = 104
-_DOMAIN_LIMIT = 256
-_NETBIOS = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
-_DOMAIN = re.compile(
-    "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
-)
 _HOST_PROCESS = (
     "If pod contains any hostProcess containers then all containers must be HostProcess containers"
 )
@@ -58,15 +48,10 @@ def _privileges(context: Document, path: str, around: Around) -> Iterator[Cause]
 @relates("core.v1.PodSecurityContext", where="sysctls")
 def _sysctls(context: Document, path: str, around: Around) -> Iterator[Cause]:
     spec = around["core.v1.PodSpec"]
-    names: set[str] = set()
+    names = {""}
     for sysctl, where in items_of(context, "sysctls", path):
         name, place = sysctl.get("name", ""), f"{where}.name"
-        if not name:
-            yield errors.required(place)
-        elif size(name) > _SYSCTL_LIMIT or not _SYSCTL_FORM.fullmatch(name):
-            text = f"must have at most {_SYSCTL_LIMIT} characters and match regex {_SYSCTL}"
-            yield errors.invalid_value(place, name, text)
-        elif name in names:
+        if name in names and not forms.sysctl_problems(name):
             yield errors.duplicate_value(place, name)
         dotted = name.replace("/", ".")
         if spec.get("hostNetwork") and dotted.startswith("net."):
@@ -99,46 +84,18 @@ def _app_armor(profile: Document, path: str, around: Around) -> Iterator[Cause]:
             yield errors.invalid_value(place, local, "must not be padded with whitespace")
         elif not local:
             yield errors.required(place, "must be set when AppArmor type is Localhost")
-        if local and size(local) > _PROFILE_LIMIT:
+        if local and forms.size(local) > _PROFILE_LIMIT:
             yield errors.too_long(place, _PROFILE_LIMIT)
 
 
 # Windows
 
 
-@relates("core.v1.WindowsSecurityContextOptions")
-def _windows_options(options: Document, path: str, around: Around) -> Iterator[Cause]:
-    if options.get("gmsaCredentialSpec") == "":
+@relates("core.v1.WindowsSecurityContextOptions", where="gmsaCredentialSpec")
+def _credentials(options: Document, path: str, around: Around) -> Iterator[Cause]:
+    if not options["gmsaCredentialSpec"]:
         text = "gmsaCredentialSpec cannot be an empty string"
         yield errors.invalid_value(f"{path}.gmsaCredentialSpec", "", text)
-    user = options.get("runAsUserName")
-    if user is not None:
-        for problem in _windows_user_problems(user):
-            yield errors.invalid_value(f"{path}.runAsUserName", user, f"runAsUserName{problem}")
-
-
-def _windows_user_problems(text: str) -> list[str]:
-    if not text:
-        return [" cannot be an empty string"]
-    if any(ord(character) < 32 or ord(character) == 127 for character in text):
-        return [" cannot contain control characters"]
-    domain, backslash, user = text.rpartition("\\")
-    if "\\" in domain:
-        return [" cannot contain more than one backslash"]
-    problems = []
-    if size(domain) >= _DOMAIN_LIMIT:
-        problems.append(f"'s Domain length must be under {_DOMAIN_LIMIT} characters")
-    if backslash and not (_NETBIOS.fullmatch(domain) or _DOMAIN.fullmatch(domain)):
-        problems.append("'s Domain doesn't match the NetBios nor the DNS format")
-    if not user:
-        problems.append("'s User cannot be empty")
-    elif size(user) > _USER_LIMIT:
-        problems.append(f"'s User length must not be longer than {_USER_LIMIT} characters")
-    if user and not user.strip(". "):
-        problems.append("'s User cannot contain only periods or spaces")
-    if set(user) & set('"/\\:;|=,+*?<>@[]'):
-        problems.append("'s User cannot contain the following characters: \"/\\:;|=,+*?<>@[]")
-    return problems
 
 
 @relates("core.v1.PodSpec")

@@ -11,7 +11,7 @@ from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import items_of, part
 from moorage.cluster.kinds.differences import difference
-from moorage.cluster.kinds.pods_placement import REQUIRED
+from moorage.cluster.kinds.pods_spec import REQUIRED
 from moorage.cluster.schema.checking import check_form
 
 _MAX_INT32 = 2**31 - 1

@@ -333,22 +333,23 @@ class _Checker:
 
     def check(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
         prefix = f"{path}." if path else ""
-        outer = around.get(self._name)
-        around[self._name] = value
         for name, line in self._wanted:
             if value.get(name) is None:
                 line(None, prefix + name, found)
+        type_name, fields = self._name, self._fields
+        outer = around.get(type_name)
+        around[type_name] = value
         for relation in self._relations:
             found.extend(relation(value, path, around))
         for name, field in value.items():
-            rules = self._fields.get(name)
-            if rules is None or field is None:
+            if name not in fields or field is None:
                 continue
-            lines, good, relations, each, checker = rules
+            lines, good, relations, each, checker = fields[name]
             if lines and (good is None or field not in good):
-                rules.check_lines(field, prefix + name, found)
-            for relation in relations:
-                found.extend(relation(value, path, around))
+                fields[name].check_lines(field, prefix + name, found)
+            if relations:
+                for relation in relations:
+                    found.extend(relation(value, path, around))
             if checker is None:
                 continue
             if not each:
@@ -360,9 +361,9 @@ class _Checker:
                 for key, item in field.items():
                     checker.check(item or {}, f"{prefix}{name}[{key}]", around, found)
         if outer is None:
-            del around[self._name]
+            del around[type_name]
         else:
-            around[self._name] = outer
+            around[type_name] = outer
 
 
 @cache

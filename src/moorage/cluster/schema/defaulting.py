@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import cache
 from typing import Any, NamedTuple
 
 from moorage.cluster.base.store import Document
@@ -15,7 +16,7 @@ _fillers: dict[Schema, _Filler] = {}
 
 def fill_defaults(type_name: str, value: Document) -> None:
     """Completes an object of a built-in type in place."""
-    _filler(type_named(type_name)).fill(value)
+    _filler_named(type_name).fill(value)
 
 
 class _Default(NamedTuple):
@@ -50,14 +51,22 @@ class _Filler:
         for name, several, filler in self._parts:
             part = value.get(name)
             if part is not None:
-                for each in part if several else (part,):
-                    filler.fill(each)
+                if several:
+                    for each in part:
+                        filler.fill(each)
+                else:
+                    filler.fill(part)
 
 
 def _reached(value: Document | None, way: list[str]) -> Document | None:
     for name in way:
         value = None if value is None else value.get(name)
     return value
+
+
+@cache
+def _filler_named(type_name: str) -> _Filler:
+    return _filler(type_named(type_name))
 
 
 def _filler(schema: Schema) -> _Filler:

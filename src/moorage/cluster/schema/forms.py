@@ -234,6 +234,50 @@ def label_value_problems(value: str) -> list[str]:
     return [] if names.is_label_value(value) else names.label_value_problems(value)
 
 
+# Names of operating systems
+
+_SYSCTL = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
+_SYSCTL_FORM = re.compile(_SYSCTL[1:-1])
+_SYSCTL_LIMIT = 253
+_USER_LIMIT = 104
+_DOMAIN_LIMIT = 256
+_NETBIOS = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
+_DOMAIN = re.compile(
+    "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
+)
+
+
+def sysctl_problems(value: str) -> list[str]:
+    if size(value) <= _SYSCTL_LIMIT and _SYSCTL_FORM.fullmatch(value):
+        return []
+    return [f"must have at most {_SYSCTL_LIMIT} characters and match regex {_SYSCTL}"]
+
+
+def windows_user_problems(value: str) -> list[str]:
+    """A name of a user with or without that of a domain."""
+    if not value:
+        return ["runAsUserName cannot be an empty string"]
+    if any(ord(character) < 32 or ord(character) == 127 for character in value):
+        return ["runAsUserName cannot contain control characters"]
+    domain, backslash, user = value.rpartition("\\")
+    if "\\" in domain:
+        return ["runAsUserName cannot contain more than one backslash"]
+    problems = []
+    if size(domain) >= _DOMAIN_LIMIT:
+        problems.append(f"Domain length must be under {_DOMAIN_LIMIT} characters")
+    if backslash and not (_NETBIOS.fullmatch(domain) or _DOMAIN.fullmatch(domain)):
+        problems.append("Domain doesn't match the NetBios nor the DNS format")
+    if not user:
+        problems.append("User cannot be empty")
+    elif size(user) > _USER_LIMIT:
+        problems.append(f"User length must not be longer than {_USER_LIMIT} characters")
+    if user and not user.strip(". "):
+        problems.append("User cannot contain only periods or spaces")
+    if set(user) & set('"/\\:;|=,+*?<>@[]'):
+        problems.append('User cannot contain the following characters: "/\\:;|=,+*?<>@[]')
+    return [f"runAsUserName's {problem}" for problem in problems]
+
+
 def in_lower_case(form: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
     return lambda value: form(value.lower())
 
@@ -263,6 +307,8 @@ FORMS: Mapping[str, Callable[[Any], list[str]]] = {
     "port-number": port_number_problems,
     "ip": ip_problems,
     "percent": percent_problems,
+    "sysctl": sysctl_problems,
+    "windows-user": windows_user_problems,
     "no-backsteps": no_backsteps_problems,
     "relative-path": relative_path_problems,
     "local-path": local_path_problems,
