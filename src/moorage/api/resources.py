@@ -12,6 +12,18 @@ EPHEMERAL_STORAGE = "ephemeral-storage"
 PODS = "pods"
 
 BASIC = (CPU, MEMORY, EPHEMERAL_STORAGE)
+COUNTED = (
+    PODS,
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+)
+"""Resources that are objects, and so come whole."""
 
 
 def is_native(name: str) -> bool:

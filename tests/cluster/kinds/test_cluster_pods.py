@@ -8,8 +8,8 @@ import pytest
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.pods import PodStrategy
-from moorage.cluster.kinds.pods_amounts import quality_class
 from moorage.cluster.kinds.pods_defaults import default_pull_policy
+from moorage.cluster.kinds.pods_resources import quality_class
 
 PODS = PodStrategy()
 
@@ -121,13 +121,12 @@ def test_a_forbidden_change_is_shown() -> None:
         "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
         "`spec.tolerations` (only additions to existing tolerations),"
         "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n"
-        "@@ -44,7 +44,7 @@\n"
-        '  "AutomountServiceAccountToken": null,\n'
-        '  "NodeName": "",\n'
-        '  "SecurityContext": {\n'
-        '-  "HostNetwork": false,\n'
-        '+  "HostNetwork": true,\n'
-        '   "HostPID": false,\n'
-        '   "HostIPC": false,\n'
-        '   "ShareProcessNamespace": null,\n'
+        "@@ -11,6 +11,7 @@\n"
+        "  ],\n"
+        '  "dnsPolicy": "ClusterFirst",\n'
+        '  "enableServiceLinks": true,\n'
+        '+ "hostNetwork": true,\n'
+        '  "restartPolicy": "Always",\n'
+        '  "schedulerName": "default-scheduler",\n'
+        '  "securityContext": {},\n'
     )

@@ -9,11 +9,10 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import KindStrategy, WithStatus, own_part, part
-from moorage.cluster.kinds.metadata import check_annotations
+from moorage.cluster.kinds.metadata import annotation_rules
 from moorage.cluster.kinds.pods import drop_disabled
-from moorage.cluster.kinds.pods_annotations import check_pod_annotations
+from moorage.cluster.kinds.pods_annotations import pod_annotations
 from moorage.cluster.kinds.pods_defaults import default_pod_spec, round_claim
-from moorage.cluster.kinds.pods_spec import check_pod_spec
 from moorage.cluster.kinds.pods_warnings import name_warnings, pod_warnings
 from moorage.cluster.kinds.selectors import is_empty_selector, selects, shown_labels, shown_selector
 from moorage.cluster.schema.builtin import type_named
@@ -39,14 +38,16 @@ _FIXED = (
 
 @relates("core.v1.PodTemplateSpec")
 def _template(template: Document, path: str, around: Around) -> Iterator[Cause]:
-    found: Found = []
-    metadata, spec = part(template, "metadata"), part(template, "spec")
+    metadata = part(template, "metadata")
+    annotations = part(metadata, "annotations")
     yield from check_labels(part(metadata, "labels"), f"{path}.labels")
-    check_annotations(metadata.get("annotations"), f"{path}.annotations", found)
-    check_pod_annotations(part(metadata, "annotations"), spec, f"{path}.annotations", found)
-    check_pod_spec(spec, f"{path}.spec", found)
-    yield from found
-    if spec.get("ephemeralContainers"):
+    yield from annotation_rules(annotations, f"{path}.annotations")
+    yield from pod_annotations(annotations, part(template, "spec"), f"{path}.annotations")
+
+
+@relates("core.v1.PodTemplateSpec")
+def _no_ephemeral_containers(template: Document, path: str, around: Around) -> Iterator[Cause]:
+    if part(template, "spec").get("ephemeralContainers"):
         text = "ephemeral containers not allowed in pod template"
         yield errors.forbidden_value(f"{path}.spec.ephemeralContainers", text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from moorage.cluster.base.errors import Cause
@@ -31,6 +31,21 @@ def own_part(document: Document, name: str) -> Document:
     if found is None:
         found = document[name] = {}
     return found
+
+
+def items_of(document: Document, name: str, path: str) -> Iterator[tuple[Document, str]]:
+    """The items of a list that may be absent, with where they are."""
+    for index, item in enumerate(document.get(name) or ()):
+        yield item, f"{path}.{name}[{index}]"
+
+
+def repeated(texts: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """The texts that have been there before, with where they are again."""
+    seen: set[str] = set()
+    for index, text in enumerate(texts):
+        if text in seen:
+            yield index, text
+        seen.add(text)
 
 
 class KindStrategy(Strategy):

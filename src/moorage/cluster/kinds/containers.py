@@ -1,263 +1,263 @@
-"""The rules of containers: those of every kind, and what is special about init and ephemeral ones."""
+"""What relates the fields of containers, and containers to each other and to their pod."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
-from moorage.cluster.base.errors import (
-    duplicate_value,
-    forbidden_value,
-    invalid_value,
-    required,
-    too_many,
-    unsupported_value,
-    value_not_found,
-)
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.environment import check_environment, check_environment_sources
-from moorage.cluster.kinds.mounts import check_devices, check_mounts
-from moorage.cluster.kinds.pods_resources import check_requirements
-from moorage.cluster.kinds.pods_security import check_container_security
-from moorage.cluster.kinds.probes import check_lifecycle, check_probes
-from moorage.cluster.kinds.rules import Found, check_choice, check_dns_label
-from moorage.cluster.schema.forms import port_name_problems, port_number_problems
+from moorage.cluster.kinds.common import items_of, part, repeated
+from moorage.cluster.kinds.rules import Found
+from moorage.cluster.kinds.volumes import check_volumes
+from moorage.cluster.schema import forms
+from moorage.cluster.schema.checking import Around, Relation, check, relates
 
-PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
-_RESTART_POLICIES = ("Always", "Never", "OnFailure")
-_NOT_EPHEMERAL = (
-    "ports",
-    "resources",
-    "livenessProbe",
-    "readinessProbe",
-    "startupProbe",
-    "lifecycle",
-    "restartPolicy",
-    "resizePolicy",
-    "restartPolicyRules",
-)
-_OF_SIDECARS = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
-
-
-@dataclass(slots=True)
-class Surroundings:
-    """What the rules of a container must know of its pod."""
-
-    volumes: Mapping[str, Document]
-    claims: Collection[str]
-    grace: int | None
-    restart_policy: str
-    host_users: bool
-
-
-def check_containers(containers: Sequence[Document], path: str, pod: Surroundings, found: Found) -> None:
-    if not containers:
-        found.append(required(path))
-        return
-    names: set[str] = set()
-    for index, container in enumerate(containers):
-        place = f"{path}[{index}]"
-        _check_container(container, place, pod, found)
-        name = container.get("name", "")
-        if name in names:
-            found.append(duplicate_value(f"{place}.name", name))
-        names.add(name)
-        if "lifecycle" in container:
-            check_lifecycle(container["lifecycle"], f"{place}.lifecycle", pod.grace, found)
-        check_probes(container, place, found)
-        if "restartPolicy" in container or "restartPolicyRules" in container:
-            _check_restarts(container, place, found)
-    _check_host_ports(containers, path, found)
-
-
-def check_init_containers(
-    containers: Sequence[Document],
-    regular: Sequence[Document],
-    path: str,
-    pod: Surroundings,
-    found: Found,
-) -> None:
-    names = {container.get("name", "") for container in regular}
-    for index, container in enumerate(containers):
-        place = f"{path}[{index}]"
-        _check_container(container, place, pod, found)
-        _check_restarts(container, place, found)
-        name = container.get("name", "")
-        if name in names:
-            found.append(duplicate_value(f"{place}.name", name))
-        elif name:
-            names.add(name)
-        _check_host_ports([container], path, found)
-        sidecar = container.get("restartPolicy") == "Always"
-        if sidecar:
-            if "lifecycle" in container:
-                check_lifecycle(container["lifecycle"], f"{place}.lifecycle", pod.grace, found)
-            check_probes(container, place, found)
-            continue
-        for field in _OF_SIDECARS:
-            if field in container:
-                detail = "may not be set for init containers without restartPolicy=Always"
-                found.append(forbidden_value(f"{place}.{field}", detail))
-        for number, policy in enumerate(container.get("resizePolicy", ())):
-            if policy.get("restartPolicy") == "RestartContainer":
-                detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-                where = f"{place}.resizePolicy[{number}].restartPolicy"
-                found.append(invalid_value(where, policy["restartPolicy"], detail))
-
-
-def check_ephemeral_containers(
-    containers: Sequence[Document], others: Sequence[Document], path: str, pod: Surroundings, found: Found
-) -> None:
-    known = {container.get("name", "") for container in others}
-    names = set(known)
-    for index, container in enumerate(containers):
-        place = f"{path}[{index}]"
-        _check_container(container, place, pod, found)
-        check_image_padding(container, place, found)
-        name, target = container.get("name", ""), container.get("targetContainerName", "")
-        if name in names:
-            found.append(duplicate_value(f"{place}.name", name))
-        names.add(name)
-        if target and target not in known:
-            found.append(value_not_found(f"{place}.targetContainerName", target))
-        detail = "cannot be set for an Ephemeral Container"
-        for field in _NOT_EPHEMERAL:
-            if container.get(field):
-                found.append(forbidden_value(f"{place}.{field}", detail))
-        for number, mount in enumerate(container.get("volumeMounts", ())):
-            for field in ("subPath", "subPathExpr"):
-                if mount.get(field):
-                    found.append(forbidden_value(f"{place}.volumeMounts[{number}].{field}", detail))
-
-
-def check_image_padding(container: Document, path: str, found: Found) -> None:
-    """Only pods mind: templates may have placeholders."""
-    image = container.get("image", "")
-    if image != image.strip():
-        detail = "must not have leading or trailing whitespace"
-        found.append(invalid_value(f"{path}.image", image, detail))
+KINDS = ("initContainers", "containers", "ephemeralContainers")
+_NO_BLOCK_SOURCE = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
 
 
 def all_containers(spec: Document, path: str) -> Iterator[tuple[Document, str]]:
     """All containers of a pod with where they are, init containers first."""
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            yield container, f"{path}.{kind}[{index}]"
+    for kind in KINDS:
+        yield from items_of(spec, kind, path)
 
 
-def _check_container(container: Document, path: str, pod: Surroundings, found: Found) -> None:
-    name = container.get("name", "")
-    if name:
-        check_dns_label(name, f"{path}.name", found)
-    else:
-        found.append(required(f"{path}.name"))
-    if not container.get("image"):
-        found.append(required(f"{path}.image"))
-    check_choice(
-        container.get("terminationMessagePolicy", ""),
-        f"{path}.terminationMessagePolicy",
-        _MESSAGE_POLICIES,
-        found,
-    )
-    if "ports" in container:
-        _check_ports(container["ports"], f"{path}.ports", found)
-    if "env" in container:
-        check_environment(container["env"], f"{path}.env", found)
-    if "envFrom" in container:
-        check_environment_sources(container["envFrom"], f"{path}.envFrom", found)
-    if "volumeMounts" in container:
-        check_mounts(container, pod.volumes, f"{path}.volumeMounts", found)
-    if "volumeDevices" in container:
-        check_devices(container, pod.volumes, f"{path}.volumeDevices", found)
-    check_choice(container.get("imagePullPolicy", ""), f"{path}.imagePullPolicy", PULL_POLICIES, found)
-    if container.get("resources"):
-        check_requirements(container["resources"], f"{path}.resources", pod.claims, found)
-    if "resizePolicy" in container:
-        _check_resize_policy(container["resizePolicy"], f"{path}.resizePolicy", pod.restart_policy, found)
-    if "securityContext" in container:
-        check_container_security(
-            container["securityContext"], f"{path}.securityContext", pod.host_users, found
-        )
+# Names and ports
 
 
-def _check_ports(ports: Sequence[Document], path: str, found: Found) -> None:
+@relates("core.v1.PodSpec")
+def _container_names(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     names: set[str] = set()
-    for index, port in enumerate(ports):
-        place = f"{path}[{index}]"
-        name = port.get("name", "")
-        if name:
-            problems = port_name_problems(name)
-            if problems:
-                found.extend(invalid_value(f"{place}.name", name, problem) for problem in problems)
-            elif name in names:
-                found.append(duplicate_value(f"{place}.name", name))
-            else:
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            name = container.get("name", "")
+            if name in names:
+                yield errors.duplicate_value(f"{path}.{kind}[{index}].name", name)
+            if name or kind != "initContainers":
                 names.add(name)
-        number, on_host = port.get("containerPort", 0), port.get("hostPort", 0)
-        if number:
-            for problem in port_number_problems(number):
-                found.append(invalid_value(f"{place}.containerPort", number, problem))
-        else:
-            found.append(required(f"{place}.containerPort"))
-        if on_host:
-            for problem in port_number_problems(on_host):
-                found.append(invalid_value(f"{place}.hostPort", on_host, problem))
-        check_choice(port.get("protocol", ""), f"{place}.protocol", _PROTOCOLS, found)
 
 
-def _check_host_ports(containers: Sequence[Document], path: str, found: Found) -> None:
+@relates("core.v1.EphemeralContainer", where="targetContainerName")
+def _target(container: Document, path: str, around: Around) -> Iterator[Cause]:
+    spec, target = around["core.v1.PodSpec"], container["targetContainerName"]
+    others = [each.get("name", "") for kind in KINDS[:2] for each in spec.get(kind) or ()]
+    if target and target not in others:
+        yield errors.value_not_found(f"{path}.targetContainerName", target)
+
+
+@relates("core.v1.Container", "core.v1.EphemeralContainer", where="ports")
+def _port_names(container: Document, path: str, around: Around) -> Iterator[Cause]:
+    for index, name in repeated(port.get("name", "") for port in container["ports"]):
+        if name and not forms.port_name_problems(name):
+            yield errors.duplicate_value(f"{path}.ports[{index}].name", name)
+
+
+@relates("core.v1.Container", where="ports")
+def _host_ports(container: Document, path: str, around: Around) -> Iterator[Cause]:
     taken: set[str] = set()
-    for index, container in enumerate(containers):
-        for number, port in enumerate(container.get("ports", ())):
-            if not port.get("hostPort"):
-                continue
-            place = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
-            if place in taken:
-                found.append(duplicate_value(f"{path}[{index}].ports[{number}].hostPort", place))
-            taken.add(place)
+    for each in around["core.v1.PodSpec"].get("containers") or ():
+        if each is container:
+            break
+        taken.update(address for port in each.get("ports") or () if (address := _on_host(port)))
+    else:  # init containers have the ports for themselves, and count as the first
+        taken, path = set(), f"{path.rpartition('[')[0]}[0]"
+    for index, port in enumerate(container["ports"]):
+        address = _on_host(port)
+        if address in taken:
+            yield errors.duplicate_value(f"{path}.ports[{index}].hostPort", address)
+        if address:
+            taken.add(address)
 
 
-def _check_resize_policy(
-    policies: Sequence[Document], path: str, pod_restart_policy: str, found: Found
-) -> None:
-    resources: set[str] = set()
-    for index, policy in enumerate(policies):
-        resource, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
-        if resource in resources:
-            found.append(duplicate_value(f"{path}[{index}]", resource))
-        resources.add(resource)
-        check_choice(resource, path, ("cpu", "memory"), found)
-        check_choice(restart, path, ("NotRequired", "RestartContainer"), found)
-        if pod_restart_policy == "Never" and restart != "NotRequired":
-            detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-            found.append(invalid_value(path, restart, detail))
+def _on_host(port: Document) -> str:
+    number = port.get("hostPort")
+    return f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{number}" if number else ""
 
 
-def _check_restarts(container: Document, path: str, found: Found) -> None:
-    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules", ())
-    if policy is None:
-        if rules:
-            detail = "must specify restartPolicy when restart rules are used"
-            found.append(required(f"{path}.restartPolicy", detail))
-    elif policy not in _RESTART_POLICIES:
-        found.append(unsupported_value(f"{path}.restartPolicy", policy, _RESTART_POLICIES))
-    if len(rules) > 20:
-        found.append(too_many(f"{path}.restartPolicyRules", len(rules), 20))
-    for index, rule in enumerate(rules):
-        place = f"{path}.restartPolicyRules[{index}]"
-        action = rule.get("action", "")
-        if action not in ("Restart", "RestartAllContainers"):
-            actions = ("Restart", "RestartAllContainers")
-            found.append(unsupported_value(f"{place}.action", action, actions))
-        codes = rule.get("exitCodes")
-        if codes is None:
-            found.append(required(f"{place}.exitCodes", "must be specified"))
-            continue
-        operator = codes.get("operator", "")
-        if operator not in ("In", "NotIn"):
-            found.append(unsupported_value(f"{place}.exitCodes.operator", operator, ("In", "NotIn")))
-        values = codes.get("values", ())
-        if len(values) > 255:
-            found.append(too_many(f"{place}.exitCodes.values", len(values), 255))
+# Restarts
+
+
+@relates("core.v1.Container", where="restartPolicyRules")
+def _restarts(container: Document, path: str, around: Around) -> Iterator[Cause]:
+    if container["restartPolicyRules"] and container.get("restartPolicy") is None:
+        text = "must specify restartPolicy when restart rules are used"
+        yield errors.required(f"{path}.restartPolicy", text)
+
+
+@relates("core.v1.ContainerRestartRule")
+def _restart_rule(rule: Document, path: str, around: Around) -> Iterator[Cause]:
+    if "exitCodes" not in rule:
+        yield errors.required(f"{path}.exitCodes", "must be specified")
+
+
+@relates("core.v1.Container", "core.v1.EphemeralContainer", where="resizePolicy")
+def _resize_policies(container: Document, path: str, around: Around) -> Iterator[Cause]:
+    place = f"{path}.resizePolicy"
+    never = around["core.v1.PodSpec"].get("restartPolicy") == "Never"
+    only_before = _runs_before(container, around)
+    for index, resource in repeated(each.get("resourceName", "") for each in container["resizePolicy"]):
+        yield errors.duplicate_value(f"{place}[{index}]", resource)
+    for policy, where in items_of(container, "resizePolicy", path):
+        restart = policy.get("restartPolicy", "")
+        yield from _choice(policy.get("resourceName", ""), ("cpu", "memory"), place)
+        yield from _choice(restart, ("NotRequired", "RestartContainer"), place)
+        if never and restart != "NotRequired":
+            text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+            yield errors.invalid_value(place, restart, text)
+        if only_before and restart == "RestartContainer":
+            text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+            yield errors.invalid_value(f"{where}.restartPolicy", restart, text)
+
+
+def _choice(value: str, choices: tuple[str, ...], path: str) -> Iterator[Cause]:
+    if value not in choices:
+        yield errors.unsupported_value(path, value, choices) if value else errors.required(path)
+
+
+def _runs_before(container: Document, around: Around) -> bool:
+    """Whether it is an init container that ends before others start."""
+    first = around["core.v1.PodSpec"].get("initContainers") or ()
+    return container.get("restartPolicy") != "Always" and any(each is container for each in first)
+
+
+# Probes and what is run when containers start and stop
+
+
+def _running(name: str) -> Relation:
+    """What containers have while they run, which those that end before others start have not."""
+
+    def running(container: Document, path: str, around: Around) -> Iterator[Cause]:
+        value, place = container[name], f"{path}.{name}"
+        if _runs_before(container, around):
+            text = "may not be set for init containers without restartPolicy=Always"
+            yield errors.forbidden_value(place, text)
+        elif name == "lifecycle":
+            yield from check("core.v1.Lifecycle", value, place, around)
+        else:
+            yield from check("core.v1.Probe", value, place, around)
+            yield from _probe(name, value, place)
+
+    return running
+
+
+for _name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
+    relates("core.v1.Container", where=_name)(_running(_name))
+
+
+def _probe(name: str, probe: Document, path: str) -> Iterator[Cause]:
+    successes, seconds = probe.get("successThreshold", 0), probe.get("terminationGracePeriodSeconds")
+    if name == "readinessProbe":
+        if seconds is not None:
+            text = "must not be set for readinessProbes"
+            yield errors.invalid_value(f"{path}.terminationGracePeriodSeconds", seconds, text)
+    elif successes != 1:
+        yield errors.invalid_value(f"{path}.successThreshold", successes, "must be 1")
+
+
+_HANDLERS = {
+    "exec": "core.v1.ExecAction",
+    "httpGet": "core.v1.HTTPGetAction",
+    "tcpSocket": "core.v1.TCPSocketAction",
+    "grpc": "core.v1.GRPCAction",
+    "sleep": "core.v1.SleepAction",
+}
+
+
+@relates("core.v1.Probe", "core.v1.LifecycleHandler")
+def _handler(handler: Document, path: str, around: Around) -> Iterator[Cause]:
+    given = [name for name in _HANDLERS if name in handler]
+    if not given:
+        yield errors.required(path, "must specify a handler type")
+    for name in given[:1]:
+        yield from check(_HANDLERS[name], handler[name], f"{path}.{name}", around)
+    for name in given[1:]:
+        yield errors.forbidden_value(f"{path}.{name}", "may not specify more than 1 handler type")
+
+
+@relates("core.v1.HTTPGetAction", where="httpHeaders")
+def _headers(action: Document, path: str, around: Around) -> Iterator[Cause]:
+    for header in action["httpHeaders"]:
+        name = header.get("name", "")
+        for problem in forms.header_name_problems(name):
+            yield errors.invalid_value(f"{path}.httpHeaders", name, problem)
+
+
+@relates("core.v1.SleepAction")
+def _sleep(action: Document, path: str, around: Around) -> Iterator[Cause]:
+    seconds, grace = action.get("seconds", 0), around["core.v1.PodSpec"].get("terminationGracePeriodSeconds")
+    if grace is not None and not 0 <= seconds <= grace:
+        text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+        yield errors.invalid_value(path, seconds, text)
+
+
+# Volumes in containers, as files and as devices
+
+
+@relates("core.v1.PodSpec")
+def _volumes(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    found: Found = []
+    volumes = check_volumes(spec, path, around, found)
+    yield from found
+    for kind in KINDS:
+        for index, container in enumerate(spec.get(kind) or ()):
+            if "volumeMounts" in container:
+                yield from _mounts(container, volumes, f"{path}.{kind}[{index}].volumeMounts")
+            if "volumeDevices" in container:
+                yield from _devices(container, volumes, f"{path}.{kind}[{index}].volumeDevices")
+
+
+def _mounts(container: Document, volumes: Mapping[str, Document], path: str) -> Iterator[Cause]:
+    mounts, privileged = container["volumeMounts"], part(container, "securityContext").get("privileged")
+    for index, target in repeated(mount.get("mountPath", "") for mount in mounts):
+        yield errors.invalid_value(f"{path}[{index}].mountPath", target, "must be unique")
+    for index, mount in enumerate(mounts):
+        place, name = f"{path}[{index}]", mount.get("name", "")
+        if name not in volumes:
+            yield errors.value_not_found(f"{place}.name", name)
+        yield from _used_twice(mount, "mountPath", container, "volumeDevices", "devicePath", place)
+        if mount.get("subPath") and mount.get("subPathExpr"):
+            text = "subPathExpr and subPath are mutually exclusive"
+            yield errors.invalid_value(f"{place}.subPathExpr", mount["subPathExpr"], text)
+        if mount.get("mountPropagation") == "Bidirectional" and not privileged:
+            text = "Bidirectional mount propagation is available only to privileged containers"
+            yield errors.forbidden_value(f"{path}.mountPropagation", text)
+        if mount.get("recursiveReadOnly") in ("Enabled", "IfPossible"):
+            if not mount.get("readOnly"):
+                text = "may only be specified when readOnly is true"
+                yield errors.forbidden_value(f"{path}.recursiveReadOnly", text)
+            if mount.get("mountPropagation", "None") != "None":
+                text = "may only be specified when mountPropagation is None or not specified"
+                yield errors.forbidden_value(f"{path}.recursiveReadOnly", text)
+
+
+def _devices(container: Document, volumes: Mapping[str, Document], path: str) -> Iterator[Cause]:
+    devices = container["volumeDevices"]
+    for index, name in repeated(device.get("name", "") for device in devices):
+        if name:
+            yield errors.invalid_value(f"{path}[{index}].name", name, "must be unique")
+    for index, target in repeated(device.get("devicePath", "") for device in devices):
+        if not forms.no_backsteps_problems(target):
+            yield errors.invalid_value(f"{path}[{index}].devicePath", target, "must be unique")
+    for index, device in enumerate(devices):
+        place, name, target = f"{path}[{index}]", device.get("name", ""), device.get("devicePath", "")
+        volume = volumes.get(name)
+        if volume is None:
+            yield errors.value_not_found(f"{place}.name", name)
+        elif "persistentVolumeClaim" not in volume and "ephemeral" not in volume:
+            yield errors.invalid_value(f"{place}.name", name, _NO_BLOCK_SOURCE)
+        if forms.no_backsteps_problems(target):
+            yield errors.invalid_value(f"{place}.devicePath", target, "can not contain backsteps ('..')")
+        yield from _used_twice(device, "devicePath", container, "volumeMounts", "mountPath", place)
+
+
+def _used_twice(
+    use: Document, field: str, container: Document, other: str, other_field: str, path: str
+) -> Iterator[Cause]:
+    """A volume is there as files or as a device, and a path in the container is only one of them."""
+    others = {each.get("name", ""): each.get(other_field) for each in container.get(other) or ()}
+    name, target = use.get("name", ""), use.get(field, "")
+    if name in others:
+        yield errors.invalid_value(f"{path}.name", name, f"must not already exist in {other}")
+    if target in others.values():
+        yield errors.invalid_value(f"{path}.{field}", target, f"must not already exist as a path in {other}")

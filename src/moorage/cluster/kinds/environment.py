@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from moorage.cluster.base.errors import invalid_value, required, unsupported_value
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.rules import (
-    Found,
-    check_dns_label,
-    check_dns_subdomain,
-    check_form,
-    check_no_backsteps,
-    check_qualified_name,
-)
-from moorage.cluster.schema.forms import (
-    config_key_problems,
-    dns_subdomain_problems,
-    environment_name_problems,
-)
+from moorage.cluster.schema.checking import Around, check_form, relates
 
-ENVIRONMENT_FIELDS = (
-    "metadata.name",
-    "metadata.namespace",
-    "metadata.uid",
-    "spec.nodeName",
-    "spec.serviceAccountName",
-    "status.hostIP",
-    "status.hostIPs",
-    "status.podIP",
-    "status.podIPs",
-)
 FILE_FIELDS = (
     "metadata.annotations",
     "metadata.labels",
@@ -39,9 +17,16 @@ FILE_FIELDS = (
     "metadata.namespace",
     "metadata.uid",
 )
-_KNOWN_FIELDS = frozenset(
-    (*ENVIRONMENT_FIELDS, *FILE_FIELDS, "spec.restartPolicy", "spec.schedulerName", "status.phase")
+_ENVIRONMENT_FIELDS = (
+    *FILE_FIELDS[2:],
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
 )
+_OTHER_FIELDS = ("spec.host", "spec.restartPolicy", "spec.schedulerName", "status.phase")
 _RESOURCES = (
     "limits.cpu",
     "limits.ephemeral-storage",
@@ -52,143 +37,93 @@ _RESOURCES = (
 )
 _HUGE_PAGES = ("requests.hugepages-", "limits.hugepages-")
 _SIZES = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+_CALLED = {"memory": "memory", "ephemeral-storage": "local ephemeral storage"}
 _SUBSCRIPTED = re.compile(r"([^\[]*)\['(.*)'\]", re.DOTALL)
-_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+_SEVERAL = "may not have more than one field specified at a time"
 
 
-def check_environment(variables: Sequence[Document], path: str, found: Found) -> None:
-    for index, variable in enumerate(variables):
-        place = f"{path}[{index}]"
-        name = variable.get("name", "")
-        if name:
-            check_form(name, f"{place}.name", environment_name_problems, found)
-        else:
-            found.append(required(f"{place}.name"))
-        if "valueFrom" in variable:
-            _check_value_source(variable, f"{place}.valueFrom", found)
-
-
-def _check_value_source(variable: Document, path: str, found: Found) -> None:
-    source = variable["valueFrom"]
-    given = [name for name in _SOURCES if name in source]
-    for name in given:
-        part, place = source[name], f"{path}.{name}"
-        if name == "fieldRef":
-            check_field_reference(part, place, ENVIRONMENT_FIELDS, found)
-        elif name == "resourceFieldRef":
-            check_resource_reference(part, place, found, in_volume=False)
-        elif name == "fileKeyRef":
-            _check_file_key(part, place, found)
-        else:
-            _check_key(part, place, found)
-    if not given:
-        detail = "must specify one of: " + ", ".join(f"`{name}`" for name in _SOURCES[:-1])
-        found.append(invalid_value(path, "", f"{detail} or `{_SOURCES[-1]}`"))
+@relates("core.v1.EnvVar", where="valueFrom")
+def _value_source(variable: Document, path: str, around: Around) -> Iterator[Cause]:
+    source, place = variable["valueFrom"], f"{path}.valueFrom"
+    if not source:
+        text = (
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
+            "or `fileKeyRef`"
+        )
+        yield errors.invalid_value(place, "", text)
     elif variable.get("value"):
-        found.append(invalid_value(path, "", "may not be specified when `value` is not empty"))
-    elif len(given) > 1:
-        found.append(invalid_value(path, "", "may not have more than one field specified at a time"))
+        yield errors.invalid_value(place, "", "may not be specified when `value` is not empty")
+    elif len(source) > 1:
+        yield errors.invalid_value(place, "", _SEVERAL)
+    if "fieldRef" in source:
+        yield from field_reference(source["fieldRef"], f"{place}.fieldRef", _ENVIRONMENT_FIELDS)
+    if "resourceFieldRef" in source:
+        yield from resource_reference(source["resourceFieldRef"], f"{place}.resourceFieldRef")
 
 
-def check_field_reference(reference: Document, path: str, fields: Sequence[str], found: Found) -> None:
+@relates("core.v1.FileKeySelector")
+def _file_volume(selector: Document, path: str, around: Around) -> Iterator[Cause]:
+    """Variables from files need a volume that the pod's own containers fill."""
+    name = selector.get("volumeName", "")
+    pod = around["core.v1.PodSpec"]
+    volumes = [volume for volume in pod.get("volumes") or () if volume.get("name", "") == name]
+    if not volumes:
+        yield errors.value_not_found(f"{path}.volumeName", name)
+    elif "emptyDir" not in volumes[-1]:
+        text = "referenced volume must be of type emptyDir"
+        yield errors.invalid_value(f"{path}.volumeName", name, text)
+
+
+@relates("core.v1.EnvFromSource")
+def _variables_source(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    whole = path.rpartition("[")[0]
+    if "configMapRef" in source and "secretRef" in source:
+        yield errors.invalid_value(whole, "", _SEVERAL)
+    elif "configMapRef" not in source and "secretRef" not in source:
+        yield errors.invalid_value(whole, "", "must specify one of: `configMapRef` or `secretRef`")
+
+
+def field_reference(reference: Document, path: str, fields: Sequence[str]) -> Iterator[Cause]:
     """A field of the pod: one of `fields`, or a single label or annotation."""
     version, field = reference.get("apiVersion", ""), reference.get("fieldPath", "")
-    if not version:
-        found.append(required(f"{path}.apiVersion"))
-        return
-    if not field:
-        found.append(required(f"{path}.fieldPath"))
+    if not version or not field:
+        yield errors.required(f"{path}.fieldPath" if version else f"{path}.apiVersion")
         return
     subscripted = _SUBSCRIPTED.fullmatch(field)
     parent, key = subscripted.groups() if subscripted else ("", "")
     problem = ""
     if version != "v1":
         problem = f"unsupported pod version: {version}"
-    elif subscripted and parent not in ("metadata.annotations", "metadata.labels"):
+    elif subscripted and parent not in FILE_FIELDS[:2]:
         problem = f"field label does not support subscript: {field}"
-    elif not subscripted and field != "spec.host" and field not in _KNOWN_FIELDS:
+    elif not subscripted and field not in (*_ENVIRONMENT_FIELDS, *FILE_FIELDS, *_OTHER_FIELDS):
         problem = f"field label not supported: {field}"
     if problem:
-        found.append(invalid_value(f"{path}.fieldPath", field, f"error converting fieldPath: {problem}"))
+        yield errors.invalid_value(f"{path}.fieldPath", field, f"error converting fieldPath: {problem}")
     elif subscripted:
-        check_qualified_name(key.lower() if parent == "metadata.annotations" else key, path, found)
+        yield from check_form(
+            "qualified-name", key.lower() if parent == "metadata.annotations" else key, path
+        )
     else:
         field = "spec.nodeName" if field == "spec.host" else field
         if field not in fields:
-            found.append(unsupported_value(f"{path}.fieldPath", field, fields))
+            yield errors.unsupported_value(f"{path}.fieldPath", field, fields)
 
 
-def check_resource_reference(reference: Document, path: str, found: Found, *, in_volume: bool) -> None:
+def resource_reference(reference: Document, path: str, *, in_volume: bool = False) -> Iterator[Cause]:
     """How much a container has of a resource; a volume must say which container."""
-    resource = reference.get("resource", "")
+    resource, divisor = reference.get("resource", ""), reference.get("divisor", "0")
     if in_volume and not reference.get("containerName"):
-        found.append(required(f"{path}.containerName"))
+        yield errors.required(f"{path}.containerName")
     elif not resource:
-        found.append(required(f"{path}.resource"))
+        yield errors.required(f"{path}.resource")
     elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
-        found.append(unsupported_value(f"{path}.resource", resource, _RESOURCES))
-    divisor = reference.get("divisor", "0")
-    if divisor == "0":
-        return
+        yield errors.unsupported_value(f"{path}.resource", resource, _RESOURCES)
     kind = resource.partition(".")[2]
-    if kind == "cpu":
-        if divisor not in ("1m", "1"):
-            detail = "only divisor's values 1m and 1 are supported with the cpu resource"
-            found.append(invalid_value(f"{path}.divisor", resource, detail))
-        return
-    called = {"memory": "memory", "ephemeral-storage": "local ephemeral storage"}.get(kind)
-    if resource.startswith(_HUGE_PAGES):
-        called = "hugepages"
-    if called and divisor not in _SIZES:
-        listed = ", ".join(_SIZES)
-        detail = f"only divisor's values {listed} are supported with the {called} resource"
-        found.append(invalid_value(f"{path}.divisor", resource, detail))
-
-
-def _check_key(selector: Document, path: str, found: Found) -> None:
-    """A key of a ConfigMap or Secret."""
-    check_dns_subdomain(selector.get("name", ""), f"{path}.name", found)
-    key = selector.get("key", "")
-    if key:
-        check_form(key, f"{path}.key", config_key_problems, found)
-    else:
-        found.append(required(f"{path}.key"))
-
-
-def _check_file_key(selector: Document, path: str, found: Found) -> None:
-    key, volume, file = (selector.get(name, "") for name in ("key", "volumeName", "path"))
-    if key:
-        check_form(key, f"{path}.key", environment_name_problems, found)
-    else:
-        found.append(required(f"{path}.key"))
-    if volume:
-        check_dns_label(volume, f"{path}.volumeName", found)
-    else:
-        found.append(required(f"{path}.volumeName"))
-    if file:
-        check_no_backsteps(file, f"{path}.path", found)
-    else:
-        found.append(required(f"{path}.path"))
-
-
-def check_environment_sources(sources: Sequence[Document], path: str, found: Found) -> None:
-    """Whole ConfigMaps and Secrets as variables."""
-    for index, source in enumerate(sources):
-        place = f"{path}[{index}]"
-        prefix = source.get("prefix", "")
-        if prefix:
-            check_form(prefix, f"{place}.prefix", environment_name_problems, found)
-        given = [name for name in ("configMapRef", "secretRef") if name in source]
-        for name in given:
-            referred = source[name].get("name", "")
-            if referred:
-                # Names that end with a dash pass here, as prefixes of names do.
-                tried = referred[:-2] + "a" if len(referred) > 1 and referred.endswith("-") else referred
-                for problem in dns_subdomain_problems(tried):
-                    found.append(invalid_value(f"{place}.{name}.name", referred, problem))
-            else:
-                found.append(required(f"{place}.{name}.name"))
-        if not given:
-            found.append(invalid_value(path, "", "must specify one of: `configMapRef` or `secretRef`"))
-        elif len(given) > 1:
-            found.append(invalid_value(path, "", "may not have more than one field specified at a time"))
+    called = "hugepages" if resource.startswith(_HUGE_PAGES) else _CALLED.get(kind)
+    if kind == "cpu" and divisor not in ("0", "1m", "1"):
+        text = "only divisor's values 1m and 1 are supported with the cpu resource"
+        yield errors.invalid_value(f"{path}.divisor", resource, text)
+    elif called and divisor not in ("0", *_SIZES):
+        text = f"only divisor's values {', '.join(_SIZES)} are supported with the {called} resource"
+        yield errors.invalid_value(f"{path}.divisor", resource, text)

@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage.api import quantities
 from moorage.api.names import is_qualified_name, label_value_problems, qualified_name_problems
-from moorage.api.resources import is_extended
+from moorage.api.resources import COUNTED, is_extended
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, too_long
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.rules import (
@@ -31,19 +31,6 @@ NOT_INTEGER = "must be an integer"
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 
 _MOST = quantities.MAX_INT64 * quantities.NANOS
-_INTEGER_RESOURCES = frozenset(
-    (
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    )
-)
 
 
 def broken(field: str, value: Any, problems: Iterable[str]) -> Iterator[Cause]:
@@ -169,7 +156,7 @@ def not_negative_quantity(field: str, quantity: str) -> Iterator[Cause]:
 def resource_quantity(field: str, resource: str, quantity: str) -> Iterator[Cause]:
     """An amount of a resource: not negative, and whole where the resource is counted."""
     yield from not_negative_quantity(field, quantity)
-    counted = resource in _INTEGER_RESOURCES or is_extended(resource)
+    counted = resource in COUNTED or is_extended(resource)
     if counted and quantities.milli(nanos(quantity)) % 1000:
         yield invalid_value(field, quantity, NOT_INTEGER)
 

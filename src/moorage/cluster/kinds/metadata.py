@@ -10,6 +10,7 @@ from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema.checking import IMMUTABLE, Around, check, check_form, relates
 from moorage.cluster.schema.forms import (
+    as_prefix,
     dns_label_problems,
     dns_subdomain_problems,
     path_segment_problems,
@@ -59,10 +60,9 @@ def validate_metadata(
 
 def _name_rules(metadata: Document, namespaced: bool, name_rule: NameRule) -> Iterator[Cause]:
     name, prefix = metadata.get("name", ""), metadata.get("generateName", "")
-    # What follows the prefix may begin with anything, so a dash at the end is fine.
-    tried = prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
     if prefix:
-        yield from (invalid_value("metadata.generateName", prefix, problem) for problem in name_rule(tried))
+        problems = as_prefix(name_rule)(prefix)
+        yield from (invalid_value("metadata.generateName", prefix, problem) for problem in problems)
     if name:
         yield from (invalid_value("metadata.name", name, problem) for problem in name_rule(name))
     else:
@@ -134,10 +134,6 @@ def annotation_rules(annotations: Mapping[str, str] | None, path: str) -> Iterat
         yield from check_form("qualified-name-lower", key, path)
     if sum(size(key) + size(value) for key, value in (annotations or {}).items()) > ANNOTATIONS_LIMIT:
         yield errors.too_long(path, ANNOTATIONS_LIMIT)
-
-
-def check_annotations(annotations: Mapping[str, str] | None, path: str, found: list[Cause]) -> None:
-    found.extend(annotation_rules(annotations, path))
 
 
 @relates("meta.v1.ObjectMeta")

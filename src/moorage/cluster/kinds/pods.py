@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
-from moorage.cluster.base.errors import Cause, forbidden_value
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import keep_spec, own_part
-from moorage.cluster.kinds.containers import check_image_padding
-from moorage.cluster.kinds.pods_annotations import check_annotation_changes, check_pod_annotations
+from moorage.cluster.kinds import (
+    environment as environment,
+)  # its relations are of pods, and those of the next
+from moorage.cluster.kinds import pods_security as pods_security
+from moorage.cluster.kinds.common import KindStrategy, items_of, keep_spec, own_part, part
+from moorage.cluster.kinds.containers import KINDS
+from moorage.cluster.kinds.pods_annotations import annotation_changes, pod_annotations
 from moorage.cluster.kinds.pods_defaults import default_pod
-from moorage.cluster.kinds.pods_placement import merge_label_keys
-from moorage.cluster.kinds.pods_spec import check_pod_spec
-from moorage.cluster.kinds.pods_status import check_status_changes, default_status, first_status, keep_known
-from moorage.cluster.kinds.pods_updates import check_spec_changes
+from moorage.cluster.kinds.pods_spec import merge_label_keys
+from moorage.cluster.kinds.pods_status import default_status, first_status, keep_known, status_changes
+from moorage.cluster.kinds.pods_updates import spec_changes
 from moorage.cluster.kinds.pods_warnings import is_new, name_warnings, pod_warnings
-from moorage.cluster.kinds.rules import Found
-from moorage.cluster.schema.definitions import Strategy, keep_status
+from moorage.cluster.schema.checking import Around, check_form, relates
+from moorage.cluster.schema.definitions import keep_status
 
 
-class PodStrategy(Strategy):
-    counts_generations = True
+class PodStrategy(KindStrategy):
+    type_name = "core.v1.Pod"
 
     def default(self, document: Document) -> None:
-        default_pod(own_part(document, "spec"))
-        if document["spec"].get("terminationGracePeriodSeconds", 0) < 0:
-            document["spec"]["terminationGracePeriodSeconds"] = 1
-        status = document.get("status")
-        if status:
-            default_status(status)
+        default_pod(document)
+        default_status(part(document, "status"))
 
     def prepare_create(self, document: Document) -> None:
         document["status"] = first_status(document)
         spec = document["spec"]
         drop_disabled(spec)
         if "affinity" in spec or "topologySpreadConstraints" in spec:
-            merge_label_keys(spec, document["metadata"].get("labels") or {})
+            merge_label_keys(spec, part(document["metadata"], "labels"))
 
     def prepare_update(self, new: Document, old: Document) -> None:
         keep_status(new, old)
@@ -48,42 +48,18 @@ class PodStrategy(Strategy):
             new["metadata"]["ownerReferences"] = owners
         else:
             new["metadata"].pop("ownerReferences", None)
-        keep_known(own_part(new, "status"), old.get("status", {}))
+        keep_known(own_part(new, "status"), part(old, "status"))
 
-    def validate(self, document: Document) -> Iterable[Cause]:
-        found: Found = []
-        metadata, spec = document["metadata"], document["spec"]
-        annotations = metadata.get("annotations")
-        if annotations:
-            check_pod_annotations(annotations, spec, "metadata.annotations", found)
-        check_pod_spec(spec, "spec", found, in_pod=True, pod_name=metadata.get("name", ""))
-        if not spec.get("serviceAccountName") and "volumes" in spec:
-            _check_tokens(spec["volumes"], found)
-        for kind in ("containers", "initContainers"):
-            for index, container in enumerate(spec.get(kind) or ()):
-                check_image_padding(container, f"spec.{kind}[{index}]", found)
-        if is_new(document):
-            if spec.get("ephemeralContainers"):
-                found.append(forbidden_value("spec.ephemeralContainers", "cannot be set on create"))
-            if spec.get("nodeName") and spec.get("schedulingGates"):
-                detail = "cannot be set until all schedulingGates have been cleared"
-                found.append(forbidden_value("spec.nodeName", detail))
-        return found
+    def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
+        yield from annotation_changes(new, old)
+        yield from spec_changes(new["spec"], old["spec"])
 
-    def validate_update(self, new: Document, old: Document) -> Iterable[Cause]:
-        found: Found = []
-        check_annotation_changes(new, old, found)
-        check_spec_changes(new["spec"], old["spec"], found)
-        return found
-
-    def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
-        found: Found = []
-        check_annotation_changes(new, old, found)
-        check_status_changes(new, old, found)
-        return found
+    def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
+        yield from annotation_changes(new, old)
+        yield from status_changes(new, old)
 
     def selectable_fields(self, document: Document) -> dict[str, str]:
-        spec, status = document.get("spec", {}), document.get("status", {})
+        spec, status = part(document, "spec"), part(document, "status")
         return {
             "spec.nodeName": spec.get("nodeName", ""),
             "spec.restartPolicy": spec.get("restartPolicy", ""),
@@ -103,23 +79,47 @@ class PodStrategy(Strategy):
         return name_warnings(document, what) + pod_warnings(document)
 
 
-def _check_tokens(volumes: Iterable[Document], found: Found) -> None:
-    for index, volume in enumerate(volumes):
-        for number, source in enumerate(volume.get("projected", {}).get("sources") or ()):
+@relates("core.v1.Pod")
+def _only_in_pods(pod: Document, path: str, around: Around) -> Iterator[Cause]:
+    """What is not asked of templates, which may have placeholders."""
+    metadata, spec = part(pod, "metadata"), part(pod, "spec")
+    if metadata.get("annotations"):
+        yield from pod_annotations(metadata["annotations"], spec, "metadata.annotations")
+    for kind in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            image = container.get("image", "")
+            if image != image.strip():
+                yield from check_form("unpadded", image, f"spec.{kind}[{index}].image")
+    if not spec.get("serviceAccountName"):
+        yield from _tokens(spec)
+    if is_new(pod):
+        yield from _beginning(spec)
+
+
+def _tokens(spec: Document) -> Iterator[Cause]:
+    for volume, place in items_of(spec, "volumes", "spec"):
+        for source, where in items_of(part(volume, "projected"), "sources", f"{place}.projected"):
             if "serviceAccountToken" in source:
-                path = f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
-                detail = "must not be specified when serviceAccountName is not set"
-                found.append(forbidden_value(path, detail))
+                text = "must not be specified when serviceAccountName is not set"
+                yield errors.forbidden_value(f"{where}.serviceAccountToken", text)
+
+
+def _beginning(spec: Document) -> Iterator[Cause]:
+    if spec.get("ephemeralContainers"):
+        yield errors.forbidden_value("spec.ephemeralContainers", "cannot be set on create")
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        text = "cannot be set until all schedulingGates have been cleared"
+        yield errors.forbidden_value("spec.nodeName", text)
 
 
 def drop_disabled(spec: Document) -> None:
     """Takes out fields of features that are not on in this version of Kubernetes."""
     spec.pop("schedulingGroup", None)
-    for kind in ("containers", "initContainers", "ephemeralContainers"):
+    for kind in KINDS:
         for container in spec.get(kind) or ():
             if "lifecycle" in container:
                 container["lifecycle"].pop("stopSignal", None)
-    for volume in spec.get("volumes", ()):
-        for source in volume.get("projected", {}).get("sources") or ():
+    for volume in spec.get("volumes") or ():
+        for source in part(volume, "projected").get("sources") or ():
             source.pop("clusterTrustBundle", None)
             source.pop("podCertificate", None)

@@ -1,204 +1,284 @@
-"""The rules of requests, limits and claims of containers and pods."""
+"""Requests and limits of containers and pods: their sums, what they make of a pod, and their rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping
 
-from moorage.api.quantities import NANOS, parse, value
-from moorage.cluster.base.errors import (
-    Cause,
-    duplicate_value,
-    forbidden_value,
-    invalid_value,
-    required,
-    shown,
-    unsupported_value,
-)
+from moorage.api.quantities import NANOS, milli, parse, value
+from moorage.api.resources import BASIC, COUNTED, is_extended, is_native
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.pods_amounts import (
-    HUGE_PAGES,
-    Quantities,
-    aggregate,
-    amounts_of,
-    is_extended,
-    is_huge_pages,
-    is_native,
-    is_pod_level,
-    may_overcommit,
-)
-from moorage.cluster.kinds.rules import NEGATIVE, Found, check_dns_label, check_qualified_name
+from moorage.cluster.kinds.common import items_of, part
+from moorage.cluster.schema.checking import Around, check_form, relates
 
-_QUOTA_HUGE_PAGES = "requests.hugepages-"
-_CONTAINER_RESOURCES = frozenset(("cpu", "memory", "ephemeral-storage"))
-_COUNTED = frozenset(
-    (
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
+HUGE_PAGES = "hugepages-"
+_STANDARD = {"storage", "requests.storage", *COUNTED, *BASIC}
+_STANDARD |= {f"{kind}.{name}" for kind in ("requests", "limits") for name in BASIC}
+_DECIMAL_SUFFIXES = ("", "k", "M", "G", "T", "P", "E")
+_BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+Quantities = Mapping[str, str]
+Total = dict[str, tuple[int, str]]
+"""Amounts in nanos, each with the text of one of them."""
+
+
+def is_huge_pages(name: str) -> bool:
+    return name.startswith(HUGE_PAGES)
+
+
+def may_overcommit(name: str) -> bool:
+    return is_native(name) and not is_huge_pages(name)
+
+
+def is_pod_level(name: str) -> bool:
+    return name in ("cpu", "memory") or is_huge_pages(name)
+
+
+# Amounts
+
+
+def round_amounts(requirements: Document) -> None:
+    """Rounds requests and limits up to thousandths, which is as fine as they are kept."""
+    for kind in ("limits", "requests"):
+        if kind in requirements:
+            rounded(requirements[kind])
+
+
+def rounded(amounts: dict[str, str]) -> None:
+    for name, amount in amounts.items():
+        if amount[-1:] in ("n", "u") or "e-" in amount:
+            amounts[name] = _text(milli(parse(amount)) * (NANOS // 1000), amount)
+
+
+def aggregate(spec: Document, kind: str) -> Total:
+    """What the containers of a pod have of each resource at the same time at most, also as text."""
+    total: Total = {}
+    for container in spec.get("containers") or ():
+        _add(total, _amounts_of(container, kind))
+    peak: Total = {}
+    beside: Total = {}
+    for container in spec.get("initContainers") or ():
+        amounts = _amounts_of(container, kind)
+        if container.get("restartPolicy") == "Always":
+            _add(total, amounts)
+            _add(beside, amounts)
+            now = beside
+        else:
+            now = dict(beside)
+            _add(now, amounts)
+        _raise(peak, now)
+    _raise(total, peak)
+    return {name: (amount, _text(amount, like)) for name, (amount, like) in total.items()}
+
+
+def _amounts_of(container: Document, kind: str) -> Quantities:
+    return part(part(container, "resources"), kind)
+
+
+def _add(total: Total, amounts: Quantities) -> None:
+    for name, amount in amounts.items():
+        before, like = total.get(name, (0, amount))
+        total[name] = before + parse(amount), like
+
+
+def _raise(total: Total, other: Total) -> None:
+    """To what is more."""
+    for name, (amount, like) in other.items():
+        if name not in total or amount > total[name][0]:
+            total[name] = amount, like
+
+
+def _text(nanos: int, like: str) -> str:
+    """An amount in the shortest form of the family of another one's."""
+    if nanos % NANOS:
+        return f"{milli(nanos)}m"
+    units = nanos // NANOS
+    step, suffixes = (1024, _BINARY_SUFFIXES) if like.endswith("i") else (1000, _DECIMAL_SUFFIXES)
+    place = 0
+    while units and units % step == 0 and place < len(suffixes) - 1:
+        units //= step
+        place += 1
+    return f"{units}{suffixes[place]}"
+
+
+def quality_class(spec: Document) -> str:
+    """Guaranteed, Burstable or BestEffort, by what the pod requests and how far it is limited."""
+    whole = spec.get("resources")
+    parts = (
+        [
+            part(each, "resources")
+            for kind in ("containers", "initContainers")
+            for each in spec.get(kind) or ()
+        ]
+        if whole is None
+        else [whole]
     )
-)
-_STANDARD = (
-    _CONTAINER_RESOURCES
-    | _COUNTED
-    | {
-        "requests.cpu",
-        "requests.memory",
-        "requests.ephemeral-storage",
-        "limits.cpu",
-        "limits.memory",
-        "limits.ephemeral-storage",
-        "storage",
-        "requests.storage",
-    }
-)
+    requests: dict[str, int] = {}
+    limits: dict[str, int] = {}
+    guaranteed = True
+    for each in parts:
+        _count(requests, part(each, "requests"))
+        limited = _count(limits, part(each, "limits"))
+        if limited < 2 and (whole is None or each.get("limits")):
+            guaranteed = False
+    if not requests and not limits:
+        return "BestEffort"
+    same = len(requests) == len(limits) and all(limits.get(name) == requests[name] for name in requests)
+    return "Guaranteed" if guaranteed and same else "Burstable"
 
 
-def check_container_name_of(name: str, path: str, found: Found) -> None:
+def _count(total: dict[str, int], amounts: Quantities) -> int:
+    """Adds up cpu and memory; says how many of the two there are."""
+    found = 0
+    for name in ("cpu", "memory"):
+        amount = parse(amounts.get(name, "0"))
+        if amount > 0:
+            total[name] = total.get(name, 0) + amount
+            found += 1
+    return found
+
+
+# Rules
+
+_NameRule = Callable[[str, str], Iterator[Cause]]
+
+
+def _container_resource(name: str, path: str) -> Iterator[Cause]:
     """Whether a container can have this resource."""
-    if name in _CONTAINER_RESOURCES:
+    if name in BASIC:
         return
-    _check_resource_name(name, path, found)
+    yield from _resource_name(name, path)
     if "/" not in name:
         if not is_huge_pages(name):
-            found.append(invalid_value(path, name, "must be a standard resource for containers"))
+            yield errors.invalid_value(path, name, "must be a standard resource for containers")
     elif not is_native(name) and not is_extended(name):
-        found.append(invalid_value(path, name, "doesn't follow extended resource name standard"))
+        yield errors.invalid_value(path, name, "doesn't follow extended resource name standard")
 
 
-def _check_pod_name_of(name: str, path: str, found: Found) -> None:
-    before = len(found)
-    _check_resource_name(name, path, found)
-    if len(found) == before and not is_pod_level(name):
-        found.append(unsupported_value(path, name, ("cpu", HUGE_PAGES, "memory")))
+def _pod_resource(name: str, path: str) -> Iterator[Cause]:
+    found = list(_resource_name(name, path))
+    if not found and not is_pod_level(name):
+        found = [errors.unsupported_value(path, name, ("cpu", HUGE_PAGES, "memory"))]
+    yield from found
 
 
-def _check_resource_name(name: str, path: str, found: Found) -> None:
-    before = len(found)
-    check_qualified_name(name, path, found)
-    known = "/" in name or name in _STANDARD or name.startswith((HUGE_PAGES, _QUOTA_HUGE_PAGES))
-    if len(found) == before and not known:
-        found.append(invalid_value(path, name, "must be a standard resource type or fully qualified"))
+def _resource_name(name: str, path: str) -> Iterator[Cause]:
+    found = check_form("qualified-name", name, path)
+    known = "/" in name or name in _STANDARD or name.removeprefix("requests.").startswith(HUGE_PAGES)
+    if not found and not known:
+        found = [errors.invalid_value(path, name, "must be a standard resource type or fully qualified")]
+    yield from found
 
 
-def check_amount(name: str, amount: str, path: str, found: Found) -> None:
-    """Not negative, and whole where the resource is counted."""
+@relates("core.v1.ResourceRequirements")
+def _container_resources(resources: Document, path: str, around: Around) -> Iterator[Cause]:
+    return _amounts(resources, path, _container_resource)
+
+
+@relates("core.v1.ResourceRequirements", where="claims")
+def _container_claims(resources: Document, path: str, around: Around) -> Iterator[Cause]:
+    claims = around["core.v1.PodSpec"].get("resourceClaims") or ()
+    return _claims(resources, path, {claim["name"] for claim in claims if claim.get("name")})
+
+
+@relates("core.v1.PodSpec", where="overhead")
+def _overhead(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    yield from _amounts({"limits": spec["overhead"]}, f"{path}.overhead", _container_resource)
+
+
+def _amounts(resources: Document, path: str, name_rule: _NameRule) -> Iterator[Cause]:
+    limits: Quantities = resources.get("limits") or {}
+    requests: Quantities = resources.get("requests") or {}
+    for name, amount in limits.items():
+        if name not in ("cpu", "memory") or parse(amount) < 0:
+            yield from _amount(name, amount, f"{path}.limits[{name}]", name_rule)
+    for name, amount in requests.items():
+        if name not in ("cpu", "memory") or parse(amount) < 0:
+            yield from _amount(name, amount, f"{path}.requests[{name}]", name_rule)
+        if name not in limits:
+            if not may_overcommit(name):
+                text = "Limit must be set for non overcommitable resources"
+                yield errors.required(f"{path}.limits", text)
+        elif parse(amount) != parse(limits[name]) and not may_overcommit(name):
+            text = f"must be equal to {name} limit of {limits[name]}"
+            yield errors.invalid_value(f"{path}.requests", amount, text)
+        elif parse(amount) > parse(limits[name]):
+            text = f"must be less than or equal to {name} limit of {limits[name]}"
+            yield errors.invalid_value(f"{path}.requests", amount, text)
+    names = {*limits, *requests}
+    if names.isdisjoint(("cpu", "memory")) and any(map(is_huge_pages, names)):
+        yield errors.forbidden_value(path, "HugePages require cpu or memory")
+
+
+def _amount(name: str, amount: str, path: str, name_rule: _NameRule) -> Iterator[Cause]:
+    yield from name_rule(name, path)
     nanos = parse(amount)
     if nanos < 0:
-        found.append(invalid_value(path, amount, NEGATIVE))
-    if nanos % NANOS and (name in _COUNTED or is_extended(name)):
-        found.append(invalid_value(path, amount, "must be an integer"))
+        yield errors.invalid_value(path, amount, "must be greater than or equal to 0")
+    if nanos % NANOS and (name in COUNTED or is_extended(name)):
+        yield errors.invalid_value(path, amount, "must be an integer")
+    if is_huge_pages(name) and not _is_multiple(nanos, name.removeprefix(HUGE_PAGES)):
+        yield errors.invalid_value(path, amount, f"{amount} is not positive integer multiple of {name}")
 
 
-def check_requirements(
-    requirements: Document,
-    path: str,
-    claims: Iterable[str],
-    found: Found,
-    *,
-    check_name: Callable[[str, str, Found], None] = check_container_name_of,
-) -> None:
-    """The rules of requests, limits and claims; `claims` are those the pod has."""
-    limits: Quantities = requirements.get("limits", {})
-    requests: Quantities = requirements.get("requests", {})
-    for name, amount in limits.items():
-        place = f"{path}.limits[{name}]"
-        check_name(name, place, found)
-        check_amount(name, amount, place, found)
-        _check_huge_pages(name, amount, place, found)
-    for name, amount in requests.items():
-        place = f"{path}.requests[{name}]"
-        check_name(name, place, found)
-        check_amount(name, amount, place, found)
-        if name in limits:
-            _check_within(name, amount, limits[name], f"{path}.requests", found)
-        elif not may_overcommit(name):
-            found.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
-        _check_huge_pages(name, amount, place, found)
-    names = limits.keys() | requests.keys()
-    if any(map(is_huge_pages, names)) and not names & {"cpu", "memory"}:
-        found.append(forbidden_value(path, "HugePages require cpu or memory"))
-    if "claims" in requirements:
-        _check_claims(requirements["claims"], f"{path}.claims", claims, found)
-
-
-def _check_within(name: str, amount: str, limit: str, path: str, found: Found) -> None:
-    if amount == limit:
-        return
-    requested, limited = parse(amount), parse(limit)
-    if requested != limited and not may_overcommit(name):
-        found.append(invalid_value(path, amount, f"must be equal to {name} limit of {limit}"))
-    elif requested > limited:
-        found.append(invalid_value(path, amount, f"must be less than or equal to {name} limit of {limit}"))
-
-
-def _check_huge_pages(name: str, amount: str, path: str, found: Found) -> None:
-    if not is_huge_pages(name):
-        return
+def _is_multiple(nanos: int, size: str) -> bool:
     try:
-        page = parse(name.removeprefix(HUGE_PAGES))
+        page = parse(size)
     except ValueError:
-        page = 0
-    if page <= 0 or page % NANOS or value(parse(amount)) % value(page):
-        found.append(invalid_value(path, amount, f"{amount} is not positive integer multiple of {name}"))
+        return False
+    return page > 0 and not page % NANOS and not value(nanos) % value(page)
 
 
-def _check_claims(claims: list[Document], path: str, known: Iterable[str], found: Found) -> None:
+def _claims(resources: Document, path: str, known: set[str]) -> Iterator[Cause]:
     seen: set[str] = set()
-    for index, claim in enumerate(claims):
-        place = f"{path}[{index}]"
+    for claim, place in items_of(resources, "claims", path):
         name, request = claim.get("name", ""), claim.get("request", "")
         if not name:
-            found.append(required(place))
+            yield errors.required(place)
             continue
         if name in seen:
-            found.append(duplicate_value(place, name))
+            yield errors.duplicate_value(place, name)
         else:
-            key = name
+            key = f"{name}/{request}" if request else name
             if request:
-                check_dns_label(request, f"{place}.request", found)
-                key = f"{name}/{request}"
-            if key in seen:
-                found.append(duplicate_value(place, key))
-            elif not request:
-                again = [duplicate_value(place, name) for each in seen if each.startswith(f"{name}/")]
-                found.extend(again)
+                yield from check_form("dns-label", request, f"{place}.request")
+            if key in seen or (not request and any(each.startswith(f"{name}/") for each in seen)):
+                yield errors.duplicate_value(place, key)
             seen.add(key)
         if name not in known:
             listed = f": {', '.join(sorted(known))}" if known else " which is empty"
-            detail = f"must be one of the names in pod.spec.resourceClaims{listed}"
-            found.append(Cause("FieldValueNotFound", place, f"Not found: {shown(name)}: {detail}"))
+            text = f"must be one of the names in pod.spec.resourceClaims{listed}"
+            yield Cause("FieldValueNotFound", place, f"Not found: {errors.shown(name)}: {text}")
 
 
-def check_pod_resources(spec: Document, path: str, found: Found) -> None:
+@relates("core.v1.PodSpec", where="resources")
+def _pod_resources(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     """The rules of requests and limits of a pod as a whole."""
-    resources = spec.get("resources")
-    if resources is None:
-        return
-    place = f"{path}.resources"
-    if spec.get("os", {}).get("name") == "windows":
-        found.append(forbidden_value(place, "may not be set for a windows pod"))
+    resources, place = spec["resources"], f"{path}.resources"
+    if part(spec, "os").get("name") == "windows":
+        yield errors.forbidden_value(place, "may not be set for a windows pod")
         return
     if "claims" in resources:
-        found.append(forbidden_value(f"{place}.claims", "claims may not be set for Resources at pod-level"))
-    check_requirements(resources, place, (), found, check_name=_check_pod_name_of)
-    requests: Quantities = resources.get("requests", {})
-    limits: Quantities = resources.get("limits", {})
-    for name, (amount, text) in aggregate(spec, "requests").items():
-        if name in requests and amount > parse(requests[name]):
-            detail = f"must be greater than or equal to aggregate container requests of {text}"
-            found.append(invalid_value(f"{place}.requests[{name}]", requests[name], detail))
-    for name, (amount, text) in aggregate(spec, "limits").items():
-        if is_huge_pages(name) and name in limits and amount > parse(limits[name]):
-            detail = f"must be greater than or equal to aggregate container limits of {text}"
-            found.append(invalid_value(f"{place}.limits[{name}]", limits[name], detail))
+        text = "claims may not be set for Resources at pod-level"
+        yield errors.forbidden_value(f"{place}.claims", text)
+        yield from _claims(resources, place, set())
+    yield from _amounts(resources, place, _pod_resource)
+    limits = part(resources, "limits")
+    yield from _enough(spec, "requests", resources, place)
+    yield from _enough(spec, "limits", resources, place)
     for index, container in enumerate(spec.get("containers") or ()):
-        for name, limit in amounts_of(container, "limits").items():
+        for name, limit in _amounts_of(container, "limits").items():
             if name in limits and parse(limit) > parse(limits[name]):
-                detail = f"must be less than or equal to pod limits of {limits[name]}"
-                found.append(invalid_value(f"{place}.containers[{index}][{name}].limits", limit, detail))
+                text = f"must be less than or equal to pod limits of {limits[name]}"
+                yield errors.invalid_value(f"{place}.containers[{index}][{name}].limits", limit, text)
+
+
+def _enough(spec: Document, kind: str, resources: Document, path: str) -> Iterator[Cause]:
+    """A pod has what its containers request, and as many huge pages as they may have."""
+    amounts = part(resources, kind)
+    for name, (amount, sum_text) in aggregate(spec, kind).items():
+        counts = kind == "requests" or is_huge_pages(name)
+        if counts and name in amounts and amount > parse(amounts[name]):
+            text = f"must be greater than or equal to aggregate container {kind} of {sum_text}"
+            yield errors.invalid_value(f"{path}.{kind}[{name}]", amounts[name], text)

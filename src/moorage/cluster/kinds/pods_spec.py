@@ -1,260 +1,232 @@
-"""The rules of a pod's spec, whether it stands in a pod or in a template."""
+"""What relates the fields of a pod's spec, whether it stands in a pod or in a template."""
 
 from __future__ import annotations
 
-from moorage.cluster.base.errors import (
-    duplicate_value,
-    forbidden_value,
-    invalid_value,
-    required,
-    too_long,
-    value_not_found,
-)
+from collections.abc import Iterator
+
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.containers import (
-    Surroundings,
-    all_containers,
-    check_containers,
-    check_ephemeral_containers,
-    check_init_containers,
-)
-from moorage.cluster.kinds.pods_placement import (
-    check_affinity,
-    check_gates,
-    check_spreading,
-    check_tolerations,
-)
-from moorage.cluster.kinds.pods_resources import check_pod_resources, check_requirements
-from moorage.cluster.kinds.pods_security import (
-    check_operating_system,
-    check_pod_security,
-    check_windows_host_process,
-)
-from moorage.cluster.kinds.rules import (
-    Found,
-    check_choice,
-    check_dns_label,
-    check_dns_subdomain,
-    check_form,
-    check_ip,
-    check_labels,
-    check_qualified_name,
-)
-from moorage.cluster.kinds.volumes import check_volumes
-from moorage.cluster.schema.forms import dns_subdomain_with_underscores_problems, range_problems, size
+from moorage.cluster.kinds.common import items_of, part, repeated
+from moorage.cluster.kinds.containers import all_containers
+from moorage.cluster.schema.checking import Around, check, check_form, relates
+from moorage.cluster.schema.forms import label_value_problems, size
 
-RESTART_POLICIES = ("Always", "OnFailure", "Never")
-DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
-MAX_INT32 = 2**31 - 1
-_NAMESERVERS = 3
-_SEARCHES = 32
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _SEARCH_CHARACTERS = 2048
+_ANY_KEY = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 
 
-def check_pod_spec(
-    spec: Document, path: str, found: Found, *, in_pod: bool = False, pod_name: str = ""
-) -> None:
-    """Templates are checked less strictly where what is missing may still come."""
-    if "terminationGracePeriodSeconds" not in spec:
-        found.append(required(f"{path}.terminationGracePeriodSeconds"))
-    pod = Surroundings(
-        volumes={},
-        claims={claim["name"] for claim in spec.get("resourceClaims", ()) if claim.get("name")},
-        grace=spec.get("terminationGracePeriodSeconds"),
-        restart_policy=spec.get("restartPolicy", ""),
-        host_users=spec.get("hostUsers") is not False,
-    )
-    if "volumes" in spec:
-        pod.volumes = check_volumes(spec["volumes"], pod_name, f"{path}.volumes", found, in_pod=in_pod)
-    if "resourceClaims" in spec:
-        _check_resource_claims(spec["resourceClaims"], f"{path}.resourceClaims", found)
-    _check_all_containers(spec, path, pod, found)
-    check_pod_resources(spec, path, found)
-    if spec.get("hostNetwork"):
-        _check_host_network(spec, path, found, in_pod=in_pod)
-    check_choice(spec.get("restartPolicy", ""), f"{path}.restartPolicy", RESTART_POLICIES, found)
-    check_choice(spec.get("dnsPolicy", ""), f"{path}.dnsPolicy", DNS_POLICIES, found)
-    check_labels(spec.get("nodeSelector"), f"{path}.nodeSelector", found)
-    check_pod_security(spec, path, found)
-    if "affinity" in spec:
-        check_affinity(spec["affinity"], f"{path}.affinity", found)
-    if "dnsConfig" in spec or spec.get("dnsPolicy") == "None":
-        _check_dns(spec, f"{path}.dnsConfig", found)
-    for index, gate in enumerate(spec.get("readinessGates", ())):
-        place = f"{path}.readinessGates[{index}].conditionType"
-        check_qualified_name(gate.get("conditionType", ""), place, found)
-    if "schedulingGates" in spec:
-        check_gates(spec["schedulingGates"], f"{path}.schedulingGates", found)
-    if "topologySpreadConstraints" in spec:
-        place = f"{path}.topologySpreadConstraints"
-        check_spreading(spec["topologySpreadConstraints"], place, found)
-    _check_isolation(spec, path, found)
-    _check_names(spec, path, found)
-    if "tolerations" in spec:
-        check_tolerations(spec["tolerations"], f"{path}.tolerations", found)
-    _check_rest(spec, path, found)
+@relates("core.v1.PodSpec", where="shareProcessNamespace")
+def _processes(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    if spec["shareProcessNamespace"] and spec.get("hostPID"):
+        text = "ShareProcessNamespace and HostPID cannot both be enabled"
+        yield errors.invalid_value(f"{path}.securityContext.shareProcessNamespace", True, text)
 
 
-def _check_all_containers(spec: Document, path: str, pod: Surroundings, found: Found) -> None:
-    containers = spec.get("containers") or ()
-    check_containers(containers, f"{path}.containers", pod, found)
-    first = spec.get("initContainers", ())
-    if first:
-        check_init_containers(first, containers, f"{path}.initContainers", pod, found)
-    ephemeral = spec.get("ephemeralContainers", ())
-    if ephemeral:
-        place = f"{path}.ephemeralContainers"
-        check_ephemeral_containers(ephemeral, (*containers, *first), place, pod, found)
-
-
-def _check_resource_claims(claims: list[Document], path: str, found: Found) -> None:
-    names: set[str] = set()
-    for index, claim in enumerate(claims):
-        place = f"{path}[{index}]"
-        name = claim.get("name", "")
-        if not name:
-            found.append(required(f"{place}.name"))
-        elif name in names:
-            found.append(duplicate_value(f"{place}.name", name))
-        else:
-            check_dns_label(name, f"{place}.name", found)
-            names.add(name)
-        own, template = claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")
-        shown = {"Name": name, "ResourceClaimName": own, "ResourceClaimTemplateName": template}
-        if own is not None and template is not None:
-            detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            found.append(invalid_value(place, shown, detail))
-        if own is None and template is None:
-            detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            found.append(invalid_value(place, shown, detail))
-        if own is not None:
-            check_dns_subdomain(own, f"{place}.resourceClaimName", found)
-        if template is not None:
-            check_dns_subdomain(template, f"{place}.resourceClaimTemplateName", found)
-
-
-def _check_host_network(spec: Document, path: str, found: Found, *, in_pod: bool) -> None:
-    for index, container in enumerate(spec.get("containers") or ()):
-        for number, port in enumerate(container.get("ports", ())):
-            on_host = port.get("hostPort", 0)
-            if (in_pod or on_host) and on_host != port.get("containerPort", 0):
-                place = f"{path}.containers[{index}].ports[{number}].hostPort"
-                detail = "must match `containerPort` when `hostNetwork` is true"
-                found.append(invalid_value(place, on_host, detail))
-
-
-def _check_dns(spec: Document, path: str, found: Found) -> None:
-    config = spec.get("dnsConfig")
-    if spec.get("dnsPolicy") == "None":
-        if config is None:
-            found.append(required(path, "must provide `dnsConfig` when `dnsPolicy` is None"))
-            return
-        if not config.get("nameservers"):
-            detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-            found.append(required(f"{path}.nameservers", detail))
-            return
-    if config is None:
-        return
-    servers, searches = config.get("nameservers", ()), config.get("searches", ())
-    if len(servers) > _NAMESERVERS:
-        detail = f"must not have more than {_NAMESERVERS} nameservers"
-        found.append(invalid_value(f"{path}.nameservers", servers, detail))
-    for index, server in enumerate(servers):
-        check_ip(server, f"{path}.nameservers[{index}]", found)
-    if len(searches) > _SEARCHES:
-        detail = f"must not have more than {_SEARCHES} search paths"
-        found.append(invalid_value(f"{path}.searches", searches, detail))
-    if size(" ".join(searches)) > _SEARCH_CHARACTERS:
-        detail = (
-            f"must not have more than {_SEARCH_CHARACTERS} characters (including spaces) in the search list"
-        )
-        found.append(invalid_value(f"{path}.searches", searches, detail))
-    for index, search in enumerate(searches):
-        if search != ".":
-            domain = search.removesuffix(".")
-            place = f"{path}.searches[{index}]"
-            check_form(domain, place, dns_subdomain_with_underscores_problems, found)
-    for index, option in enumerate(config.get("options", ())):
-        if not option.get("name"):
-            found.append(required(f"{path}.options[{index}]", "must not be empty"))
-
-
-def _check_isolation(spec: Document, path: str, found: Found) -> None:
-    """Windows processes of the node, user namespaces and the operating system."""
-    uses_windows = "windowsOptions" in spec.get("securityContext", {}) or any(
-        "windowsOptions" in container.get("securityContext", {})
-        for kind in ("containers", "initContainers", "ephemeralContainers")
-        for container in (spec.get(kind) or ())
-    )
-    if uses_windows:
-        check_windows_host_process(spec, list(all_containers(spec, path)), path, found)
-    if spec.get("hostUsers") is False:
-        detail = "when `hostUsers` is false"
+@relates("core.v1.PodSpec", where="hostUsers")
+def _own_users(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    if spec["hostUsers"] is False:
+        text = "when `hostUsers` is false"
         for field, place in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if spec.get(field):
-                found.append(forbidden_value(f"{path}.{place}", detail))
-        for container, where in all_containers(spec, path):
+                yield errors.forbidden_value(f"{path}.{place}", text)
+        for container, place in all_containers(spec, path):
             if container.get("volumeDevices"):
-                found.append(forbidden_value(f"{where}.volumeDevices", detail))
+                yield errors.forbidden_value(f"{place}.volumeDevices", text)
 
 
-def _check_names(spec: Document, path: str, found: Found) -> None:
-    override = spec.get("hostnameOverride")
-    if override is not None:
-        place = f"{path}.hostnameOverride"
-        if spec.get("setHostnameAsFQDN"):
-            detail = "may not be specified when setHostnameAsFQDN is true"
-            found.append(forbidden_value(place, detail))
-        if spec.get("hostNetwork"):
-            found.append(forbidden_value(place, "may not be specified when hostNetwork is true"))
-        if size(override) > 64:
-            found.append(too_long(place, 64))
-        check_dns_subdomain(override, place, found)
-    for field in ("serviceAccountName", "nodeName"):
+@relates("core.v1.PodSpec", where="hostNetwork")
+def _host_network(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    if not spec.get("hostNetwork"):
+        return
+    for container, where in items_of(spec, "containers", path):
+        for port, place in items_of(container, "ports", where):
+            on_host = port.get("hostPort", 0)
+            if (on_host or "core.v1.Pod" in around) and on_host != port.get("containerPort", 0):
+                text = "must match `containerPort` when `hostNetwork` is true"
+                yield errors.invalid_value(f"{place}.hostPort", on_host, text)
+
+
+@relates("core.v1.PodSpec", where="hostnameOverride")
+def _hostname_override(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    for field in ("setHostnameAsFQDN", "hostNetwork"):
         if spec.get(field):
-            check_dns_subdomain(spec[field], f"{path}.{field}", found)
-    seconds = spec.get("activeDeadlineSeconds")
-    if seconds is not None:
-        for problem in range_problems(seconds, 1, MAX_INT32):
-            found.append(invalid_value(f"{path}.activeDeadlineSeconds", seconds, problem))
-    for field in ("hostname", "subdomain"):
-        if spec.get(field):
-            check_dns_label(spec[field], f"{path}.{field}", found)
+            text = f"may not be specified when {field} is true"
+            yield errors.forbidden_value(f"{path}.hostnameOverride", text)
 
 
-def _check_rest(spec: Document, path: str, found: Found) -> None:
-    for index, alias in enumerate(spec.get("hostAliases", ())):
-        place = f"{path}.hostAliases[{index}]"
-        check_ip(alias.get("ip", ""), f"{place}.ip", found)
-        for number, name in enumerate(alias.get("hostnames", ())):
-            check_dns_subdomain(name, f"{place}.hostnames[{number}]", found)
-    if spec.get("priorityClassName"):
-        check_dns_subdomain(spec["priorityClassName"], f"{path}.priorityClassName", found)
-    if "runtimeClassName" in spec:
-        check_dns_subdomain(spec["runtimeClassName"], f"{path}.runtimeClassName", found)
-    if "preemptionPolicy" in spec:
-        check_choice(spec["preemptionPolicy"], f"{path}.preemptionPolicy", PREEMPTION_POLICIES, found)
-    if "overhead" in spec:
-        check_requirements({"limits": spec["overhead"]}, f"{path}.overhead", (), found)
-    if "os" in spec:
-        check_operating_system(spec, list(all_containers(spec, path)), path, found)
-    _check_file_variables(spec, path, found)
+@relates("core.v1.PodSpec", where="resourceClaims")
+def _resource_claims(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    names: set[str] = set()
+    for claim, place in items_of(spec, "resourceClaims", path):
+        name = claim.get("name", "")
+        if name in names:
+            yield errors.duplicate_value(f"{place}.name", name)
+        elif name:
+            yield from check_form("dns-label", name, f"{place}.name")
+            names.add(name)
 
 
-def _check_file_variables(spec: Document, path: str, found: Found) -> None:
-    """Variables from files need a volume that the pod's own containers fill."""
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            for number, variable in enumerate(container.get("env", ())):
-                reference = variable.get("valueFrom", {}).get("fileKeyRef")
-                if reference is None:
-                    continue
-                name = reference.get("volumeName", "")
-                place = f"{path}.{kind}[{index}].env[{number}].valueFrom.fileKeyRef.volumeName"
-                volumes = [each for each in spec.get("volumes", ()) if each.get("name", "") == name]
-                if not volumes:
-                    found.append(value_not_found(place, name))
-                elif "emptyDir" not in volumes[-1]:
-                    detail = "referenced volume must be of type emptyDir"
-                    found.append(invalid_value(place, name, detail))
+@relates("core.v1.PodResourceClaim")
+def _claim_source(claim: Document, path: str, around: Around) -> Iterator[Cause]:
+    given = ("resourceClaimName" in claim) + ("resourceClaimTemplateName" in claim)
+    if given == 2:
+        text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+        yield errors.invalid_value(path, claim, text)
+    elif not given:
+        text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+        yield errors.invalid_value(path, claim, text)
+
+
+# Names of hosts
+
+
+@relates("core.v1.PodSpec")
+def _dns(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    config, place = spec.get("dnsConfig"), f"{path}.dnsConfig"
+    own_only = spec.get("dnsPolicy") == "None"
+    if own_only and config is None:
+        yield errors.required(place, "must provide `dnsConfig` when `dnsPolicy` is None")
+    elif own_only and config is not None and not config.get("nameservers"):
+        text = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+        yield errors.required(f"{place}.nameservers", text)
+    else:
+        yield from check("core.v1.PodDNSConfig", config, place, around)
+
+
+@relates("core.v1.PodDNSConfig")
+def _searches(config: Document, path: str, around: Around) -> Iterator[Cause]:
+    searches = config.get("searches") or ()
+    if size(" ".join(searches)) > _SEARCH_CHARACTERS:
+        text = (
+            f"must not have more than {_SEARCH_CHARACTERS} characters (including spaces) in the search list"
+        )
+        yield errors.invalid_value(f"{path}.searches", searches, text)
+    for index, search in enumerate(searches):
+        if search != ".":
+            domain, place = search.removesuffix("."), f"{path}.searches[{index}]"
+            yield from check_form("dns-subdomain-with-underscores", domain, place)
+    for option, place in items_of(config, "options", path):
+        if not option.get("name"):
+            yield errors.required(place, "must not be empty")
+
+
+# Where a pod may go: affinity, tolerations, spreading and gates
+
+
+@relates("core.v1.PodAffinityTerm", where="namespaces")
+def _namespaces(term: Document, path: str, around: Around) -> Iterator[Cause]:
+    for name in term["namespaces"]:
+        yield from check_form("dns-label", name, f"{path}.namespace")
+
+
+@relates("core.v1.PodAffinityTerm", "core.v1.TopologySpreadConstraint", where="matchLabelKeys")
+def _same_labels(term: Document, path: str, around: Around) -> Iterator[Cause]:
+    """Labels that must be the incoming pod's own.
+
+    The server itself adds one requirement to the selector for each of them, at its end; a key that stands
+    there twice is one that someone else had put there before.
+    """
+    keys, others, selector = (
+        term["matchLabelKeys"],
+        term.get("mismatchLabelKeys") or (),
+        term.get("labelSelector"),
+    )
+    yield from _label_keys(keys, selector, f"{path}.matchLabelKeys")
+    places = {key: index for index, key in enumerate(keys)}
+    seen = set(part(selector or {}, "matchLabels"))
+    for requirement in (selector or {}).get("matchExpressions") or ():
+        key = requirement.get("key", "")
+        if key in places and key in seen:
+            text = "exists in both matchLabelKeys and labelSelector"
+            yield errors.invalid_value(f"{path}[{places[key]}]", key, text)
+        seen.add(key)
+    for index, key in enumerate(keys):
+        if key in others:
+            text = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield errors.invalid_value(f"{path}.matchLabelKeys[{index}]", key, text)
+
+
+@relates("core.v1.PodAffinityTerm", where="mismatchLabelKeys")
+def _other_labels(term: Document, path: str, around: Around) -> Iterator[Cause]:
+    yield from _label_keys(term["mismatchLabelKeys"], term.get("labelSelector"), f"{path}.mismatchLabelKeys")
+
+
+def _label_keys(keys: list[str], selector: Document | None, path: str) -> Iterator[Cause]:
+    if keys and selector is None:
+        yield errors.forbidden_value(path, "must not be specified when labelSelector is not set")
+        return
+    for index, key in enumerate(keys):
+        yield from check_form("qualified-name", key, f"{path}[{index}]")
+
+
+@relates("core.v1.Toleration")
+def _toleration(toleration: Document, path: str, around: Around) -> Iterator[Cause]:
+    operator, value, effect = (toleration.get(name, "") for name in ("operator", "value", "effect"))
+    place = f"{path}.operator"
+    if not toleration.get("key") and operator != "Exists":
+        yield errors.invalid_value(place, operator, _ANY_KEY)
+    if "tolerationSeconds" in toleration and effect != "NoExecute":
+        text = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        yield errors.invalid_value(f"{path}.effect", effect, text)
+    if operator in ("Equal", ""):
+        if problems := label_value_problems(value):
+            yield errors.invalid_value(place, value, ";".join(problems))
+    elif operator != "Exists":
+        known = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
+        yield errors.unsupported_value(place, operator, known)
+    elif value:
+        yield errors.invalid_value(place, value, "value must be empty when `operator` is 'Exists'")
+
+
+@relates("core.v1.PodSpec", where="topologySpreadConstraints")
+def _spreading(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    constraints = list(items_of(spec, "topologySpreadConstraints", path))
+    kinds = [(each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")) for each, _ in constraints]
+    for index, (constraint, place) in enumerate(constraints):
+        key, action = kinds[index]
+        if kinds[index] in kinds[index + 1 :]:
+            where = f"{place}.{{topologyKey, whenUnsatisfiable}}"
+            yield errors.duplicate_value(where, f"{{{key}, {action}}}")
+        domains = constraint.get("minDomains")
+        if domains is not None and action != "DoNotSchedule":
+            text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+            yield errors.invalid_value(f"{place}.minDomains", domains, text)
+
+
+@relates("core.v1.PodSchedulingGate")
+def _gate(gate: Document, path: str, around: Around) -> Iterator[Cause]:
+    yield from check_form("qualified-name", gate.get("name", ""), path)
+
+
+@relates("core.v1.PodSpec", where="schedulingGates")
+def _gates(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    for index, name in repeated(gate.get("name", "") for gate in spec["schedulingGates"]):
+        yield errors.duplicate_value(f"{path}.schedulingGates[{index}]", name)
+
+
+def merge_label_keys(spec: Document, labels: dict[str, str]) -> None:
+    """Writes the pod's own values of the labels in question into the selectors that ask for them."""
+    affinity = part(spec, "affinity")
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms = part(affinity, kind)
+        for weighted in terms.get(PREFERRED) or ():
+            _merge(part(weighted, "podAffinityTerm"), labels)
+        for term in terms.get(REQUIRED) or ():
+            _merge(term, labels)
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        _merge(constraint, labels)
+
+
+def _merge(term: Document, labels: dict[str, str]) -> None:
+    selector = term.get("labelSelector")
+    added = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+        for key in term.get(field) or ()
+        if key in labels
+    ]
+    if added and selector is not None:
+        selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), *added]

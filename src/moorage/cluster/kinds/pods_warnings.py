@@ -8,26 +8,22 @@ from moorage.api.names import label_value_problems
 from moorage.api.quantities import NANOS, parse
 from moorage.cluster.base.errors import shown
 from moorage.cluster.base.store import Document
+from moorage.cluster.kinds.common import items_of, part, repeated
 from moorage.cluster.kinds.containers import all_containers
 from moorage.cluster.kinds.pods_annotations import SECCOMP_CONTAINER, SECCOMP_POD
+from moorage.cluster.kinds.pods_spec import PREFERRED, REQUIRED
 from moorage.cluster.schema.forms import dns_label_problems
 
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_NULL_SELECTOR = "a null labelSelector results in matching no pod"
-
+_RENAMED_LABELS = (
+    ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
+    ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
+    ("failure-domain.beta.kubernetes.io/region", "v1.17", "topology.kubernetes.io/region"),
+    ("failure-domain.beta.kubernetes.io/zone", "v1.17", "topology.kubernetes.io/zone"),
+    ("beta.kubernetes.io/instance-type", "v1.17", "node.kubernetes.io/instance-type"),
+)
 _OLD_LABELS = {
-    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
-    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-    "failure-domain.beta.kubernetes.io/region": (
-        'deprecated since v1.17; use "topology.kubernetes.io/region" instead'
-    ),
-    "failure-domain.beta.kubernetes.io/zone": (
-        'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'
-    ),
-    "beta.kubernetes.io/instance-type": (
-        'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead'
-    ),
+    old: f'deprecated since {since}; use "{new}" instead' for old, since, new in _RENAMED_LABELS
+} | {
     "app.kubernetes.io/created-by": "deprecated since v1.9",
     "scheduler.alpha.kubernetes.io/preferAvoidPods": (
         "deprecated since v1.22; use Taints and Tolerations instead"
@@ -54,7 +50,6 @@ _OLD_VOLUMES = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-_SEEN_AS = {"storageos": "storageOS"}
 
 
 def is_new(document: Document) -> bool:
@@ -72,21 +67,21 @@ def name_warnings(document: Document, what: str) -> list[str]:
 
 def pod_warnings(template: Document, path: str = "") -> list[str]:
     """Of a pod, or of a template at `path`."""
-    spec, metadata = template.get("spec", {}), template.get("metadata", {})
+    spec, annotations = part(template, "spec"), part(part(template, "metadata"), "annotations")
     prefix = f"{path}." if path else ""
     place = f"{prefix}spec"
-    annotations = metadata.get("annotations") or {}
     return [
         *_placement_warnings(spec, place),
         *(
-            f"{prefix}metadata.annotations[{key}]: {text}"
-            for key, text in _OLD_ANNOTATIONS.items()
+            f"{prefix}metadata.annotations[{key}]: {_OLD_ANNOTATIONS[key]}"
+            for key in _OLD_ANNOTATIONS
             if key in annotations
         ),
         *_volume_warnings(spec, place),
-        *_name_list_warnings(spec, place),
-        *_fraction_warnings(spec.get("overhead", {}), f"{place}.overhead"),
-        *_seccomp_warnings(spec, annotations, prefix),
+        *_list_warnings(spec, place, "hostAliases", "ip"),
+        *_list_warnings(spec, place, "imagePullSecrets", "name"),
+        *_fraction_warnings(part(spec, "overhead"), f"{place}.overhead"),
+        *_seccomp_warnings(spec, SECCOMP_POD, annotations, prefix),
         *_container_warnings(spec, annotations, prefix),
         *_port_warnings(spec, place),
         *_end_warnings(spec, place),
@@ -94,58 +89,54 @@ def pod_warnings(template: Document, path: str = "") -> list[str]:
 
 
 def _placement_warnings(spec: Document, path: str) -> Iterator[str]:
-    for key in spec.get("nodeSelector", ()):
+    for key in part(spec, "nodeSelector"):
         if key in _OLD_LABELS:
             yield f"{path}.nodeSelector[{key}]: {_OLD_LABELS[key]}"
-    nodes = spec.get("affinity", {}).get("nodeAffinity", {})
-    place = f"{path}.affinity.nodeAffinity"
-    for index, term in enumerate(nodes.get(_REQUIRED, {}).get("nodeSelectorTerms") or ()):
-        yield from _term_warnings(term, f"{place}.{_REQUIRED}.nodeSelectorTerms[{index}]")
-    for index, term in enumerate(nodes.get(_PREFERRED, ())):
-        where = f"{place}.{_PREFERRED}[{index}].preference"
-        yield from _term_warnings(term.get("preference", {}), where, preferred=True)
-    for index, constraint in enumerate(spec.get("topologySpreadConstraints", ())):
-        where = f"{path}.topologySpreadConstraints[{index}]"
+    nodes, place = part(part(spec, "affinity"), "nodeAffinity"), f"{path}.affinity.nodeAffinity"
+    for term, where in items_of(part(nodes, REQUIRED), "nodeSelectorTerms", f"{place}.{REQUIRED}"):
+        yield from _term_warnings(term, where)
+    for term, where in items_of(nodes, PREFERRED, place):
+        yield from _term_warnings(part(term, "preference"), f"{where}.preference", preferred=True)
+    for constraint, where in items_of(spec, "topologySpreadConstraints", path):
         key = constraint.get("topologyKey", "")
         if key in _OLD_LABELS:
             yield f"{where}.topologyKey: {key} is {_OLD_LABELS[key]}"
-        if "labelSelector" not in constraint:
-            yield f"{where}.labelSelector: {_NULL_SELECTOR}"
+        yield from _selector_warnings(constraint, where)
+
+
+def _selector_warnings(term: Document, path: str) -> Iterator[str]:
+    if "labelSelector" not in term:
+        yield f"{path}.labelSelector: a null labelSelector results in matching no pod"
 
 
 def _term_warnings(term: Document, path: str, *, preferred: bool = False) -> Iterator[str]:
-    for index, requirement in enumerate(term.get("matchExpressions", ())):
+    for requirement, place in items_of(term, "matchExpressions", path):
         key = requirement.get("key", "")
-        place = f"{path}.matchExpressions[{index}]"
         if key in _OLD_LABELS:
             yield f"{place}.key: {key} is {_OLD_LABELS[key]}"
-        for number, value in enumerate(requirement.get("values", ()) if preferred else ()):
+        for number, value in enumerate((requirement.get("values") or ()) if preferred else ()):
             for problem in label_value_problems(value):
                 yield f"{place}.values[{number}]: {value} is invalid, {problem}"
 
 
 def _volume_warnings(spec: Document, path: str) -> Iterator[str]:
-    for index, volume in enumerate(spec.get("volumes", ())):
+    for volume, place in items_of(spec, "volumes", path):
         for source, text in _OLD_VOLUMES.items():
             if source in volume:
-                yield f"{path}.volumes[{index}].{_SEEN_AS.get(source, source)}: {text}"
-    for volume in spec.get("volumes", ()):
-        for source in volume.get("projected", {}).get("sources") or ():
+                yield f"{place}.{'storageOS' if source == 'storageos' else source}: {text}"
+    for volume in spec.get("volumes") or ():
+        for source in part(volume, "projected").get("sources") or ():
             if not source:
                 yield f"volume {shown(volume.get('name', ''))} (Projected) has no sources provided"
 
 
-def _name_list_warnings(spec: Document, path: str) -> Iterator[str]:
-    for field, name in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
-        seen = set()
-        for index, entry in enumerate(spec.get(field, ())):
-            value = entry.get(name, "")
-            if value in seen:
-                yield f"{path}.{field}[{index}].{name}: duplicate {name} {shown(value)}"
-            seen.add(value)
-    for index, entry in enumerate(spec.get("imagePullSecrets", ())):
-        if not entry.get("name"):
-            yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
+def _list_warnings(spec: Document, path: str, field: str, name: str) -> Iterator[str]:
+    values = [entry.get(name, "") for entry in spec.get(field) or ()]
+    for index, value in repeated(values):
+        yield f"{path}.{field}[{index}].{name}: duplicate {name} {shown(value)}"
+    for index, value in enumerate(values):
+        if not value and name == "name":
+            yield f'{path}.{field}[{index}].name: invalid empty name ""'
 
 
 def _fraction_warnings(amounts: Document, path: str) -> Iterator[str]:
@@ -155,40 +146,25 @@ def _fraction_warnings(amounts: Document, path: str) -> Iterator[str]:
             yield f"{path}[{name}]: fractional byte value {shown(amount)} is invalid, must be an integer"
 
 
-def _seccomp_warnings(spec: Document, annotations: dict[str, str], prefix: str) -> Iterator[str]:
-    if SECCOMP_POD in annotations and "seccompProfile" not in spec.get("securityContext", {}):
-        yield (
-            f"{prefix}metadata.annotations[{SECCOMP_POD}]: "
-            'non-functional in v1.27+; use the "seccompProfile" field instead'
-        )
+def _seccomp_warnings(owner: Document, key: str, annotations: Document, prefix: str) -> Iterator[str]:
+    if key in annotations and "seccompProfile" not in part(owner, "securityContext"):
+        text = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+        yield f"{prefix}metadata.annotations[{key}]: {text}"
 
 
-def _container_warnings(spec: Document, annotations: dict[str, str], prefix: str) -> Iterator[str]:
+def _container_warnings(spec: Document, annotations: Document, prefix: str) -> Iterator[str]:
     for container, path in all_containers(spec, f"{prefix}spec"):
         key = SECCOMP_CONTAINER + container.get("name", "")
-        if key in annotations and "seccompProfile" not in container.get("securityContext", {}):
-            yield (
-                f"{prefix}metadata.annotations[{key}]: "
-                'non-functional in v1.27+; use the "seccompProfile" field instead'
-            )
-        resources = container.get("resources", {})
+        yield from _seccomp_warnings(container, key, annotations, prefix)
+        resources = part(container, "resources")
         for kind in ("limits", "requests"):
-            yield from _fraction_warnings(resources.get(kind, {}), f"{path}.resources.{kind}")
-        yield from _variable_warnings(container.get("env", ()), f"{path}.env")
-
-
-def _variable_warnings(variables: list[Document], path: str) -> Iterator[str]:
-    seen = set()
-    for index, variable in enumerate(variables):
-        name, value = variable.get("name", ""), variable.get("value", "")
-        if name in seen:
-            reference = f"$({name})"
-            if "valueFrom" in variable or value == reference or reference not in value:
-                yield (
-                    f"{path}[{index}]: hides previous definition of {shown(name)}, "
-                    "which may be dropped when using apply"
-                )
-        seen.add(name)
+            yield from _fraction_warnings(part(resources, kind), f"{path}.resources.{kind}")
+        variables = container.get("env") or ()
+        for index, name in repeated(variable.get("name", "") for variable in variables):
+            value, reference = variables[index].get("value", ""), f"$({name})"
+            if "valueFrom" in variables[index] or value == reference or reference not in value:
+                text = "which may be dropped when using apply"
+                yield f"{path}.env[{index}]: hides previous definition of {shown(name)}, {text}"
 
 
 def _port_warnings(spec: Document, path: str) -> Iterator[str]:
@@ -196,8 +172,7 @@ def _port_warnings(spec: Document, path: str) -> Iterator[str]:
     names: dict[str, str] = {}
     again = []
     for container, place in all_containers(spec, path):
-        for index, port in enumerate(container.get("ports", ())):
-            where = f"{place}.ports[{index}]"
+        for port, where in items_of(container, "ports", place):
             ip, on_host = port.get("hostIP", ""), port.get("hostPort", 0)
             others = known.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
             for other, other_ip, other_port in others:
@@ -209,29 +184,20 @@ def _port_warnings(spec: Document, path: str) -> Iterator[str]:
                     yield f"{where}: dangerously ambiguous port definition with {other}"
             others.append((where, ip, on_host))
             name = port.get("name", "")
-            if name and name in names:
-                first = names[name]
-                again.append(
-                    f"{where}: duplicate port name {shown(name)} with {first}, services and probes that "
-                    f"select ports by name will use {first}"
-                )
-            elif name:
-                names[name] = where
+            first = names.setdefault(name, where)
+            if name and first != where:
+                text = f"services and probes that select ports by name will use {first}"
+                again.append(f"{where}: duplicate port name {shown(name)} with {first}, {text}")
     yield from again
 
 
 def _end_warnings(spec: Document, path: str) -> Iterator[str]:
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
-        yield (
-            f"{path}.terminationGracePeriodSeconds: must be >= 0; "
-            "negative values are invalid and will be treated as 1"
-        )
+        text = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{path}.terminationGracePeriodSeconds: {text}"
     for kind in ("podAffinity", "podAntiAffinity"):
-        affinity = spec.get("affinity", {}).get(kind, {})
-        for index, term in enumerate(affinity.get(_REQUIRED, ())):
-            if "labelSelector" not in term:
-                yield f"{path}.affinity.{kind}.{_REQUIRED}[{index}].labelSelector: {_NULL_SELECTOR}"
-        for index, weighted in enumerate(affinity.get(_PREFERRED, ())):
-            if "labelSelector" not in weighted.get("podAffinityTerm", {}):
-                place = f"{path}.affinity.{kind}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector"
-                yield f"{place}: {_NULL_SELECTOR}"
+        affinity, place = part(part(spec, "affinity"), kind), f"{path}.affinity.{kind}"
+        for term, where in items_of(affinity, REQUIRED, place):
+            yield from _selector_warnings(term, where)
+        for weighted, where in items_of(affinity, PREFERRED, place):
+            yield from _selector_warnings(part(weighted, "podAffinityTerm"), f"{where}.podAffinityTerm")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 from moorage.api.names import (
     is_label_value,
@@ -22,7 +21,6 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.schema.forms import (
     dns_label_problems,
     dns_subdomain_problems,
-    ip_problems,
 )
 
 Found = list[Cause]
@@ -43,10 +41,6 @@ def check_dns_label(value: str, path: str, found: Found) -> None:
 
 def check_dns_subdomain(value: str, path: str, found: Found) -> None:
     check_form(value, path, dns_subdomain_problems, found)
-
-
-def check_ip(value: str, path: str, found: Found) -> None:
-    check_form(value, path, ip_problems, found)
 
 
 def check_qualified_name(value: str, path: str, found: Found) -> None:
@@ -72,21 +66,11 @@ def check_nonnegative(value: int | None, path: str, found: Found) -> None:
         found.append(invalid_value(path, value, NEGATIVE))
 
 
-def check_positive(value: int, path: str, found: Found) -> None:
-    if value <= 0:
-        found.append(invalid_value(path, value, NOT_POSITIVE))
-
-
 def check_choice(value: str, path: str, choices: Collection[str], found: Found) -> None:
     """One of `choices`, which are named in this order; empty means that it is missing."""
     if value in choices:
         return
     found.append(unsupported_value(path, value, choices) if value else required(path))
-
-
-def check_unchanged(new: Any, old: Any, path: str, found: Found) -> None:
-    if new != old:
-        found.append(invalid_value(path, new, IMMUTABLE))
 
 
 def check_no_backsteps(value: str, path: str, found: Found) -> None:

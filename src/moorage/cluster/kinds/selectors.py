@@ -40,6 +40,8 @@ def _node_labels(requirement: Document, path: str, around: Around) -> Iterator[C
     elif len(values) != 1:
         yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
     yield from check_form("qualified-name", requirement.get("key", ""), f"{path}.key")
+    if "core.v1.PreferredSchedulingTerm" in around:
+        return  # whatever is only preferred may be impossible
     for index, value in enumerate(values):
         yield from check_form("label-value", value, f"{path}.values[{index}]")
 

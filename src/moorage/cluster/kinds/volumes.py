@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
-from moorage.cluster.kinds.environment import FILE_FIELDS, check_field_reference, check_resource_reference
-from moorage.cluster.kinds.metadata import check_annotations
+from moorage.cluster.kinds.environment import FILE_FIELDS, field_reference, resource_reference
+from moorage.cluster.kinds.metadata import annotation_rules
 from moorage.cluster.schema import forms
 from moorage.cluster.schema.checking import Around, Found, check, check_form, check_labels, relates
 from moorage.cluster.schema.rules import rules_of
@@ -21,16 +21,14 @@ _CALLED = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 _SOURCES = rules_of("core.v1.Volume").alternatives
 
 
-def check_volumes(
-    volumes: Sequence[Document], pod_name: str, path: str, found: Found, *, in_pod: bool
-) -> Mapping[str, Document]:
+def check_volumes(spec: Document, path: str, around: Around, found: Found) -> Mapping[str, Document]:
     """Returns the volumes that keep the rules, by name; only those can be mounted."""
-    around = {"core.v1.Pod": {"metadata": {"name": pod_name}}} if in_pod else {}
+    pod_name = part(around.get("core.v1.Pod", {}), "metadata").get("name", "")
+    volumes = spec.get("volumes") or ()
     created = {f"{pod_name}-{volume.get('name', '')}" for volume in volumes if "ephemeral" in volume}
     good: dict[str, Document] = {}
     for index, volume in enumerate(volumes):
-        place = f"{path}[{index}]"
-        name = volume.get("name", "")
+        place, name = f"{path}.volumes[{index}]", volume.get("name", "")
         causes = check("core.v1.Volume", volume, place, around)
         if name in good:
             causes.append(errors.duplicate_value(f"{place}.name", name))
@@ -92,10 +90,8 @@ def _claim_name(source: Document, path: str, around: Around) -> Iterator[Cause]:
 
 @relates("core.v1.PersistentVolumeClaimTemplate")
 def _claim_metadata(template: Document, path: str, around: Around) -> Iterator[Cause]:
-    found: Found = []
     metadata = part(template, "metadata")
-    check_annotations(metadata.get("annotations"), f"{path}.metadata.annotations", found)
-    yield from found
+    yield from annotation_rules(metadata.get("annotations"), f"{path}.metadata.annotations")
     yield from check_labels(part(metadata, "labels"), f"{path}.metadata.labels")
     for field in metadata:
         if field not in ("annotations", "labels"):
@@ -114,12 +110,11 @@ def _files(source: Document, path: str, around: Around) -> Iterator[Cause]:
 
 @relates("core.v1.DownwardAPIVolumeFile")
 def _file_content(file: Document, path: str, around: Around) -> Iterator[Cause]:
-    found: Found = []
     if "fieldRef" in file:
-        check_field_reference(file["fieldRef"], f"{path}.fieldRef", FILE_FIELDS, found)
+        yield from field_reference(file["fieldRef"], f"{path}.fieldRef", FILE_FIELDS)
     elif "resourceFieldRef" in file:
-        check_resource_reference(file["resourceFieldRef"], f"{path}.resourceFieldRef", found, in_volume=True)
-    yield from found
+        reference, place = file["resourceFieldRef"], f"{path}.resourceFieldRef"
+        yield from resource_reference(reference, place, in_volume=True)
     yield from _check_one_of(file, ("fieldRef", "resourceFieldRef"), path)
 
 

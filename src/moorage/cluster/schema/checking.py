@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from moorage.cluster.base import errors
@@ -30,17 +31,17 @@ Ask = Callable[[Document, str, dict[str, Document], Found], None]
 IMMUTABLE = "field is immutable"
 NOT_POSITIVE = "must be greater than zero"
 
-_relations: dict[str, list[Relation]] = {}
+_relations: dict[str, list[tuple[Relation, str]]] = {}
 _checkers: dict[Schema, _Checker] = {}
 _fixed: dict[Schema, _Fixed] = {}
 
 
-def relates(*type_names: str) -> Callable[[Relation], Relation]:
-    """Has a function asked about every object of these types."""
+def relates(*type_names: str, where: str = "") -> Callable[[Relation], Relation]:
+    """Has a function asked about every object of these types, or those where a field is there."""
 
     def add(relation: Relation) -> Relation:
         for name in type_names:
-            _relations.setdefault(name, []).append(relation)
+            _relations.setdefault(name, []).append((relation, where))
         return relation
 
     return add
@@ -230,7 +231,7 @@ def _line_check(line: Line, schema: Schema) -> Check | None:
 
     def check_value(value: Any, path: str, found: Found) -> None:
         if not value and value is not False:
-            if wanted is not None:
+            if wanted is not None and (value is not None or line.holds_for != "?"):
                 found.append(errors.required(path, wanted))
             if value is None or wanted is not None:
                 if line.holds_for != "!":
@@ -243,7 +244,7 @@ def _line_check(line: Line, schema: Schema) -> Check | None:
 
     if not way and not last.each:
         name = last.name
-        minds_absence = wanted is not None or line.holds_for == "!"
+        minds_absence = line.holds_for == "!" or (wanted is not None and line.holds_for != "?")
 
         def check_field(value: Any, path: str, found: Found) -> None:
             given = value.get(name)
@@ -303,22 +304,25 @@ class _Checker:
         self._alternatives = rules.alternatives
         unchecked = {"metadata", "status", *self._alternatives}
         unchecked |= {line.path[0].name for line in rules.lines if line.is_unchecked}
-        relations = {each.__name__.strip("_"): _related(each) for each in _relations.get(self._name, ())}
+        relations: dict[str, list[Ask]] = {}
+        for relation, where in _relations.get(self._name, ()):
+            relations.setdefault(relation.__name__.strip("_"), []).append(_related(relation, where))
         parts = {name: part for name in schema.fields if name not in unchecked and (part := self._part(name))}
         self._asked: list[Ask] = []
         for line in rules.lines:
             self._add(line, relations, parts)
-        self._asked += [*relations.values(), *parts.values()]
+        self._asked += [*chain.from_iterable(relations.values()), *parts.values()]
         if self._alternatives:
             self._asked.append(self._ask_first)
         self.is_empty = not self._asked
 
-    def _add(self, line: Line, relations: dict[str, Ask], parts: dict[str, Ask]) -> None:
+    def _add(self, line: Line, relations: dict[str, list[Ask]], parts: dict[str, Ask]) -> None:
         """Takes what a line says, and what it gives its place to, into the order."""
         name = line.path[0].name
         for rule in line.rules:
             if rule.name == RELATED:
-                self._asked += [relations.pop(word) for word in rule.words]
+                for word in rule.words:
+                    self._asked += relations.pop(word, ())
                 return
         before, found, after = _split_at(line, BELOW)
         for part in (before, after):
@@ -383,8 +387,15 @@ def _alone(check: Check) -> Ask:
     return lambda value, path, around, found: check(value, path, found)
 
 
-def _related(relation: Relation) -> Ask:
-    return lambda value, path, around, found: found.extend(relation(value, path, around))
+def _related(relation: Relation, where: str) -> Ask:
+    if not where:
+        return lambda value, path, around, found: found.extend(relation(value, path, around))
+
+    def ask(value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+        if value.get(where) is not None:
+            found.extend(relation(value, path, around))
+
+    return ask
 
 
 @cache
@@ -431,8 +442,7 @@ class _Fixed:
 
     def check(self, new: Document, old: Document, path: str, found: Found) -> None:
         for steps, rule, field in self._fields:
-            (value, place), *_ = [*_leaves(new, path, steps), (None, below(path, _shown(steps)))]
-            (before, _), *_ = [*_leaves(old, path, steps), (None, "")]
+            value, before, place = _value_at(new, steps), _value_at(old, steps), below(path, _shown(steps))
             if value == before:
                 continue
             if rule.name == "frozen":
@@ -442,6 +452,12 @@ class _Fixed:
                 found.append(errors.invalid_value(place, shown, " ".join(rule.words) or IMMUTABLE))
         for name, fixed in self._parts.items():
             fixed.check(new.get(name) or {}, old.get(name) or {}, below(path, name), found)
+
+
+def _value_at(value: Any, steps: tuple[Step, ...]) -> Any:
+    for step in steps:
+        value = (value or {}).get(step.name)
+    return value
 
 
 def _shown(steps: tuple[Step, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 from moorage.cluster.base.store import Document
@@ -15,7 +16,7 @@ _fillers: dict[Schema, _Filler] = {}
 
 def fill_defaults(type_name: str, value: Document) -> None:
     """Completes an object of a built-in type in place."""
-    _filler(type_named(type_name)).fill(value)
+    _filler_named(type_name).fill(value)
 
 
 class _Filler:
@@ -53,6 +54,11 @@ def _fill(value: Document, way: list[str], name: str, standard: Any, even_empty:
         value = value[step]
     if name not in value or (even_empty and not value[name]):
         value[name] = deepcopy(standard) if isinstance(standard, dict | list) else standard
+
+
+@cache
+def _filler_named(type_name: str) -> _Filler:
+    return _filler(type_named(type_name))
 
 
 def _filler(schema: Schema) -> _Filler:

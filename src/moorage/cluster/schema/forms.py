@@ -86,6 +86,11 @@ def port_number_problems(value: int) -> list[str]:
     return range_problems(value, 1, 65535)
 
 
+def port_problems(value: int | str) -> list[str]:
+    """A port by number or by name."""
+    return port_name_problems(value) if isinstance(value, str) else port_number_problems(value)
+
+
 def range_problems(value: int, low: int, high: int) -> list[str]:
     return [] if low <= value <= high else [f"must be between {low} and {high}, inclusive"]
 
@@ -172,6 +177,10 @@ def ip_problems(value: str) -> list[str]:
     return []
 
 
+def unpadded_problems(value: str) -> list[str]:
+    return [] if value == value.strip() else ["must not have leading or trailing whitespace"]
+
+
 def too_long(value: str, limit: int) -> list[str]:
     return [f"must be no more than {limit} characters"] if size(value) > limit else []
 
@@ -253,8 +262,57 @@ def label_value_problems(value: str) -> list[str]:
     return [] if names.is_label_value(value) else names.label_value_problems(value)
 
 
+# Names of operating systems
+
+_SYSCTL = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
+_SYSCTL_FORM = re.compile(_SYSCTL[1:-1])
+_SYSCTL_LIMIT = 253
+_USER_LIMIT = 104
+_DOMAIN_LIMIT = 256
+_NETBIOS = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
+_DOMAIN = re.compile(
+    "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
+)
+
+
+def sysctl_problems(value: str) -> list[str]:
+    if size(value) <= _SYSCTL_LIMIT and _SYSCTL_FORM.fullmatch(value):
+        return []
+    return [f"must have at most {_SYSCTL_LIMIT} characters and match regex {_SYSCTL}"]
+
+
+def windows_user_problems(value: str) -> list[str]:
+    """A name of a user with or without that of a domain."""
+    if not value:
+        return ["runAsUserName cannot be an empty string"]
+    if any(ord(character) < 32 or ord(character) == 127 for character in value):
+        return ["runAsUserName cannot contain control characters"]
+    domain, backslash, user = value.rpartition("\\")
+    if "\\" in domain:
+        return ["runAsUserName cannot contain more than one backslash"]
+    problems = []
+    if size(domain) >= _DOMAIN_LIMIT:
+        problems.append(f"Domain length must be under {_DOMAIN_LIMIT} characters")
+    if backslash and not (_NETBIOS.fullmatch(domain) or _DOMAIN.fullmatch(domain)):
+        problems.append("Domain doesn't match the NetBios nor the DNS format")
+    if not user:
+        problems.append("User cannot be empty")
+    elif size(user) > _USER_LIMIT:
+        problems.append(f"User length must not be longer than {_USER_LIMIT} characters")
+    if user and not user.strip(". "):
+        problems.append("User cannot contain only periods or spaces")
+    if set(user) & set('"/\\:;|=,+*?<>@[]'):
+        problems.append('User cannot contain the following characters: "/\\:;|=,+*?<>@[]')
+    return [f"runAsUserName's {problem}" for problem in problems]
+
+
 def in_lower_case(form: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
     return lambda value: form(value.lower())
+
+
+def as_prefix(form: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    """For beginnings of texts, which may end with a dash: anything can follow it."""
+    return lambda value: form(value[:-2] + "a" if len(value) > 1 and value.endswith("-") else value)
 
 
 FORMS: Mapping[str, Callable[[Any], list[str]]] = {
@@ -262,7 +320,9 @@ FORMS: Mapping[str, Callable[[Any], list[str]]] = {
     "dns-1035-label": dns_1035_label_problems,
     "dns-subdomain": dns_subdomain_problems,
     "dns-subdomain-lower": in_lower_case(dns_subdomain_problems),
+    "dns-subdomain-prefix": as_prefix(dns_subdomain_problems),
     "dns-subdomain-with-underscores": dns_subdomain_with_underscores_problems,
+    "unpadded": unpadded_problems,
     "path-segment": path_segment_problems,
     "qualified-name": qualified_name_problems,
     "qualified-name-lower": in_lower_case(qualified_name_problems),
@@ -270,6 +330,7 @@ FORMS: Mapping[str, Callable[[Any], list[str]]] = {
     "config-key": config_key_problems,
     "environment-name": environment_name_problems,
     "header-name": header_name_problems,
+    "port": port_problems,
     "port-name": port_name_problems,
     "port-number": port_number_problems,
     "ip": ip_problems,
@@ -278,6 +339,8 @@ FORMS: Mapping[str, Callable[[Any], list[str]]] = {
     "int-or-percent": int_or_percent_problems,
     "int-or-any-percent": int_or_any_percent_problems,
     "file-mode": file_mode_problems,
+    "sysctl": sysctl_problems,
+    "windows-user": windows_user_problems,
     "no-backsteps": no_backsteps_problems,
     "absolute-path": absolute_path_problems,
     "relative-path": relative_path_problems,

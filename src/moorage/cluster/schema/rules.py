@@ -1,8 +1,9 @@
 """What fields of the built-in types must keep to, and what they are if they are absent: the facts.
 
 A file of `rules` goes with the file of recorded types that has its name. A block starts with the name of a
-type; what follows it are facts about the whole kind, as words or `word=value`. Each line below is about one
-field, and says, with ` | ` between, what holds for it:
+type; what follows it are facts about the whole kind, as words or `word=value`; `like=` names a type of the
+same package whose lines hold, too, for fields that have none here. Each line below is about one field, and
+says, with ` | ` between, what holds for it:
 
      name required | dns-label
      replicas? min 0
@@ -62,6 +63,10 @@ class Line(NamedTuple):
     def is_unchecked(self) -> bool:
         return any(rule.name == UNCHECKED for rule in self.rules)
 
+    @property
+    def is_about_relations(self) -> bool:
+        return self.rules[0].name == RELATED
+
 
 class TypeRules(NamedTuple):
     facts: dict[str, str]
@@ -96,7 +101,11 @@ def rules_of(type_name: str) -> TypeRules:
 def _package(package: str) -> dict[str, TypeRules]:
     file = RULES / f"{package}.txt"
     blocks = file.read_text().strip().split("\n\n") if file.is_file() else ()
-    return dict(_block(block) for block in blocks)
+    found = dict(_block(block) for block in blocks)
+    for name, rules in found.items():
+        if "like" in rules.facts:
+            found[name] = _with_those_of(found[rules.facts["like"]], rules)
+    return found
 
 
 def _block(block: str) -> tuple[str, TypeRules]:
@@ -104,6 +113,11 @@ def _block(block: str) -> tuple[str, TypeRules]:
     name, *words = shlex.split(head)
     facts = {word: value for word, _, value in (each.partition("=") for each in words)}
     return name, TypeRules(facts, tuple(_line(line) for line in lines if not line.lstrip().startswith("#")))
+
+
+def _with_those_of(other: TypeRules, rules: TypeRules) -> TypeRules:
+    own = {line.path for line in rules.lines}
+    return TypeRules(rules.facts, (*(line for line in other.lines if line.path not in own), *rules.lines))
 
 
 def _line(text: str) -> Line:

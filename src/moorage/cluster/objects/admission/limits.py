@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
-from moorage.cluster.kinds.pods_amounts import quality_class
+from moorage.cluster.kinds.pods_resources import quality_class
 from moorage.cluster.objects.admission.attempt import Attempt
 from moorage.cluster.schema.forms import nanos
 

@@ -1,0 +1,53 @@
+"""The files of rules fit the recorded types, and what their words mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moorage.cluster.kinds import catalog as catalog  # with all relations
+from moorage.cluster.schema import checking
+from moorage.cluster.schema.builtin import type_named
+from moorage.cluster.schema.checking import check
+from moorage.cluster.schema.defaulting import fill_defaults
+from moorage.cluster.schema.rules import RULES, rules_of
+
+FILES = sorted(RULES.glob("*.txt"))
+
+
+def types_in(file: Path) -> list[str]:
+    return [block.split()[0] for block in file.read_text().strip().split("\n\n")]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_type_stands_once_and_can_be_checked(file: Path) -> None:
+    names = types_in(file)
+    assert len(set(names)) == len(names)
+    for name in names:
+        type_name = f"{file.stem}.{name}"
+        for line in rules_of(type_name).lines:
+            assert line.is_about_relations or line.path[0].name in type_named(type_name).fields
+        checking._checker_named(type_name)  # reads every word of its lines
+        fill_defaults(type_name, {})
+
+
+def test_a_type_has_the_lines_of_one_it_is_like_but_for_fields_with_lines_of_their_own() -> None:
+    like, own = rules_of("core.v1.Container"), rules_of("core.v1.EphemeralContainer")
+    assert own.facts["like"] == "Container"
+    paths = [line.path for line in own.lines]
+    assert {line.path for line in like.lines} <= set(paths)
+    (policy,) = [line for line in own.lines if line.path[0].name == "restartPolicy"]
+    assert [rule.name for rule in policy.rules] == ["forbidden"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "problems"),
+    [(None, []), ("Never", []), ("", ["Required value"]), ("x", ["Unsupported value"])],
+)
+def test_a_field_that_is_required_where_it_is_present(policy: str | None, problems: list[str]) -> None:
+    spec = {"containers": [], "restartPolicy": "Always", "dnsPolicy": "Default"}
+    if policy is not None:
+        spec["preemptionPolicy"] = policy
+    found = [cause for cause in check("core.v1.PodSpec", spec) if cause.field == "preemptionPolicy"]
+    assert [cause.message.partition(":")[0] for cause in found] == problems
