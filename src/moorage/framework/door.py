@@ -69,7 +69,8 @@ class Door:
             self._put_node(item)
         else:
             lister = lister or self.listers.of(item)
-            old = self.state.objects.of(type(item)).put(item) if lister is None else lister.put(item)
+            store = lister or self.state.objects.of(type(item))
+            old = store.put(item)
             self._follower.object_changed(_event(item, lister), old, item)
 
     def remove(self, item: Object, lister: Lister[Any] | None = None) -> None:
@@ -80,7 +81,8 @@ class Door:
             self._remove_node(item)
         else:
             lister = lister or self.listers.of(item)
-            (self.state.objects.of(type(item)) if lister is None else lister).remove(item)
+            store = lister or self.state.objects.of(type(item))
+            store.remove(item)
             self._follower.object_changed(_event(item, lister), item, None)
 
     # Which pods there are, with a node or without

@@ -161,6 +161,7 @@ class Scheduler:
             self._failures.handle(profile, queued, Failure(status, status.message))
 
     def _activate(self, pods: Iterable[Pod]) -> None:
+        # Plugins have this before there is a queue, which in turn is made of their profiles.
         self.queue.activate(pods)
 
     def _skip(self, profile: Profile, pod: Pod) -> bool:
