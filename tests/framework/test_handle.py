@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from moorage.api.kinds import known_kind
 from moorage.api.meta import Object
 from moorage.api.workloads import Namespace, Service
 from moorage.client.connection import ConnectionConfig
@@ -12,7 +13,7 @@ from moorage.client.http import HttpClient
 from moorage.client.memory import MemoryClient
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin
-from moorage.framework.handle import Handle, NoRecorder, Services, known_kind
+from moorage.framework.handle import Handle, NoRecorder, Services
 from moorage.framework.status import Status
 from moorage.state.node_info import NodeInfo
 from moorage.testing import make_pod
@@ -60,7 +61,7 @@ def test_without_a_cluster_there_is_no_client_and_nothing_is_recorded() -> None:
 
 
 def test_the_client_is_that_of_the_services() -> None:
-    client = MemoryClient(lambda old, new: None)
+    client = MemoryClient(lambda pod: None)
     assert Handle(Services(client=client)).client is client
 
 
@@ -180,7 +181,7 @@ def test_the_lister_of_a_class_that_says_where_its_objects_live() -> None:
 
 
 def test_only_an_api_server_has_resources_to_write() -> None:
-    client = MemoryClient(lambda old, new: None)
+    client = MemoryClient(lambda pod: None)
     with pytest.raises(RuntimeError, match="this run keeps everything in memory"):
         Handle(Services(client=client)).resource_client(Price)
     http = HttpClient(ConnectionConfig("https://example.com"))

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from moorage.api.decoding import from_document
-from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration, load
 from moorage.framework.profile import Profile
@@ -92,7 +91,7 @@ def test_the_scheduler_itself_decides_the_same(subject: str) -> None:
         pod = from_document(Pod, scenario["pod"])
         # The profile that is asked about decides, whatever scheduler the pod names.
         pod.spec.scheduler_name = next(iter(scheduler.profiles))
-        scheduler.handlers.pod_added(pod)
+        scheduler.door.put(pod)
         if pod.spec.node_name:
             # A pod that names its node counts as running; for once it is made to wait.
             scheduler.state.remove_pod(pod.uid)
@@ -163,12 +162,7 @@ def watch_decisions(scheduler: Scheduler) -> dict[str, Decision]:
 
 def feed(scheduler: Scheduler, scenario: Document) -> None:
     for item in read_objects(scenario["objects"]):
-        if isinstance(item, Node):
-            scheduler.handlers.node_added(item)
-        elif isinstance(item, Pod):
-            scheduler.handlers.pod_added(item)
-        else:
-            scheduler.handlers.object_added(item)
+        scheduler.door.put(item)
 
 
 def run_until_tried(scheduler: Scheduler, pod: Pod) -> None:

@@ -16,9 +16,9 @@ from moorage.testing import make_node, make_pod
 
 def make_scheduler() -> Scheduler:
     scheduler = Scheduler(load(DEFAULT_CONFIGURATION).config, in_tree_registry())
-    scheduler.handlers.node_added(make_node("n"))
-    scheduler.handlers.pod_added(make_pod("running", node="n", cpu="1"))
-    scheduler.handlers.pod_added(make_pod("waiting"))
+    scheduler.door.put(make_node("n"))
+    scheduler.door.put(make_pod("running", node="n", cpu="1"))
+    scheduler.door.put(make_pod("waiting"))
     return scheduler
 
 

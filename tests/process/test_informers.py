@@ -43,7 +43,7 @@ def informers_of(server: Any, **demands: float | None) -> Informers:
     scheduler = Scheduler(default_configuration(registry), registry)
     for name, seconds in demands.items():
         Handle(scheduler.services, plugin_name=name).lister_of(License, sync_timeout=seconds)
-    return Informers(server, scheduler.handlers, scheduler.services.listers, scheduler.profiles)
+    return Informers(server, scheduler.door, scheduler.profiles.values())
 
 
 async def waited(informers: Informers) -> float:

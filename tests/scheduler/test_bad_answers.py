@@ -60,7 +60,7 @@ def test_verdicts_that_mean_nothing(wrong: str, nominated: str) -> None:
     bad = make_pod("bad")
     bad.status.nominated_node_name = nominated
     world.client.add(bad)
-    world.handlers.pod_added(bad)
+    world.door.put(bad)
     world.add("good")
     world.schedule()
     condition = world.condition("bad")

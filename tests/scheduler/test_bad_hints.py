@@ -33,7 +33,7 @@ def hinted(hint: Any) -> Counting:
     world.add("bad")
     world.schedule()
     assert world.place("bad") == "unschedulable"
-    world.handlers.node_added(make_node("new"))
+    world.door.put(make_node("new"))
     return world
 
 

@@ -271,11 +271,11 @@ def test_a_strange_node_takes_pods_all_the_same(node: Node) -> None:
 def test_a_node_that_turns_bad_and_good_again() -> None:
     node, bad = make_node("n"), make_node("n", cpu="lots")
     made = simulation(node)
-    handlers = made.scheduler.handlers
+    door = made.scheduler.door
     assert schedule(made, make_pod("one", cpu=1)).placed
-    handlers.node_updated(node, bad)
+    door.put(bad)
     assert "'lots' is not a quantity" in schedule(made, make_pod("two", cpu=1)).pending["default/two"]
-    handlers.node_updated(bad, node)
+    door.put(node)
     assert schedule(made, make_pod("three", cpu=1)).placed
     info = made.scheduler.state.node("n")
     assert info is not None
@@ -340,9 +340,8 @@ def test_a_pod_that_loses_its_node_or_scheduler_in_an_update() -> None:
 
 def change(made: Simulation, new: Pod) -> None:
     """The watch brings a new version of a pod."""
-    old = made.client.pods[new.key]
     made.client.add(new)
-    made.scheduler.handlers.pod_updated(old, new)
+    made.scheduler.door.put(new)
 
 
 async def try_again(made: Simulation) -> None:
@@ -537,7 +536,7 @@ class Fuzz:
         info = self.made.scheduler.state.node("n0")
         new = from_document(Node, mutated(whole_node("n0"), self.draw))
         if info is not None and new.name == "n0":
-            self.made.scheduler.handlers.node_updated(info.node, new)
+            self.made.scheduler.door.put(new)
 
 
 @pytest.mark.soak

@@ -255,9 +255,9 @@ def test_a_pod_given_back_makes_room_for_others_but_does_not_wake_itself(
 
 def test_an_event_while_a_pod_waits_counts_when_it_is_rejected() -> None:
     world = World(plugin(Permits, "A", Wait(5), events=lambda self: WANTS_ROOM))
-    world.handlers.pod_added(gone := make_pod("gone", node="n0"))
+    world.door.put(gone := make_pod("gone", node="n0"))
     world.add()
-    world.schedule(after(1, world.handlers.pod_deleted, gone))
+    world.schedule(after(1, world.door.remove, gone))
     assert world.plugins_of() == ({"A"}, set())
     assert world.place() == "backoff"
 
@@ -286,11 +286,10 @@ def test_a_pod_that_goes_while_it_is_bound_is_forgotten_at_once(marked: bool) ->
     gone: list[bool] = []
 
     async def slow(cycle: CycleState, pod: Pod, node_name: str) -> None:
-        old = world.client.pods["default/pod"]
         if marked:
             new = make_pod(metadata={"deletionTimestamp": "2024-01-01T00:00:00Z"})
             world.client.pods[pod.key] = new
-            world.handlers.pod_updated(old, new)
+            world.door.put(new)
         else:
             world.delete()
         await asyncio.sleep(1)

@@ -50,7 +50,7 @@ def world() -> Watched:
 
 def test_a_node_appears_and_goes(world: Watched) -> None:
     node = make_node("new")
-    world.handlers.node_added(node)
+    world.door.put(node)
     assert world.state.node("new") is not None
     known: list[bool] = []
     move_all = world.queue.move_all
@@ -60,7 +60,7 @@ def test_a_node_appears_and_goes(world: Watched) -> None:
         move_all(*args, **settings)
 
     world.queue.move_all = look  # type: ignore[method-assign]
-    world.handlers.node_deleted(node)
+    world.door.remove(node)
     assert world.seen == ["NodeAdd", "NodeDelete"]
     assert world.objects == [(None, node), (node, None)]
     assert known == [True]
@@ -97,9 +97,9 @@ def test_a_node_appears_and_goes(world: Watched) -> None:
 def test_a_node_changes(
     world: Watched, before: dict[str, Any], now: dict[str, Any], events: list[str]
 ) -> None:
-    world.handlers.node_added(old := make_node("new", **before))
+    world.door.put(make_node("new", **before))
     world.seen.clear()
-    world.handlers.node_updated(old, new := make_node("new", **now))
+    world.door.put(new := make_node("new", **now))
     assert world.seen == events
     assert world.state.table.by_name["new"].node is new
 
@@ -109,9 +109,9 @@ def test_a_node_changes(
 
 def test_an_assigned_pod_appears_and_goes(world: Watched) -> None:
     pod = make_pod(node="n0", scheduler="foreign")
-    world.handlers.pod_added(pod)
+    world.door.put(pod)
     assert world.state.pod(pod.uid) is pod
-    world.handlers.pod_deleted(pod)
+    world.door.remove(pod)
     assert world.state.pod(pod.uid) is None
     assert world.seen == ["AssignedPodAdd", "AssignedPodDelete"]
     assert world.objects == [(None, pod), (pod, None)]
@@ -141,31 +141,31 @@ def test_an_assigned_pod_appears_and_goes(world: Watched) -> None:
 def test_an_assigned_pod_changes(
     world: Watched, before: dict[str, Any], now: dict[str, Any], events: list[str]
 ) -> None:
-    world.handlers.pod_added(old := make_pod(node="n0", **before))
+    world.door.put(make_pod(node="n0", **before))
     world.seen.clear()
-    world.handlers.pod_updated(old, new := make_pod(node="n0", **now))
+    world.door.put(new := make_pod(node="n0", **now))
     assert world.seen == events
     assert world.state.pod(new.uid) is new
 
 
 def test_a_pod_that_finishes_is_gone(world: Watched) -> None:
-    world.handlers.pod_added(old := make_pod(node="n0"))
-    world.handlers.pod_updated(old, make_pod(node="n0", status={"phase": "Succeeded"}))
+    world.door.put(old := make_pod(node="n0"))
+    world.door.put(make_pod(node="n0", status={"phase": "Succeeded"}))
     assert world.seen == ["AssignedPodAdd", "AssignedPodDelete"]
     assert world.state.pod(old.uid) is None
-    assert world.handlers.find(old) is None
+    assert world.door.find(old) is None
 
 
 def test_a_finished_pod_is_never_seen(world: Watched) -> None:
-    world.handlers.pod_added(pod := make_pod(node="n0", status={"phase": "Failed"}))
+    world.door.put(pod := make_pod(node="n0", status={"phase": "Failed"}))
     assert world.seen == []
-    assert world.handlers.find(pod) is None
+    assert world.door.find(pod) is None
 
 
 def test_a_pod_becomes_assigned(world: Watched) -> None:
-    old = world.add(status={"nominatedNodeName": "n0"})
+    world.add(status={"nominatedNodeName": "n0"})
     assert len(world.services.nominations) == 1
-    world.handlers.pod_updated(old, make_pod(node="n0"))
+    world.door.put(make_pod(node="n0"))
     assert world.seen == ["AssignedPodAdd"]
     assert world.place() == "nowhere"
     assert len(world.services.nominations) == 0
@@ -175,7 +175,7 @@ def test_a_pod_assumed_elsewhere_is_where_the_watch_shows_it(caplog: pytest.LogC
     world = Watched(nodes=2)
     pod = world.add()
     world.state.assume(pod, "n0")
-    world.handlers.pod_updated(pod, make_pod(node="n1"))
+    world.door.put(make_pod(node="n1"))
     placement = world.state.placement(pod.uid)
     assert placement is not None
     assert (placement.node.name, placement.assumed) == ("n1", False)
@@ -189,19 +189,19 @@ def test_a_pod_without_a_node_is_queued_if_a_profile_runs_it(world: Watched) -> 
     mine = world.add("mine")
     foreign = world.add("foreign", scheduler="foreign", status={"nominatedNodeName": "n0"})
     assert (world.place("mine"), world.place("foreign")) == ("active", "nowhere")
-    assert world.handlers.is_pending(mine)
-    assert world.handlers.find(foreign) is foreign
+    assert world.door.is_pending(mine)
+    assert world.door.find(foreign) is foreign
     assert len(world.services.nominations) == 0
     assert world.seen == []
     world.delete("mine")
-    assert not world.handlers.is_pending(mine)
+    assert not world.door.is_pending(mine)
     assert world.place("mine") == "nowhere"
     assert world.seen == []
 
 
 def test_a_pod_of_another_uid_is_another_pod(world: Watched) -> None:
-    world.handlers.pod_added(old := make_pod(node="n0"))
-    world.handlers.pod_updated(old, make_pod(uid="another"))
+    world.door.put(old := make_pod(node="n0"))
+    world.door.put(make_pod(uid="another"))
     assert world.seen == ["AssignedPodAdd", "AssignedPodDelete"]
     assert world.state.pod(old.uid) is None
     assert world.place() == "active"
@@ -215,7 +215,7 @@ def test_a_nomination_that_ends_makes_room_for_lesser_pods(
     world: Watched, before: str, now: str, told: bool
 ) -> None:
     old = world.add(status={"nominatedNodeName": before}, priority=5)
-    world.handlers.pod_updated(old, make_pod(status={"nominatedNodeName": now}, priority=5))
+    world.door.put(make_pod(status={"nominatedNodeName": now}, priority=5))
     assert world.services.nominations.node_of(old.uid) == now
     assert world.seen == (["AssignedPodDelete"] if told else [])
     for check in world.checks:
@@ -241,7 +241,7 @@ def test_an_assumed_pod_that_goes_is_forgotten_and_all_hear_of_it(world: Watched
     pod = world.add(status={"nominatedNodeName": "n0"})
     assumed = world.state.assume(pod, "n0")
     if marked:
-        world.handlers.pod_updated(pod, make_pod(metadata=DELETED))
+        world.door.put(make_pod(metadata=DELETED))
     else:
         world.delete()
     assert world.state.placement(pod.uid) is None
@@ -258,9 +258,8 @@ def test_an_assumed_pod_that_waits_on_permit_is_rejected(marked: bool) -> None:
     def go() -> None:
         world.seen.clear()
         if marked:
-            old = world.client.pods[pod.key]
             world.client.pods[pod.key] = new = make_pod(metadata=DELETED)
-            world.handlers.pod_updated(old, new)
+            world.door.put(new)
         else:
             world.delete()
         assert world.state.is_assumed(pod.uid)
@@ -274,8 +273,8 @@ def test_an_assumed_pod_that_waits_on_permit_is_rejected(marked: bool) -> None:
 def test_other_changes_of_an_assumed_pod_are_ignored(world: Watched) -> None:
     pod = world.add()
     world.state.assume(pod, "n0")
-    world.handlers.pod_updated(pod, new := make_pod(status={"nominatedNodeName": "n0"}))
-    world.handlers.pod_updated(new, make_pod(labels={"a": "b"}))
+    world.door.put(make_pod(status={"nominatedNodeName": "n0"}))
+    world.door.put(make_pod(labels={"a": "b"}))
     assert world.seen == []
     assert world.state.is_assumed(pod.uid)
 
@@ -302,11 +301,11 @@ class Price(Object, kw_only=True):
 def test_other_objects_appear_change_and_go(world: Watched, kind: type[Any], resource: str) -> None:
     old, new = kind(metadata=make_pod().metadata), kind(metadata=make_pod().metadata)
     store = world.state.objects.of(kind)
-    world.handlers.object_added(old)
+    world.door.put(old)
     assert list(store.list()) == [old]
-    world.handlers.object_updated(old, new)
+    world.door.put(new)
     assert list(store.list()) == [new]
-    world.handlers.object_deleted(new)
+    world.door.remove(new)
     assert list(store.list()) == []
     assert world.seen == [f"{resource}{action}" for action in ("Add", "Update", "Delete")]
     assert world.objects == [(None, old), (old, new), (new, None)]
@@ -330,26 +329,19 @@ def test_the_listers_of_plugins_are_fed(group: str, version: str, resource: str,
             )
 
     world = World(Asks, nodes=0)
-    handlers = world.handlers
     asks = world.scheduler.profiles["default-scheduler"].plugins["Asks"]
     assert isinstance(asks, Asks)
-    steps: dict[str, Any] = {
-        "nodes": (make_node, handlers.node_added, handlers.node_updated, handlers.node_deleted),
-        "pods": (make_pod, handlers.pod_added, handlers.pod_updated, handlers.pod_deleted),
-        "prices": (
-            lambda name: Price(metadata=make_pod(name).metadata),
-            handlers.object_added,
-            handlers.object_updated,
-            handlers.object_deleted,
-        ),
+    makers: dict[str, Callable[[str], Object]] = {
+        "nodes": make_node,
+        "pods": make_pod,
+        "prices": lambda name: Price(metadata=make_pod(name).metadata),
     }
-    make, added, updated, deleted = steps[resource]
-    old, new = make("x"), make("x")
-    added(old)
+    old, new = makers[resource]("x"), makers[resource]("x")
+    world.door.put(old)
     assert list(asks.lister.list()) == [old]
-    updated(old, new)
+    world.door.put(new)
     assert list(asks.lister.list()) == [new]
-    deleted(new)
+    world.door.remove(new)
     assert list(asks.lister.list()) == []
     assert seen == ["added x", "updated x", "deleted x"]
 
@@ -360,5 +352,5 @@ def test_a_rejected_pod_is_tried_again_when_something_changes() -> None:
     world.add()
     world.schedule()
     assert world.place() == "unschedulable"
-    world.handlers.node_added(make_node("new"))
+    world.door.put(make_node("new"))
     assert world.place() == "backoff"

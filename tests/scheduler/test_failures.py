@@ -164,7 +164,7 @@ def test_a_write_may_take_its_time(fails: bool, caplog: pytest.LogCaptureFixture
         await asyncio.sleep(20)
 
     world = World(rejecting())
-    world.scheduler.connect(Slow())
+    world.services.client = Slow()
     world.add()
     world.schedule(wait())
     assert written == ([] if fails else ["pod"])
@@ -243,10 +243,9 @@ def meanwhile(act: Any) -> World:
 
 
 def replace(world: World, **fields: Any) -> None:
-    old = world.client.pods["default/pod"]
     new = make_pod(**fields)
     world.client.pods[new.key] = new
-    world.handlers.pod_updated(old, new)
+    world.door.put(new)
 
 
 def test_a_pod_that_is_gone_is_not_tried_again() -> None:

@@ -382,7 +382,7 @@ def test_run_takes_pods_as_they_come_and_tries_failed_ones_again() -> None:
         world.add("early")
         await asyncio.sleep(0.1)
         assert world.place("early") == "backoff"
-        world.handlers.node_added(make_node("n0"))
+        world.door.put(make_node("n0"))
         world.add("late")
         await asyncio.sleep(0.1)
         assert world.node_of("late") == "n0"
@@ -456,7 +456,7 @@ def test_an_event_during_the_attempt_is_not_lost() -> None:
     """The node appears after PreFilter has looked: the pod must not wait for another event."""
 
     def answer(cycle: CycleState, pod: Pod, node: Any) -> Status:
-        world.handlers.node_added(make_node("late"))
+        world.door.put(make_node("late"))
         return NO
 
     world = World(plugin(Filters, "A", answer, events=lambda self: [ClusterEvent(NODE, Action.ADD)]))

@@ -10,6 +10,7 @@ from moorage.api.nodes import Node
 from moorage.api.pods import DEFAULT_SCHEDULER, Condition, Pod
 from moorage.client.memory import MemoryClient
 from moorage.config.types import KubeSchedulerConfiguration, PluginRef, Plugins, PluginSet, Profile
+from moorage.framework.door import Door
 from moorage.framework.extension_points import Plugin
 from moorage.plugins.catalog import in_tree_registry
 from moorage.process.metrics import SchedulerMetrics
@@ -32,8 +33,8 @@ class Recorder:
 class Client(MemoryClient):
     """Remembers what is written, and fails to if it is told so."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        super().__init__(scheduler.handlers.pod_updated)
+    def __init__(self, door: Door) -> None:
+        super().__init__(door.put)
         self.written: list[tuple[str, Condition | None, str | None]] = []
         self.refuses: Exception | None = None
 
@@ -73,31 +74,32 @@ class World:
         )
         self.now = START
         self.recorder = Recorder()
+        self.door = Door()
+        self.client = Client(self.door)
         self.scheduler = Scheduler(
             config,
             registry,
+            client=self.client,
+            door=self.door,
             recorder_of=lambda profile: self.recorder,
             observer=observer,
             clock=lambda: self.now,
         )
-        self.handlers = self.scheduler.handlers
         self.queue = self.scheduler.queue
         self.state = self.scheduler.state
         self.services = self.scheduler.services
-        self.client = Client(self.scheduler)
-        self.scheduler.connect(self.client)
         for node in [make_node(f"n{i}") for i in range(nodes)] if isinstance(nodes, int) else nodes:
-            self.handlers.node_added(node)
+            self.door.put(node)
 
     def add(self, name: str = "pod", **fields: Any) -> Pod:
         pod = make_pod(name, **fields)
         self.client.add(pod)
-        self.handlers.pod_added(pod)
+        self.door.put(pod)
         return pod
 
     def delete(self, name: str = "pod") -> Pod:
         pod = self.client.pods.pop(f"default/{name}")
-        self.handlers.pod_deleted(pod)
+        self.door.remove(pod)
         return pod
 
     def allow(self, plugin: str) -> None:

@@ -130,8 +130,8 @@ class Churn:
     def change_node(self) -> None:
         if self.nodes:
             name = self.draw.choice(list(self.nodes))
-            old, self.nodes[name] = self.nodes[name], self.make_node(name)
-            self.scheduler.handlers.node_updated(old, self.nodes[name])
+            self.nodes[name] = self.make_node(name)
+            self.scheduler.door.put(self.nodes[name])
 
     def remove_node(self) -> None:
         """Its pods go at once, or stay for a while without a node, as they do in a cluster."""
@@ -141,7 +141,7 @@ class Churn:
         if self.draw.random() < 0.5:
             for pod in [pod for pod in self.pods.values() if pod.spec.node_name == name]:
                 self._delete(pod)
-        self.scheduler.handlers.node_deleted(self.nodes.pop(name))
+        self.scheduler.door.remove(self.nodes.pop(name))
 
     def add_pod(self) -> None:
         draw = self.draw
@@ -201,7 +201,7 @@ class Churn:
 
     def _delete(self, pod: Pod) -> None:
         self.pods.pop(pod.key)
-        self.scheduler.handlers.pod_deleted(pod)
+        self.scheduler.door.remove(pod)
 
     def finish_pod(self) -> None:
         old = self._running()
@@ -239,7 +239,7 @@ class Churn:
             **{key: value for key, value in document["spec"].items() if key not in ("nodeName", "priority")},
         )
         self.simulation.client.add(new)
-        self.scheduler.handlers.pod_updated(old, new)
+        self.scheduler.door.put(new)
 
     # What must be so after every round
 
@@ -282,7 +282,7 @@ class Churn:
         """Nothing grows beyond what there is."""
         state, table = self.state, self.state.table
         waiting = sum(not pod.spec.node_name for pod in self.pods.values())
-        assert self.scheduler.handlers._pods.keys() == self.pods.keys()
+        assert self.scheduler.door._pods.keys() == self.pods.keys()
         assert len(self.scheduler.services.nominations) <= waiting
         assert len(self.scheduler.services.waiting_pods) == 0
         assert not self.scheduler._tasks

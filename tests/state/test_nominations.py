@@ -43,12 +43,12 @@ def test_adding_always_removes_the_old_entry(second: str | None) -> None:
 
 
 def test_a_pod_that_is_gone_or_has_a_node_is_not_recorded() -> None:
-    nominations = Nominations()
-    nominations.set_pending(lambda pod: pod.name != "gone")
+    gone = {"gone"}
+    nominations = Nominations(lambda pod: pod.name not in gone)
     nominations.add(pod("gone"), "a")
     nominations.add(pod("here"), "a")
     assert nodes_of(nominations) == {"a": ["here"]}
-    nominations.set_pending(lambda pod: False)
+    gone.add("here")
     nominations.add(pod("here"), "b")
     assert nodes_of(nominations) == {}, "the old entry goes all the same"
 

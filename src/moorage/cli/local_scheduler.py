@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from moorage.cli.setup import Setup
 from moorage.client.http import HttpClient
 from moorage.framework.logger import Logger
 from moorage.framework.registry import PluginLoadError
-from moorage.process.event_recorder import EventBroadcaster
-from moorage.process.informers import Informers
-from moorage.scheduler.scheduler import Scheduler
+from moorage.process.assembly import USER_AGENT, Assembly
 
 log = Logger(__name__)
 
-USER_AGENT = "moorage/scheduler"
-_LATE_EVENTS = 1.0
-
-
 OnFailure: TypeAlias = Callable[[PluginLoadError], None]
+
+
+class _Running(NamedTuple):
+    assembly: Assembly
+    scheduling: asyncio.Task[None]
 
 
 class LocalScheduler:
@@ -39,70 +37,35 @@ class LocalScheduler:
 
         Raises what is wrong with the configuration or a plugin.
         """
-        running = _Running(self._new_client(USER_AGENT), setup, on_failure)
-        await running.start()
-        self._running = running
+        await self._start(self._assemble(setup), on_failure)
 
     async def replace(self, setup: Setup, on_failure: OnFailure) -> None:
         """If the new one cannot be made, the old one has not noticed."""
-        new = _Running(self._new_client(USER_AGENT), setup, on_failure)
+        new = self._assemble(setup)
         await self.stop()
-        await new.start()
-        self._running = new
+        await self._start(new, on_failure)
 
     async def stop(self) -> None:
         running, self._running = self._running, None
         if running is not None:
-            await running.stop()
+            await running.assembly.end(running.scheduling)
+            await running.assembly.close()
+
+    def _assemble(self, setup: Setup) -> Assembly:
+        return Assembly(setup.config, setup.registry, self._new_client(USER_AGENT))
+
+    async def _start(self, assembly: Assembly, on_failure: OnFailure) -> None:
+        await assembly.open()
+        assembly.informers.start()
+        if not assembly.informers.has_requirements:
+            await assembly.informers.wait_synced()
+        self._running = _Running(assembly, asyncio.create_task(_schedule(assembly, on_failure)))
 
 
-class _Running:
-    """One scheduler with its informers and its events."""
-
-    def __init__(self, client: HttpClient, setup: Setup, on_failure: OnFailure) -> None:
-        self._on_failure = on_failure
-        self._client = client
-        self._events = EventBroadcaster(self._client)
-        self._scheduler = Scheduler(
-            setup.config, setup.registry, recorder_of=self._events.recorder, legacy_annotation="warn"
-        )
-        self._scheduler.connect(self._client)
-        self._informers = Informers(
-            self._client,
-            self._scheduler.handlers,
-            self._scheduler.services.listers,
-            self._scheduler.profiles,
-        )
-        self._tasks: list[asyncio.Task[None]] = []
-
-    async def start(self) -> None:
-        await self._client.__aenter__()
-        self._tasks.append(asyncio.create_task(self._events.run()))
-        self._informers.start()
-        if not self._informers.has_requirements:
-            await self._informers.wait_synced()
-        self._tasks.append(asyncio.create_task(self._run()))
-
-    async def stop(self) -> None:
-        self._scheduler.stop()
-        await self._informers.stop()
-        events, scheduling = self._tasks
-        if not self._scheduler.is_running:
-            scheduling.cancel()
-        await asyncio.gather(scheduling, return_exceptions=True)
-        await self._events.stop(_LATE_EVENTS)
-        events.cancel()
-        await asyncio.gather(events, return_exceptions=True)
-        self._scheduler.close()
-        await self._client.close()
-
-    async def _run(self) -> None:
-        try:
-            await self._informers.wait_synced()
-            gc.collect()
-            gc.freeze()
-            await self._scheduler.run()
-        except PluginLoadError as error:
-            self._on_failure(error)
-        except Exception as error:
-            log.error(error, "The scheduler failed")
+async def _schedule(assembly: Assembly, on_failure: OnFailure) -> None:
+    try:
+        await assembly.schedule()
+    except PluginLoadError as error:
+        on_failure(error)
+    except Exception as error:
+        log.error(error, "The scheduler failed")

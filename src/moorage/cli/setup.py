@@ -80,6 +80,14 @@ def set_up(
     return Setup(registry, loaded.config)
 
 
+def refuse_extenders(config: KubeSchedulerConfiguration) -> None:
+    """For commands that would schedule without asking them."""
+    if config.extenders:
+        raise BadInput(
+            "extenders: HTTP extenders are not supported yet; remove them or write them as plugins"
+        )
+
+
 def warn_of_unused(config: KubeSchedulerConfiguration, added: Iterable[str]) -> None:
     warn(unused(config, added))
 

@@ -10,13 +10,11 @@ from moorage.client.errors import NotFound
 
 
 class MemoryClient:
-    """Keeps pods in memory and tells `on_change(old, new)` and `on_delete(pod)`, as a watch would."""
+    """Keeps pods in memory; `put` and `remove` are told of what changes and goes, as by a watch."""
 
-    def __init__(
-        self, on_change: Callable[[Pod, Pod], None], on_delete: Callable[[Pod], None] = lambda pod: None
-    ) -> None:
-        self._on_change = on_change
-        self._on_delete = on_delete
+    def __init__(self, put: Callable[[Pod], None], remove: Callable[[Pod], None] = lambda pod: None) -> None:
+        self._put = put
+        self._remove = remove
         self.pods: dict[str, Pod] = {}
 
     def add(self, pod: Pod) -> None:
@@ -29,7 +27,7 @@ class MemoryClient:
         new = copy(old)
         new.spec = copy(old.spec)
         new.spec.node_name = node_name
-        self._change(old, new)
+        self._change(new)
 
     def write_pod_status(
         self, pod: Pod, *, condition: Condition | None = None, nominated_node: str | None = None
@@ -42,10 +40,10 @@ class MemoryClient:
             new.status.conditions = (*others, condition)
         if nominated_node is not None:
             new.status.nominated_node_name = nominated_node
-        self._change(old, new)
+        self._change(new)
 
     def delete_pod(self, pod: Pod) -> None:
-        self._on_delete(self.pods.pop(self._known(pod).key))
+        self._remove(self.pods.pop(self._known(pod).key))
 
     def _known(self, pod: Pod) -> Pod:
         found = self.pods.get(pod.key)
@@ -53,6 +51,6 @@ class MemoryClient:
             raise NotFound(404, "NotFound", f'pods "{pod.name}" not found')
         return found
 
-    def _change(self, old: Pod, new: Pod) -> None:
+    def _change(self, new: Pod) -> None:
         self.pods[new.key] = new
-        self._on_change(old, new)
+        self._put(new)

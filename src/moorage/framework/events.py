@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum, IntFlag
 from typing import Any, NamedTuple, TypeAlias
 
-from moorage.api.meta import Object
+from moorage.api.kinds import WATCHED
 from moorage.api.pods import Pod
 
 
@@ -50,45 +50,25 @@ POD = "Pod"
 ASSIGNED_POD = "AssignedPod"
 UNSCHEDULABLE_POD = "UnschedulablePod"
 NODE = "Node"
-PERSISTENT_VOLUME = "PersistentVolume"
-PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
 CSI_NODE = "storage.k8s.io/CSINode"
-CSI_DRIVER = "storage.k8s.io/CSIDriver"
-CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
 VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
-STORAGE_CLASS = "storage.k8s.io/StorageClass"
 RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
 RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
 DEVICE_CLASS = "resource.k8s.io/DeviceClass"
 POD_GROUP = "scheduling.k8s.io/PodGroup"
 WILDCARD = "*"
 
-
-_BUILT_IN = frozenset(
+_NAMES = frozenset(
     (
-        POD,
-        ASSIGNED_POD,
-        UNSCHEDULABLE_POD,
-        NODE,
-        PERSISTENT_VOLUME,
-        PERSISTENT_VOLUME_CLAIM,
-        CSI_NODE,
-        CSI_DRIVER,
-        CSI_STORAGE_CAPACITY,
-        VOLUME_ATTACHMENT,
-        STORAGE_CLASS,
-        RESOURCE_CLAIM,
-        RESOURCE_SLICE,
-        DEVICE_CLASS,
-        POD_GROUP,
-        WILDCARD,
+        *(row.event for row in WATCHED if row.wakes),
+        *(ASSIGNED_POD, UNSCHEDULABLE_POD, POD_GROUP, WILDCARD),
     )
 )
 
 
 def is_watchable(resource: str) -> bool:
     """Whether events can name this resource: a built-in one, or `plural.version.group`."""
-    return resource in _BUILT_IN or resource.count(".") >= 2
+    return resource in _NAMES or resource.count(".") >= 2
 
 
 class Hint(Enum):
@@ -105,7 +85,8 @@ HintFunction: TypeAlias = Callable[[Pod, Any, Any], Hint]
 class ClusterEvent(NamedTuple):
     """A change in the cluster: what a plugin registers for, and what happens.
 
-    `resource` is one of the names of this module, or `plural.version.group` of a custom resource.
+    `resource` is the name of a built-in resource, as in `Node` or `storage.k8s.io/CSINode`, or
+    `plural.version.group` of any other.
     """
 
     resource: str
@@ -133,45 +114,8 @@ class ClusterEvent(NamedTuple):
         return same and bool(registered & happened) and happened <= registered
 
 
-EVERYTHING = tuple(
-    ClusterEvent(resource, Action.ALL)
-    for resource in (
-        POD,
-        NODE,
-        PERSISTENT_VOLUME,
-        PERSISTENT_VOLUME_CLAIM,
-        CSI_NODE,
-        CSI_DRIVER,
-        CSI_STORAGE_CAPACITY,
-        STORAGE_CLASS,
-        RESOURCE_CLAIM,
-        DEVICE_CLASS,
-    )
-)
+EVERYTHING = tuple(ClusterEvent(row.event, Action.ALL) for row in WATCHED if row.wakes_all)
 """What a plugin hears of when it does not say."""
-
-
-def event_resource(kind: type[Object]) -> str:
-    """How events name a kind: built-in ones by kind, custom ones by `plural.version.group`."""
-    if not kind.group:
-        return kind.kind
-    named = f"{kind.group}/{kind.kind}"
-    return named if named in _GROUPED else f"{kind.resource}.{kind.version}.{kind.group}"
-
-
-_GROUPED = frozenset(
-    (
-        CSI_NODE,
-        CSI_DRIVER,
-        CSI_STORAGE_CAPACITY,
-        VOLUME_ATTACHMENT,
-        STORAGE_CLASS,
-        RESOURCE_CLAIM,
-        RESOURCE_SLICE,
-        DEVICE_CLASS,
-        POD_GROUP,
-    )
-)
 
 UNSCHEDULABLE_TIMEOUT = ClusterEvent(WILDCARD, Action.ALL, custom_label="UnschedulableTimeout")
 FORCE_ACTIVATE = ClusterEvent(WILDCARD, Action.ALL, custom_label="ForceActivate")

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from moorage.api.kinds import known_kind
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.client.resources import Resource
+from moorage.framework.door import Door
 from moorage.framework.listers import Lister, Listers, Requirement
 from moorage.framework.metrics import Metrics
 from moorage.framework.observer import NoObserver, Observer
@@ -20,7 +22,6 @@ from moorage.framework.waiting_pods import WaitingPods
 from moorage.state.cluster import ClusterState
 from moorage.state.nodes import Nodes
 from moorage.state.nominations import Nominations
-from moorage.state.objects import Store
 
 if TYPE_CHECKING:
     from moorage.client import Client
@@ -59,12 +60,11 @@ def _no_pods_to_activate(pods: Iterable[Pod]) -> None:
 class Services:
     """What all profiles of a scheduler share."""
 
-    state: ClusterState = field(default_factory=ClusterState)
+    door: Door = field(default_factory=Door)
     client: Client | None = None
     recorder_of: Callable[[str], Recorder] = lambda profile_name: NoRecorder()
     nominations: Nominations = field(default_factory=Nominations)
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
-    listers: Listers = field(default_factory=Listers)
     pods_in_pre_bind: PodsInPreBind = field(default_factory=PodsInPreBind)
     metrics: Metrics = field(default_factory=Metrics)
     observer: Observer = field(default_factory=NoObserver)
@@ -74,6 +74,14 @@ class Services:
     """The newest version of a pod that waits to be scheduled, or None if it is gone."""
     may_bind: Callable[[], bool] = lambda: True
     """Whether this scheduler still is the one to act on pods; asked before each write."""
+
+    @property
+    def state(self) -> ClusterState:
+        return self.door.state
+
+    @property
+    def listers(self) -> Listers:
+        return self.door.listers
 
 
 class Handle:
@@ -149,8 +157,7 @@ class Handle:
         more seconds; without it, a resource that the API server does not serve is not waited for.
         """
         kind = type or known_kind(group, version, resource) or Object
-        store: Store[Object] | None = self.services.state.objects.of(kind) if kind is not Object else None
-        found = self.services.listers.get(group, version, resource, kind, store)
+        found = self.services.listers.get(group, version, resource, kind)
         if sync_timeout is not None:
             found.requirements.append(Requirement(self.plugin_name, sync_timeout))
         return found
@@ -210,13 +217,3 @@ class Handle:
         if self.profile is None:
             raise RuntimeError("the profile's plugins are not available while they are being made")
         return self.profile
-
-
-def known_kind(group: str, version: str, resource: str) -> type[Object] | None:
-    """The Struct of a built-in resource, if there is one."""
-    from moorage.api.kinds import KINDS
-
-    for kind in KINDS.values():
-        if (kind.group, kind.version, kind.resource) == (group, version, resource):
-            return kind
-    return None

@@ -7,9 +7,10 @@ import logging
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from moorage.api import kinds
 from moorage.api.meta import Object
 from moorage.framework.calls import FAILURES
-from moorage.state.objects import Store
+from moorage.state.objects import Objects, Store
 
 T = TypeVar("T", bound=Object)
 
@@ -24,7 +25,7 @@ class ResourceName(NamedTuple):
     @property
     def event_resource(self) -> str:
         """How a cluster event names this resource: `plural.version.group`."""
-        return f"{self.resource}.{self.version}.{self.group}"
+        return kinds.dotted(*self)
 
 
 class Requirement(NamedTuple):
@@ -40,6 +41,8 @@ class Lister(Generic[T]):
     def __init__(self, name: ResourceName, type: type[T], store: Store[T]) -> None:
         self.name = name
         self.type = type
+        self.event = kinds.event_resource(*name)
+        """How the events of its objects name the resource, whatever type a plugin has for it."""
         self.has_synced = False
         """Whether the first list has arrived."""
         self.requirements: list[Requirement] = []
@@ -67,14 +70,14 @@ class Lister(Generic[T]):
         self._updated += [updated] if updated else []
         self._deleted += [deleted] if deleted else []
 
-    def put(self, item: T) -> None:
-        """Records an object; for whoever feeds the lister, not for plugins."""
-        old = self._store.get(item.name, item.namespace)
-        self._store.put(item)
+    def put(self, item: T) -> T | None:
+        """Records an object and returns what it replaces; for the door, not for plugins."""
+        old = self._store.put(item)
         if old is None:
             self._tell(self._added, item)
         else:
             self._tell(self._updated, old, item)
+        return old
 
     def remove(self, item: T) -> None:
         self._store.remove(item)
@@ -91,26 +94,36 @@ class Lister(Generic[T]):
 
 
 class Listers:
-    """The listers that plugins asked for. Whoever runs the scheduler feeds them."""
+    """The listers that plugins asked for; those of a type show what the state has of it."""
 
-    def __init__(self) -> None:
-        self._by_name: dict[ResourceName, Lister[Any]] = {}
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._by_name: dict[tuple[str, str, str], Lister[Any]] = {}
         self._by_type: dict[type[Object], Lister[Any]] = {}
 
-    def get(
-        self, group: str, version: str, resource: str, type: type[T], store: Store[T] | None = None
-    ) -> Lister[T]:
+    def get(self, group: str, version: str, resource: str, type: type[T]) -> Lister[T]:
         name = ResourceName(group, version, resource)
         found = self._by_name.get(name)
         if found is None:
-            found = self._by_name[name] = Lister(name, type, Store() if store is None else store)
+            store: Store[T] = Store() if type is Object else self._objects.of(type)
+            found = self._by_name[name] = Lister(name, type, store)
             if type is not Object:
                 self._by_type[type] = found
         return found
 
     def of(self, item: Object) -> Lister[Any] | None:
-        """The lister for objects of this one's type, if a plugin asked for it."""
-        return self._by_type.get(item.__class__)
+        """The lister for objects like this one, if a plugin asked for it, by their type or without one."""
+        kind = item.__class__
+        found = self._by_type.get(kind)
+        if found is not None:
+            return found
+        found = self._by_name.get((kind.group, kind.version, kind.resource))
+        return found if found is not None and found.type is Object else None
+
+    def set_synced(self) -> None:
+        """What a run in memory is given is all there is."""
+        for lister in self:
+            lister.has_synced = True
 
     def __iter__(self) -> Iterator[Lister[Any]]:
         return iter(self._by_name.values())

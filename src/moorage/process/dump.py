@@ -32,7 +32,7 @@ def dump(scheduler: Scheduler) -> None:
 
 def differences(scheduler: Scheduler) -> tuple[list[str], list[str]]:
     """Watched pods with a node that are not cached, and cached ones that are neither watched nor assumed."""
-    watched = {pod.uid: pod for pod in scheduler.handlers.pods() if pod.spec.node_name}
+    watched = {pod.uid: pod for pod in scheduler.door.pods() if pod.spec.node_name}
     cached = {pod.uid: pod for pod in scheduler.state.pods}
     missed = sorted(pod.key for uid, pod in watched.items() if uid not in cached)
     redundant = sorted(

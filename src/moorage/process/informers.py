@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from moorage.api.meta import Object
-from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.client.errors import NotFound
 from moorage.client.http import HttpClient
 from moorage.client.informer import Informer
 from moorage.client.resources import Resource
-from moorage.framework import events
-from moorage.framework.listers import Lister, Listers
+from moorage.framework.door import Door
+from moorage.framework.listers import Lister
 from moorage.framework.logger import Logger
 from moorage.framework.profile import Profile
 from moorage.framework.registry import PluginLoadError
-from moorage.process.watched import add_waited_for, event_of, resource_of
-from moorage.scheduler.event_handlers import EventHandlers
+from moorage.process.watched import ALWAYS, add_waited_for, resource_of
 
 log = Logger(__name__)
 
@@ -30,57 +27,17 @@ UNFINISHED_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 class Informers:
     """One informer per resource; all of them must have synced before the first pod is scheduled."""
 
-    def __init__(
-        self,
-        client: HttpClient,
-        handlers: EventHandlers,
-        listers: Listers,
-        profiles: Mapping[str, Profile],
-    ) -> None:
+    def __init__(self, client: HttpClient, door: Door, profiles: Iterable[Profile]) -> None:
         self._tasks: list[asyncio.Task[None]] = []
         self._started = 0.0
-        self.all: list[Informer[Any]] = [
-            Informer(
-                client,
-                Resource.of(Node),
-                added=handlers.node_added,
-                updated=handlers.node_updated,
-                deleted=handlers.node_deleted,
-            ),
-            Informer(
-                client,
-                Resource.of(Pod),
-                added=handlers.pod_added,
-                updated=handlers.pod_updated,
-                deleted=handlers.pod_deleted,
-                field_selector=UNFINISHED_PODS,
-            ),
-        ]
-        add_waited_for(listers, profiles.values())
-        nodes, pods = self.all
-        shared: dict[type[Object], Informer[Any]] = {Node: nodes, Pod: pods}
+        always = {kind: _informer(client, Resource.of(kind), door) for kind in ALWAYS}
+        add_waited_for(door.listers, profiles)
         self._of_listers = [
-            (lister, shared.get(lister.type) or self._of_lister(client, handlers, lister))
-            for lister in listers
+            (lister, always.get(lister.type) or _informer(client, resource_of(lister), door, lister))
+            for lister in door.listers
         ]
-        self.all += [informer for lister, informer in self._of_listers if lister.type not in shared]
-
-    def _of_lister(self, client: HttpClient, handlers: EventHandlers, lister: Lister[Any]) -> Informer[Any]:
-        resource, event = resource_of(lister), event_of(lister)
-
-        def added(item: Object) -> None:
-            lister.put(item)
-            handlers.changed(event, events.Action.ADD, None, item)
-
-        def updated(old: Object, new: Object) -> None:
-            lister.put(new)
-            handlers.changed(event, events.Action.UPDATE, old, new)
-
-        def deleted(item: Object) -> None:
-            lister.remove(item)
-            handlers.changed(event, events.Action.DELETE, item, None)
-
-        return Informer(client, resource, added=added, updated=updated, deleted=deleted)
+        others = (informer for lister, informer in self._of_listers if lister.type not in always)
+        self.all = [*always.values(), *others]
 
     def start(self) -> None:
         self._started = asyncio.get_running_loop().time()
@@ -136,6 +93,22 @@ class Informers:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _informer(
+    client: HttpClient,
+    resource: Resource[Any],
+    door: Door,
+    lister: Lister[Any] | None = None,
+) -> Informer[Any]:
+    return Informer(
+        client,
+        resource,
+        added=lambda item: door.put(item, lister),
+        updated=lambda old, new: door.put(new, lister),
+        deleted=lambda item: door.remove(item, lister),
+        field_selector=UNFINISHED_PODS if resource.type is Pod else "",
+    )
 
 
 def _failed(plugin: str, informer: Informer[Any]) -> PluginLoadError:

@@ -1,4 +1,4 @@
-"""What changes in the cluster mean for the state and for the pods that wait."""
+"""What changes in the cluster mean for the pods that wait."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.api.quantities import QuantityError
-from moorage.framework.events import ASSIGNED_POD, Action, ClusterEvent, event_resource
+from moorage.framework.events import ASSIGNED_POD, Action, ClusterEvent
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
 from moorage.framework.profile import Profile
@@ -28,7 +28,7 @@ log = Logger(__name__)
 
 
 class EventHandlers:
-    """Told of every object that appears, changes or goes; keeps state and queue in step with the cluster."""
+    """Follows the door: has those pods queued that wait, and those tried again that a change may help."""
 
     def __init__(
         self,
@@ -41,32 +41,20 @@ class EventHandlers:
         self._state = services.state
         self._profiles = profiles
         self._queue = queue
-        self._pods: dict[str, Pod] = {}
         self._legacy = LegacyAnnotation(legacy_annotation, profiles)
-
-    def pods(self) -> list[Pod]:
-        """All pods that are watched."""
-        return list(self._pods.values())
-
-    def find(self, pod: Pod) -> Pod | None:
-        """The newest version of a pod, by namespace and name."""
-        return self._pods.get(pod.key)
-
-    def is_pending(self, pod: Pod) -> bool:
-        """Whether a pod still exists and has no node."""
-        found = self._pods.get(pod.key)
-        return found is not None and not found.spec.node_name
+        self.adopt = self._legacy.apply
 
     # Nodes
 
-    def node_added(self, node: Node) -> None:
-        self._state.put_node(node)
-        self._list(node)
-        self._queue.move_all(NODE_ADD, None, node)
+    def node_changed(self, old: Node | None, new: Node | None) -> None:
+        if new is None:
+            self._queue.move_all(NODE_DELETE, old, None)
+        elif old is None:
+            self._queue.move_all(NODE_ADD, None, new)
+        else:
+            self._node_updated(old, new)
 
-    def node_updated(self, old: Node, new: Node) -> None:
-        self._state.put_node(new)
-        self._list(new)
+    def _node_updated(self, old: Node, new: Node) -> None:
         try:
             events = node_events(old, new)
         except QuantityError as error:
@@ -75,19 +63,18 @@ class EventHandlers:
         for event in events:
             self._queue.move_all(event, old, new)
 
-    def node_deleted(self, node: Node) -> None:
-        self._queue.move_all(NODE_DELETE, node, None)
-        self._state.remove_node(node.name)
-        self._unlist(node)
-
     # Pods
 
-    def pod_added(self, pod: Pod) -> None:
-        if pod.finished:
-            return
-        pod = self._legacy.apply(pod)
-        self._pods[pod.key] = pod
-        self._list(pod)
+    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if new is None:
+            assert old is not None
+            self._gone(old)
+        elif old is None:
+            self._appeared(new)
+        else:
+            self._updated(old, new)
+
+    def _appeared(self, pod: Pod) -> None:
         if pod.spec.node_name:
             self._assigned(pod)
             return
@@ -96,17 +83,7 @@ class EventHandlers:
             log.info(3, "Add event for unscheduled pod", pod=pod)
             self._queue.add(pod)
 
-    def pod_updated(self, old: Pod, new: Pod) -> None:
-        old, new = self._legacy.apply(old), self._legacy.apply(new)
-        if new.finished:
-            self.pod_deleted(new)
-            return
-        if old.uid != new.uid:
-            self.pod_deleted(old)
-            self.pod_added(new)
-            return
-        self._pods[new.key] = new
-        self._list(new)
+    def _updated(self, old: Pod, new: Pod) -> None:
         if new.spec.node_name:
             if old.spec.node_name:
                 self._assigned_updated(old, new)
@@ -121,26 +98,18 @@ class EventHandlers:
             # It was handed to another scheduler.
             self._waiting_deleted(old)
 
-    def pod_deleted(self, pod: Pod) -> None:
-        pod = self._legacy.apply(pod)
-        known = self._pods.get(pod.key)
-        if known is not None and known.uid == pod.uid:
-            del self._pods[pod.key]
-            self._unlist(pod)
-        if pod.spec.node_name or (known is not None and known.uid == pod.uid and known.spec.node_name):
+    def _gone(self, pod: Pod) -> None:
+        if pod.spec.node_name:
             log.info(3, "Delete event for scheduled pod", pod=pod)
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
-            self._state.remove_pod(pod.uid)
         elif pod.spec.scheduler_name in self._profiles:
             self._waiting_deleted(pod)
 
     def _assigned(self, pod: Pod) -> None:
         log.info(3, "Add event for scheduled pod", pod=pod)
-        self._state.add_pod(pod)
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
 
     def _assigned_updated(self, old: Pod, new: Pod) -> None:
-        self._state.add_pod(new)
         try:
             events = pod_events(old, new, ASSIGNED_POD)
         except QuantityError as error:
@@ -186,36 +155,6 @@ class EventHandlers:
 
     # Everything else
 
-    def object_added(self, item: Object) -> None:
-        if not self._list(item):
-            self._state.objects.of(type(item)).put(item)
-        self.changed(event_resource(type(item)), Action.ADD, None, item)
-
-    def object_updated(self, old: Object, new: Object) -> None:
-        if not self._list(new):
-            self._state.objects.of(type(new)).put(new)
-        self.changed(event_resource(type(new)), Action.UPDATE, old, new)
-
-    def object_deleted(self, item: Object) -> None:
-        if not self._unlist(item):
-            self._state.objects.of(type(item)).remove(item)
-        self.changed(event_resource(type(item)), Action.DELETE, item, None)
-
-    def changed(self, resource: str, action: Action, old: Object | None, new: Object | None) -> None:
-        """An object that only plugins look at appeared, changed or went: pods that wait for it may try."""
+    def object_changed(self, resource: str, old: Object | None, new: Object | None) -> None:
+        action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
         self._queue.move_all(ClusterEvent(resource, action), old, new)
-
-    def _list(self, item: Object) -> bool:
-        """Puts an object where plugins asked for it; False if none did."""
-        lister = self._services.listers.of(item)
-        if lister is None:
-            return False
-        lister.put(item)
-        return True
-
-    def _unlist(self, item: Object) -> bool:
-        lister = self._services.listers.of(item)
-        if lister is None:
-            return False
-        lister.remove(item)
-        return True

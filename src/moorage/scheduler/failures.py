@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Awaitable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from moorage.api.pods import Condition, Pod
 from moorage.framework.handle import Services
@@ -17,9 +16,6 @@ from moorage.framework.status import Code
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.cycle import Failure
 
-if TYPE_CHECKING:
-    from moorage.scheduler.event_handlers import EventHandlers
-
 log = Logger(__name__)
 
 LONGEST_NOTE = 1024
@@ -27,10 +23,9 @@ _CUT = " ..."
 
 
 class FailureHandler:
-    def __init__(self, services: Services, queue: SchedulingQueue, handlers: EventHandlers) -> None:
+    def __init__(self, services: Services, queue: SchedulingQueue) -> None:
         self._services = services
         self._queue = queue
-        self._handlers = handlers
         self._writes: set[asyncio.Task[None]] = set()
 
     def handle(
@@ -46,7 +41,7 @@ class FailureHandler:
         queued.unschedulable_plugins = set(failure.unschedulable_plugins)
         queued.pending_plugins = set(failure.pending_plugins)
         queued.gating_plugin, queued.gating_events = "", ()
-        newest = self._handlers.find(pod)
+        newest = self._services.find_pod(pod)
         if newest is None or newest.spec.node_name:
             log.info(2, "Pod doesn't exist in informer cache or has a node; it is not tried again", pod=pod)
             self._queue.done(pod.uid)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from moorage.api.pods import Pod
 from moorage.client import Client
 from moorage.config import KubeSchedulerConfiguration
-from moorage.framework.handle import Recorder, Services
+from moorage.framework.door import Door
+from moorage.framework.handle import NoRecorder, Recorder, Services
 from moorage.framework.logger import Logger
 from moorage.framework.messages import nodes_available
-from moorage.framework.observer import Observer
+from moorage.framework.observer import NoObserver, Observer
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.registry import Registry
@@ -29,6 +30,7 @@ from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
 from moorage.scheduler.profiles import make_profiles
 from moorage.state.cluster import AssumeError, ClusterState
+from moorage.state.nominations import Nominations
 
 log = Logger(__name__)
 
@@ -40,7 +42,7 @@ SECONDS_TO_STOP = 5.0
 class Scheduler:
     """One process's scheduler with all its profiles.
 
-    Feed `handlers` with what the API server's watches bring, and `run` it.
+    Put what the API server's watches bring into `door`, and `run` it. Binds and writes go to `client`.
     """
 
     def __init__(
@@ -48,17 +50,27 @@ class Scheduler:
         config: KubeSchedulerConfiguration,
         registry: Registry,
         *,
-        recorder_of: Callable[[str], Recorder] | None = None,
+        client: Client | None = None,
+        door: Door | None = None,
+        recorder_of: Callable[[str], Recorder] = lambda profile_name: NoRecorder(),
+        may_bind: Callable[[], bool] = lambda: True,
         observer: SchedulerObserver | None = None,
         clock: Callable[[], float] = time.time,
         max_in_unschedulable: float = DEFAULT_MAX_IN_UNSCHEDULABLE,
         legacy_annotation: str = "ignore",
     ) -> None:
-        self.services = Services(clock=clock)
-        if recorder_of is not None:
-            self.services.recorder_of = recorder_of
-        if observer is not None:
-            self.services.observer = observer
+        self.door = door or Door()
+        self.services = Services(
+            door=self.door,
+            client=client,
+            recorder_of=recorder_of,
+            nominations=Nominations(self.door.is_pending),
+            observer=observer or NoObserver(),
+            activate=self._activate,
+            clock=clock,
+            find_pod=self.door.find,
+            may_bind=may_bind,
+        )
         self.profiles: Mapping[str, Profile] = make_profiles(config, registry, self.services)
         self.queue = SchedulingQueue(
             self.profiles,
@@ -69,12 +81,9 @@ class Scheduler:
             max_in_unschedulable=max_in_unschedulable,
             observer=observer,
         )
-        self.handlers = EventHandlers(self.services, self.profiles, self.queue, legacy_annotation)
-        self.services.activate = self.queue.activate
-        self.services.find_pod = self.handlers.find
-        self.services.nominations.set_pending(self.handlers.is_pending)
+        self.door.follow(EventHandlers(self.services, self.profiles, self.queue, legacy_annotation))
         self.scheduling = Scheduling(config.percentage_of_nodes_to_score)
-        self._failures = FailureHandler(self.services, self.queue, self.handlers)
+        self._failures = FailureHandler(self.services, self.queue)
         self._binding = BindingCycle(self.services, self.queue, self._failures)
         self._tasks: set[asyncio.Task[None]] = set()
         self.is_running = False
@@ -82,10 +91,6 @@ class Scheduler:
     @property
     def state(self) -> ClusterState:
         return self.services.state
-
-    def connect(self, client: Client) -> None:
-        """Sets the API server that binds and writes go to."""
-        self.services.client = client
 
     async def run(self) -> None:
         """Schedules until `stop` is called; running binds are finished unless they take too long."""
@@ -154,6 +159,10 @@ class Scheduler:
             if placement is not None and placement.assumed:
                 self.state.forget(placement.info.pod)
             self._failures.handle(profile, queued, Failure(status, status.message))
+
+    def _activate(self, pods: Iterable[Pod]) -> None:
+        # Plugins have this before there is a queue, which in turn is made of their profiles.
+        self.queue.activate(pods)
 
     def _skip(self, profile: Profile, pod: Pod) -> bool:
         if pod.deleting:

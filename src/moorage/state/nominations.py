@@ -10,14 +10,11 @@ from moorage.api.pods import Pod
 class Nominations:
     """Which pod is nominated to which node. A pod is nominated to one node at most."""
 
-    def __init__(self) -> None:
-        self._is_pending: Callable[[Pod], bool] = lambda pod: True
+    def __init__(self, is_pending: Callable[[Pod], bool] = lambda pod: True) -> None:
+        """`is_pending` knows whether a pod still exists and has no node."""
+        self._is_pending = is_pending
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
-
-    def set_pending(self, is_pending: Callable[[Pod], bool]) -> None:
-        """Sets who knows whether a pod still exists and has no node."""
-        self._is_pending = is_pending
 
     def add(self, pod: Pod, node_name: str | None = None) -> None:
         """Records a nomination instead of an older one; without a name, that of the pod's status counts.

@@ -21,10 +21,14 @@ class Store(Generic[T]):
         self._by_key: dict[str, T] = {}
         self._by_namespace: dict[str, dict[str, T]] = {}
 
-    def put(self, item: T) -> None:
+    def put(self, item: T) -> T | None:
+        """Keeps an object; returns the one that it replaces."""
+        key = item.key
+        old = self._by_key.get(key)
         self.version += 1
-        self._by_key[item.key] = item
+        self._by_key[key] = item
         self._by_namespace.setdefault(item.namespace, {})[item.name] = item
+        return old
 
     def remove(self, item: Object) -> None:
         if self._by_key.pop(item.key, None) is None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from moorage.api.meta import Object
-from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.framework.handle import Handle, Services
 from moorage.framework.listers import Lister
@@ -56,28 +55,19 @@ class FakeHandle(Handle):
 
     def add(self, *objects: Object) -> None:
         """Puts objects into the cluster the plugin sees; a custom resource reaches its lister."""
-        state = self.services.state
+        door = self.services.door
         for item in objects:
-            if isinstance(item, Node):
-                state.put_node(item)
-            elif isinstance(item, Pod):
-                if item.spec.node_name:
-                    state.add_pod(item)
-                elif item.status.nominated_node_name:
-                    self.nominator.add(item)
-            self.lister(item.group, item.version, item.resource, type(item)).put(item)
-        state.table.refresh()
+            self.lister(item.group, item.version, item.resource, type(item))
+            door.put(item)
+            if isinstance(item, Pod) and door.is_pending(item):
+                self.nominator.add(item)
+        self.state.table.refresh()
 
     def remove(self, item: Object) -> None:
         """Takes an object out again."""
-        state = self.services.state
-        if isinstance(item, Node):
-            state.remove_node(item.name)
-        elif isinstance(item, Pod):
-            state.remove_pod(item.uid)
-            self.nominator.remove(item.uid)
-        self.lister(item.group, item.version, item.resource, type(item)).remove(item)
-        state.table.refresh()
+        self.services.door.remove(item)
+        self.nominator.remove(item.uid)
+        self.state.table.refresh()
 
     def lister(
         self,

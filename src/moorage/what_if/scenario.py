@@ -8,7 +8,6 @@ from typing import Any
 from moorage.api.decoding import DecodeError, from_document
 from moorage.api.kinds import KINDS
 from moorage.api.meta import Object
-from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration, load
 from moorage.framework.filtering import ask
@@ -51,29 +50,16 @@ class Scenario:
         config = config or load(DEFAULT_CONFIGURATION).config
         self.profiles = make_profiles(config, registry, self.services)
         self.profile: Profile = next(iter(self.profiles.values()))
-        for lister in self.services.listers:
-            lister.has_synced = True
+        self.services.listers.set_synced()
         for item in objects:
             self.add(item)
 
     def add(self, item: Object) -> None:
         """Puts an object into the cluster; finished pods are left out, as the scheduler never sees them."""
-        state = self.services.state
-        if isinstance(item, Node):
-            state.put_node(item)
-        elif isinstance(item, Pod):
-            if item.finished:
-                return
-            if item.spec.node_name:
-                state.add_pod(item)
-            elif item.status.nominated_node_name and item.spec.scheduler_name in self.profiles:
-                self.services.nominations.add(item)
-        name = (item.group, item.version, item.resource)
-        lister = next((asked_for for asked_for in self.services.listers if asked_for.name == name), None)
-        if lister is not None:
-            lister.put(item)
-        elif not isinstance(item, Node | Pod):
-            state.objects.of(type(item)).put(item)
+        door = self.services.door
+        door.put(item)
+        if isinstance(item, Pod) and item.spec.scheduler_name in self.profiles and door.is_pending(item):
+            self.services.nominations.add(item)
 
     def evaluate(self, pod: Pod) -> Evaluation:
         """Runs one real cycle for a pod, over all nodes."""

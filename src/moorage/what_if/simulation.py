@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from moorage.api.meta import Object
-from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.client.memory import MemoryClient
 from moorage.config import KubeSchedulerConfiguration
+from moorage.framework.door import Door
 from moorage.framework.registry import Registry
 from moorage.scheduler.scheduler import Scheduler
 
@@ -35,22 +35,18 @@ class Simulation:
 
     def __init__(self, config: KubeSchedulerConfiguration, registry: Registry) -> None:
         self._now = time.time()
-        self.scheduler = Scheduler(config, registry, clock=lambda: self._now)
-        self.client = MemoryClient(self.scheduler.handlers.pod_updated, self.scheduler.handlers.pod_deleted)
-        self.scheduler.connect(self.client)
-        for lister in self.scheduler.services.listers:
-            lister.has_synced = True
+        self._door = Door()
+        self.client = MemoryClient(self._door.put, self._door.remove)
+        self.scheduler = Scheduler(
+            config, registry, client=self.client, door=self._door, clock=lambda: self._now
+        )
+        self._door.listers.set_synced()
 
     def add(self, item: Object) -> None:
         """Puts an object into the cluster; a pod without a node is queued."""
-        handlers = self.scheduler.handlers
-        if isinstance(item, Node):
-            handlers.node_added(item)
-        elif isinstance(item, Pod):
+        if isinstance(item, Pod):
             self.client.add(item)
-            handlers.pod_added(item)
-        else:
-            handlers.object_added(item)
+        self._door.put(item)
 
     def utilisation(self) -> list[tuple[str, int, int]]:
         """For each resource that nodes have: its name, what pods request of it, and how much there is."""

@@ -1,0 +1,102 @@
+"""A scheduler and what it needs in a cluster, put together, started and taken down in order."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from moorage.client.http import HttpClient
+from moorage.config import KubeSchedulerConfiguration
+from moorage.framework.logger import Logger
+from moorage.framework.registry import Registry
+from moorage.process.event_recorder import EventBroadcaster
+from moorage.process.informers import Informers
+from moorage.process.metrics import SchedulerMetrics
+from moorage.scheduler.scheduler import DEFAULT_MAX_IN_UNSCHEDULABLE, Scheduler
+
+log = Logger(__name__)
+
+USER_AGENT = "moorage/scheduler"
+_LATE_EVENTS = 3.0
+
+
+class Assembly:
+    """Clients, events, metrics, scheduler and informers: `open`, start the informers, `schedule`, `close`.
+
+    Raises what is wrong with the configuration or a plugin. `late` is the client for what may be late;
+    without it, `client` sends the events, too.
+    """
+
+    def __init__(
+        self,
+        config: KubeSchedulerConfiguration,
+        registry: Registry,
+        client: HttpClient,
+        *,
+        late: HttpClient | None = None,
+        may_bind: Callable[[], bool] = lambda: True,
+        max_in_unschedulable: float = DEFAULT_MAX_IN_UNSCHEDULABLE,
+        legacy_annotation: str = "warn",
+    ) -> None:
+        self.client = client
+        self._late = late
+        self._events = EventBroadcaster(late or client)
+        self.metrics = SchedulerMetrics()
+        self.scheduler = Scheduler(
+            config,
+            registry,
+            client=client,
+            recorder_of=self._events.recorder,
+            may_bind=may_bind,
+            observer=self.metrics,
+            max_in_unschedulable=max_in_unschedulable,
+            legacy_annotation=legacy_annotation,
+        )
+        self.metrics.watch(self.scheduler.queue, self.scheduler.state)
+        self.informers = Informers(client, self.scheduler.door, self.scheduler.profiles.values())
+        self._stack = AsyncExitStack()
+
+    async def open(self) -> None:
+        """Connects; events are delivered from now on. Call `close` however far this came."""
+        if self._late is not None:
+            await self._stack.enter_async_context(self._late)
+        await self._stack.enter_async_context(self.client)
+        self._stack.callback(self.scheduler.close)
+        delivering = asyncio.create_task(self._events.run())
+        self._stack.push_async_callback(self._end_events, delivering)
+        self._stack.push_async_callback(self.informers.stop)
+        self._stack.callback(self.scheduler.stop)
+
+    async def schedule(self) -> None:
+        """Schedules until it is stopped, as soon as the first lists are there.
+
+        Raises PluginLoadError when a plugin gives up waiting for a resource that it cannot do without.
+        """
+        await self.informers.wait_synced()
+        log.info(1, "Caches are synced, starting to schedule")
+        # What the first lists brought stays for good: it need not be looked through again and again.
+        gc.collect()
+        gc.freeze()
+        await self.scheduler.run()
+
+    async def end(self, scheduling: asyncio.Task[None]) -> BaseException | None:
+        """Stops a task that schedules or is about to, and returns what it failed with.
+
+        Running binds are finished, unless they take too long; whatever else it waits for is given up.
+        """
+        self.scheduler.stop()
+        if not self.scheduler.is_running:
+            scheduling.cancel()
+        (failure,) = await asyncio.gather(scheduling, return_exceptions=True)
+        return failure
+
+    async def close(self) -> None:
+        """Stops everything and delivers the last events."""
+        await self._stack.aclose()
+
+    async def _end_events(self, delivering: asyncio.Task[None]) -> None:
+        await self._events.stop(_LATE_EVENTS)
+        delivering.cancel()
+        await asyncio.gather(delivering, return_exceptions=True)
