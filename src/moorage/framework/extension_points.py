@@ -6,7 +6,6 @@ exception becomes an Error status with the plugin's name on it: the pod is retri
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -14,6 +13,7 @@ import msgspec
 import numpy as np
 
 from moorage.api.pods import Pod
+from moorage.framework.answers import checked_score, status_of
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import ClusterEvent
 from moorage.framework.permissions import Permission
@@ -88,6 +88,9 @@ class PreFilterPlugin(Plugin):
         return None
 
 
+_checked = status_of("filter")
+
+
 class FilterPlugin(Plugin):
     """Says which nodes can run the pod. Write `filter`, or `filter_nodes` for speed."""
 
@@ -102,7 +105,7 @@ class FilterPlugin(Plugin):
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         """The same question for many nodes at once."""
-        return Verdicts.each([checked_status(self.filter(cycle, pod, node), "filter") for node in nodes])
+        return Verdicts.each([_checked(self.filter(cycle, pod, node)) for node in nodes])
 
 
 class PostFilterPlugin(Plugin):
@@ -183,37 +186,6 @@ class PostBindPlugin(Plugin):
 
     def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Awaitable[None] | None:
         raise NotImplementedError
-
-
-class WrongAnswer(TypeError):
-    """A plugin returned something that is no answer; the text names the method."""
-
-
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-
-
-def shown(answer: object) -> str:
-    """A wrong answer in a message; without its address, so that the same answer gives the same message."""
-    return _ADDRESS.sub("", repr(answer))[:80]
-
-
-def checked_status(answer: object, method: str, allowed: str = "None or a Status") -> Status | None:
-    if answer is None or isinstance(answer, Status):
-        return answer
-    raise WrongAnswer(f"{method} returned {type(answer).__name__} {shown(answer)}, use {allowed}")
-
-
-def check_nothing(answer: object, method: str) -> None:
-    if answer is not None:
-        raise WrongAnswer(f"{method} returned {type(answer).__name__}, there is nothing to return")
-
-
-def checked_score(score: object, node_name: str) -> int:
-    if isinstance(score, (int, np.integer)) and not isinstance(score, (bool, np.bool_)):
-        return int(score)
-    raise WrongAnswer(
-        f"score returned {type(score).__name__} {shown(score)} for node {node_name}, use a whole number"
-    )
 
 
 class Point(NamedTuple):

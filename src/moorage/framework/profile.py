@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from moorage.api.pods import Pod
 from moorage.config.types import PluginRef
+from moorage.framework.answers import WrongAnswer, nothing_of
 from moorage.framework.calls import FAILURES
 from moorage.framework.events import EVERYTHING, ClusterEvent, is_watchable, with_implied
 from moorage.framework.extension_points import (
@@ -24,8 +25,6 @@ from moorage.framework.extension_points import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
-    WrongAnswer,
-    check_nothing,
 )
 from moorage.framework.handle import Handle, Services
 from moorage.framework.registry import PluginLoadError, Registry, described
@@ -34,6 +33,8 @@ from moorage.state.cluster import ClusterState
 log = logging.getLogger(__name__)
 
 P = TypeVar("P", bound=Plugin)
+
+_check_close = nothing_of("close")
 
 _REJECTING_POINTS = ("preEnqueue", "preFilter", "filter", "reserve", "permit")
 
@@ -112,7 +113,7 @@ class Profile:
         for plugin in self.plugins.values():
             try:
                 close: Callable[[], object] = plugin.close
-                check_nothing(close(), "close")
+                _check_close(close())
             except FAILURES:
                 log.exception("plugin %s failed to close", plugin.name)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from dataclasses import dataclass
 
 from moorage.api.pods import Pod
-from moorage.framework.binding import bind, post_bind, pre_bind, pre_bind_pre_flight, settled
+from moorage.framework import diagnosis
+from moorage.framework.binding import bind, post_bind, pre_bind, pre_bind_pre_flight
+from moorage.framework.calls import settled
 from moorage.framework.cycle_state import PODS_TO_ACTIVATE, CycleState
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
-from moorage.framework.messages import nodes_available
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.reserving import unreserve, wait_on_permit
@@ -20,7 +20,7 @@ from moorage.framework.status import Code, Status
 from moorage.framework.waiting_pods import WaitingPod
 from moorage.queue.pod_events import ASSIGNED_POD_DELETE
 from moorage.queue.scheduling_queue import SchedulingQueue
-from moorage.scheduler.cycle import Decision, Failure, observe
+from moorage.scheduler.cycle import Decision, observe
 from moorage.scheduler.failures import FailureHandler
 
 log = Logger(__name__)
@@ -73,7 +73,7 @@ class BindingCycle:
             raise
         except Exception as error:
             log.error(error, "Binding the pod failed", pod=binding.assumed)
-            self._fail(binding, Status.error(f"{type(error).__name__}: {error}"), done=True)
+            self._fail(binding, diagnosis.unexpected(error), done=True)
             return
         await self._succeed(binding)
 
@@ -104,7 +104,7 @@ class BindingCycle:
         async with self._binds:
             # Asked at the last moment: what waits for its turn must not be bound after the lease was lost.
             if not self._services.may_bind():
-                return Status.error("this scheduler is not the leader any more"), True
+                return Status.error(diagnosis.NOT_THE_LEADER), True
             log.info(3, "Attempting to bind pod to node", pod=pod, node=node_name)
             started = time.perf_counter()
             status = await bind(profile, cycle, pod, node_name)
@@ -168,8 +168,8 @@ class BindingCycle:
 
     def _give_back(self, binding: Binding) -> None:
         if binding.waiting is not None:
+            self._services.waiting_pods.reject(binding.assumed.uid)
             self._services.waiting_pods.remove(binding.assumed.uid)
-            binding.waiting.reject("", "removed")
         unreserve(binding.profile, binding.cycle, binding.assumed, binding.node_name)
         if self._services.state.is_assumed(binding.assumed.uid):
             self._services.state.forget(binding.assumed)
@@ -178,7 +178,7 @@ class BindingCycle:
         """Gives everything back and the pod to the queue; other pods hear that there is room again."""
         self._give_back(binding)
         assumed = binding.assumed
-        failure = _failure(status, event_based=not done)
+        failure = diagnosis.chosen_node_failed(status, waits_for_events=not done)
         if status.rejected:
             self._failures.handle(binding.profile, binding.queued, failure, binding.started)
             self._queue.move_all(
@@ -198,14 +198,3 @@ def activate_pods(queue: SchedulingQueue, cycle: CycleState) -> None:
             pods.clear()
         except Exception as error:
             log.error(error, "Pods cannot be activated", key=PODS_TO_ACTIVATE)
-
-
-def _failure(status: Status, *, event_based: bool) -> Failure:
-    if status.code is Code.SKIP:
-        return Failure(Status.error(""), "", silent=True)
-    if not status.rejected:
-        return Failure(status, status.message)
-    message = nodes_available(1, Counter(status.reasons)) if event_based else status.message
-    plugins = {status.plugin} if event_based and status.plugin else set()
-    pending = plugins if status.code is Code.PENDING else set[str]()
-    return Failure(Status(status.code, message), message, "", plugins, pending)

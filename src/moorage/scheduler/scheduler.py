@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from moorage.api.pods import Pod
 from moorage.client import Client
 from moorage.config import KubeSchedulerConfiguration
+from moorage.framework import diagnosis
 from moorage.framework.handle import Recorder, Services
 from moorage.framework.logger import Logger
-from moorage.framework.messages import nodes_available
 from moorage.framework.observer import Observer
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.registry import Registry
 from moorage.framework.reserving import permit, reserve, unreserve
-from moorage.framework.status import Code, Status
+from moorage.framework.status import Status
 from moorage.framework.waiting_pods import WaitingPod
 from moorage.queue.observer import QueueObserver
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.binding_cycle import Binding, BindingCycle, activate_pods
-from moorage.scheduler.cycle import Decision, Failure, Scheduling, observe
+from moorage.scheduler.cycle import Decision, Scheduling, observe
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
 from moorage.scheduler.profiles import make_profiles
@@ -149,16 +148,15 @@ class Scheduler:
         except Exception as error:
             # Nothing a single pod brings along may stop the others.
             log.error(error, "Scheduling the pod failed", pod=pod)
-            status = Status.error(f"{type(error).__name__}: {error}")
+            failure = diagnosis.attempt_failed(diagnosis.unexpected(error))
             placement = self.state.placement(pod.uid)
             if placement is not None and placement.assumed:
                 self.state.forget(placement.info.pod)
-            self._failures.handle(profile, queued, Failure(status, status.message))
+            self._failures.handle(profile, queued, failure)
 
     def _skip(self, profile: Profile, pod: Pod) -> bool:
         if pod.deleting:
-            note = f"skip schedule deleting pod: {pod.key}"
-            profile.recorder.event(pod, None, "Warning", "FailedScheduling", "Scheduling", note)
+            diagnosis.tell(profile.recorder, pod, diagnosis.deleting(pod))
             return True
         return self.state.is_assumed(pod.uid)
 
@@ -175,7 +173,7 @@ class Scheduler:
         try:
             assumed = self.state.assume(pod, node_name)
         except AssumeError as error:
-            failure = Failure(Status.error(str(error)), str(error))
+            failure = diagnosis.attempt_failed(Status.error(str(error)))
             self._failures.handle(profile, queued, failure, started)
             return
         self.services.nominations.remove(pod.uid)
@@ -190,7 +188,7 @@ class Scheduler:
         if status is not None:
             unreserve(profile, cycle, assumed, node_name)
             self.state.forget(assumed)
-            self._failures.handle(profile, queued, one_node_failure(status), started)
+            self._failures.handle(profile, queued, diagnosis.chosen_node_failed(status), started)
             return
         activate_pods(self.queue, cycle)
         binding = Binding(profile, queued, cycle, assumed, node_name, waiting, decision, started)
@@ -216,13 +214,3 @@ def log_scores(profile: Profile, pod: Pod, decision: Decision) -> None:
             log.info(10, "Plugin scored node for pod", pod=pod, plugin=plugin, node=name, score=weighted)
         total = int(scores.totals[place])
         log.info(10, "Calculated node's final score for pod", pod=pod, node=name, score=total)
-
-
-def one_node_failure(status: Status) -> Failure:
-    """The failure after a node was chosen: a rejection reads as if the cluster had that one node."""
-    if not status.rejected:
-        return Failure(status, status.message)
-    message = nodes_available(1, Counter(status.reasons))
-    plugins = {status.plugin} if status.plugin else set()
-    pending = plugins if status.code is Code.PENDING else set[str]()
-    return Failure(Status(status.code, message), message, "", plugins, pending)

@@ -11,7 +11,8 @@ from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration, load
-from moorage.framework.filtering import ask
+from moorage.framework.calls import ask
+from moorage.framework.filtering import about
 from moorage.framework.handle import Services
 from moorage.framework.profile import Profile
 from moorage.framework.registry import Registry
@@ -135,9 +136,11 @@ class Evaluation:
         answers: dict[str, dict[str, Document]] = {name: {} for name in nodes.names}
         for plugin, _ in self.profile.filter:
             if plugin.name not in decision.cycle.skip_filter:
-                verdicts = ask(plugin, decision.cycle, self.pod, nodes)
+                asked = (decision.cycle, self.pod, nodes)
+                verdicts = ask(about(nodes), self.profile, plugin, False, plugin.filter_nodes, *asked)
                 for place, name in enumerate(nodes.names):
-                    answers[name][plugin.name] = _answer(verdicts.at(place))
+                    status = verdicts if isinstance(verdicts, Status) else verdicts.at(place)
+                    answers[name][plugin.name] = _answer(status)
         return answers
 
     def node_statuses(self) -> dict[str, Document]:

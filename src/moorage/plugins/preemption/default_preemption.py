@@ -9,10 +9,10 @@ from moorage.api.pods import Pod
 from moorage.api.workloads import PodDisruptionBudget
 from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.diagnosis import nodes_available
 from moorage.framework.events import POD, Action, ClusterEvent, Hint
 from moorage.framework.extension_points import PostFilterPlugin, PreEnqueuePlugin
 from moorage.framework.handle import Handle
-from moorage.framework.messages import nodes_available
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.permissions import Permission
 from moorage.framework.status import Code, Nomination, Status
