@@ -7,12 +7,13 @@ exception becomes an Error status with the plugin's name on it: the pod is retri
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 import numpy as np
 
 from moorage.api.pods import Pod
+from moorage.api.points import POINTS
 from moorage.framework.answers import checked_score, status_of
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import ClusterEvent
@@ -188,50 +189,40 @@ class PostBindPlugin(Plugin):
         raise NotImplementedError
 
 
-class Point(NamedTuple):
-    """An extension point: its name in configuration files, in messages, and what a plugin must write."""
-
-    key: str
-    title: str
-    base: type[Plugin]
-    methods: tuple[tuple[str, ...], ...]
-    """For each entry, one of these methods must be written."""
-
-    @property
-    def interface(self) -> str:
-        return f"{self.title}Plugin"
-
-
-POINTS: dict[str, Point] = {
-    point.key: point
-    for point in (
-        Point("preEnqueue", "PreEnqueue", PreEnqueuePlugin, (("pre_enqueue",),)),
-        Point("queueSort", "QueueSort", QueueSortPlugin, (("sort_key",),)),
-        Point("preFilter", "PreFilter", PreFilterPlugin, (("pre_filter",),)),
-        Point("filter", "Filter", FilterPlugin, (("filter", "filter_nodes"),)),
-        Point("postFilter", "PostFilter", PostFilterPlugin, (("post_filter",),)),
-        Point("preScore", "PreScore", PreScorePlugin, (("pre_score",),)),
-        Point("score", "Score", ScorePlugin, (("score", "score_nodes"),)),
-        Point("reserve", "Reserve", ReservePlugin, (("reserve",), ("unreserve",))),
-        Point("permit", "Permit", PermitPlugin, (("permit",),)),
-        Point("preBind", "PreBind", PreBindPlugin, (("pre_bind",),)),
-        Point("bind", "Bind", BindPlugin, (("bind",),)),
-        Point("postBind", "PostBind", PostBindPlugin, (("post_bind",),)),
-    )
+_TO_WRITE: dict[type[Plugin], tuple[tuple[str, ...], ...]] = {
+    PreEnqueuePlugin: (("pre_enqueue",),),
+    QueueSortPlugin: (("sort_key",),),
+    PreFilterPlugin: (("pre_filter",),),
+    FilterPlugin: (("filter", "filter_nodes"),),
+    PostFilterPlugin: (("post_filter",),),
+    PreScorePlugin: (("pre_score",),),
+    ScorePlugin: (("score", "score_nodes"),),
+    ReservePlugin: (("reserve",), ("unreserve",)),
+    PermitPlugin: (("permit",),),
+    PreBindPlugin: (("pre_bind",),),
+    BindPlugin: (("bind",),),
+    PostBindPlugin: (("post_bind",),),
 }
+"""What a plugin with this base must write: of each entry, one of the methods."""
+
+_NAMED = {base.__name__: base for base in _TO_WRITE}
+BASES: dict[str, type[Plugin]] = {
+    point.key: _NAMED[point.interface] for point in POINTS.values() if not point.is_read_only
+}
+"""The base class of each extension point, in the order in which the points run."""
 
 
 def points_of(plugin: type[Plugin]) -> tuple[str, ...]:
     """The extension points a plugin class implements, in the order in which they run."""
-    return tuple(key for key, point in POINTS.items() if issubclass(plugin, point.base))
+    return tuple(key for key, base in BASES.items() if issubclass(plugin, base))
 
 
 def missing_methods(plugin: type[Plugin]) -> list[str]:
     """Methods that a plugin's bases call for and it does not have."""
     return [
         " or ".join(choices)
-        for point in POINTS.values()
-        if issubclass(plugin, point.base)
-        for choices in point.methods
-        if all(getattr(plugin, method) is getattr(point.base, method) for method in choices)
+        for base, methods in _TO_WRITE.items()
+        if issubclass(plugin, base)
+        for choices in methods
+        if all(getattr(plugin, method) is getattr(base, method) for method in choices)
     ]
