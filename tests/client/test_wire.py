@@ -14,6 +14,7 @@ from aiohttp import web
 from moorage.api.decoding import from_document
 from moorage.api.pods import Pod
 from moorage.client.http import HttpClient
+from moorage.client.pod_writer import PodWriter
 from moorage.client.wire import Answer, ProtocolError, Wire
 from tests.client.loopback import connected
 
@@ -217,8 +218,8 @@ def test_client_on_both_loops(run: Run) -> None:
     async def main() -> None:
         async with connected(server) as client:
             pod = from_document(Pod, {"metadata": {"namespace": "a", "name": "b", "uid": "u"}})
-            await asyncio.gather(*(client.bind(pod, "n") for _ in range(50)))
-            await client.delete_pod(pod)
+            await asyncio.gather(*(PodWriter(client).bind(pod, "n") for _ in range(50)))
+            await PodWriter(client).delete_pod(pod)
             with pytest.raises(ValueError, match="not a path"):
                 await client.request_json("POST", "/a b\r\nX: y", {})
             assert isinstance(client, HttpClient)

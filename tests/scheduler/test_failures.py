@@ -147,6 +147,8 @@ def test_a_write_may_take_its_time(fails: bool, caplog: pytest.LogCaptureFixture
     written: list[str] = []
 
     class Slow:
+        http = None
+
         def bind(self, pod: Pod, node_name: str) -> None: ...
 
         def delete_pod(self, pod: Pod) -> None: ...

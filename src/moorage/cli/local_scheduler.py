@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from moorage.cli.setup import Setup
-from moorage.client.http import HttpClient
+from moorage.cluster.serving.scheduler_client import SchedulerClient
 from moorage.framework.logger import Logger
 from moorage.framework.registry import PluginLoadError
 from moorage.process.event_recorder import EventBroadcaster
@@ -30,7 +30,7 @@ class LocalScheduler:
     `on_failure` is told when a plugin gives up waiting for a resource that it cannot do without.
     """
 
-    def __init__(self, new_client: Callable[[str], HttpClient]) -> None:
+    def __init__(self, new_client: Callable[[str], SchedulerClient]) -> None:
         self._new_client = new_client
         self._running: _Running | None = None
 
@@ -59,7 +59,7 @@ class LocalScheduler:
 class _Running:
     """One scheduler with its informers and its events."""
 
-    def __init__(self, client: HttpClient, setup: Setup, on_failure: OnFailure) -> None:
+    def __init__(self, client: SchedulerClient, setup: Setup, on_failure: OnFailure) -> None:
         self._on_failure = on_failure
         self._client = client
         self._events = EventBroadcaster(self._client)
@@ -68,7 +68,7 @@ class _Running:
         )
         self._scheduler.connect(self._client)
         self._informers = Informers(
-            self._client,
+            self._client.http,
             self._scheduler.handlers,
             self._scheduler.services.listers,
             self._scheduler.profiles,
@@ -76,7 +76,7 @@ class _Running:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        await self._client.__aenter__()
+        await self._client.http.__aenter__()
         self._tasks.append(asyncio.create_task(self._events.run()))
         self._informers.start()
         if not self._informers.has_requirements:
@@ -94,7 +94,7 @@ class _Running:
         events.cancel()
         await asyncio.gather(events, return_exceptions=True)
         self._scheduler.close()
-        await self._client.close()
+        await self._client.http.close()
 
     async def _run(self) -> None:
         try:

@@ -15,10 +15,10 @@ from typing import Any
 from moorage.api.pods import Pod
 from moorage.cli.run_options import RunOptions
 from moorage.cli.setup import BadInput, Setup
-from moorage.client.binding_first import BindingFirst
 from moorage.client.connection import ConnectionConfig, find
 from moorage.client.errors import ConfigurationError
 from moorage.client.http import HttpClient
+from moorage.client.pod_writer import PodWriter
 from moorage.config import expand_all, show
 from moorage.config.show import show_expanded, to_yaml
 from moorage.framework.logger import Logger, set_verbosity
@@ -102,7 +102,7 @@ class Process:
                 "user_agent": USER_AGENT,
             }
             late = await stack.enter_async_context(HttpClient(self._connection, **limits))
-            client = await stack.enter_async_context(BindingFirst(self._connection, late=late, **limits))
+            client = await stack.enter_async_context(HttpClient(self._connection, **limits))
             events = EventBroadcaster(late)
             metrics = SchedulerMetrics()
             scheduler = Scheduler(
@@ -114,7 +114,7 @@ class Process:
                 legacy_annotation=self._options.legacy_scheduler_annotation,
             )
             self._scheduler = scheduler
-            scheduler.connect(client)
+            scheduler.connect(PodWriter(client, late=late))
             metrics.watch(scheduler.queue, scheduler.state)
             delivering = asyncio.create_task(events.run())
             try:

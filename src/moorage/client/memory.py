@@ -12,6 +12,8 @@ from moorage.client.errors import NotFound
 class MemoryClient:
     """Keeps pods in memory and tells `on_change(old, new)` and `on_delete(pod)`, as a watch would."""
 
+    http = None
+
     def __init__(
         self, on_change: Callable[[Pod, Pod], None], on_delete: Callable[[Pod], None] = lambda pod: None
     ) -> None:
