@@ -15,7 +15,7 @@ from moorage.api.decoding import from_document
 from moorage.api.pods import Pod
 from moorage.client.http import HttpClient
 from moorage.client.pod_writer import PodWriter
-from moorage.client.wire import Answer, ProtocolError, Wire
+from moorage.client.wire import HttpAnswer, ProtocolError, Wire
 from tests.client.loopback import connected
 
 Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -95,10 +95,10 @@ def test_answers_in_pieces(run: Run, size: int) -> None:
         empty = b"HTTP/1.1 204 No Content\r\n\r\n"
         server = Server(*(in_pieces(each, size) for each in (PLAIN, CHUNKED, between + PLAIN, empty)))
         async with server.wire() as wire:
-            assert await wire.exchange(REQUEST) == Answer(201, None, b"hello")
-            assert await wire.exchange(REQUEST) == Answer(429, 7.0, b"hello")
-            assert await wire.exchange(REQUEST) == Answer(201, None, b"hello")
-            assert await wire.exchange(REQUEST) == Answer(204, None, b"")
+            assert await wire.exchange(REQUEST) == HttpAnswer(201, None, b"hello")
+            assert await wire.exchange(REQUEST) == HttpAnswer(429, 7.0, b"hello")
+            assert await wire.exchange(REQUEST) == HttpAnswer(201, None, b"hello")
+            assert await wire.exchange(REQUEST) == HttpAnswer(204, None, b"")
         assert server.connections == 1
 
     run(main())

@@ -343,7 +343,7 @@ def test_informer_lives_through_a_restart(control_plane: ControlPlane) -> None:
         )
         running = asyncio.create_task(informer.run())
         await informer.wait_synced()
-        assert "+before" in told and informer.store.get("before", "default") is not None
+        assert "+before" in told and informer.by_key.get("default/before") is not None
 
         await client.create(CONFIG_MAPS, config_map("first"))
         await until("+first")

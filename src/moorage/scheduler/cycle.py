@@ -37,7 +37,7 @@ class Decision:
     failure: diagnosis.Failure | None = None
 
 
-class Scheduling:
+class NodeChooser:
     """Decides for one pod after the other; remembers where the last search ended."""
 
     def __init__(self, percentage_of_nodes_to_score: int = 0, *, find_all: bool = False) -> None:

@@ -22,8 +22,8 @@ from moorage.framework.status import Status
 from moorage.framework.waiting_pods import WaitingPod
 from moorage.queue.observer import QueueObserver
 from moorage.queue.scheduling_queue import SchedulingQueue
-from moorage.scheduler.binding_cycle import Binding, BindingCycle, activate_pods
-from moorage.scheduler.cycle import Decision, Scheduling, observe
+from moorage.scheduler.binding_cycle import BindingCycle, PodToBind, activate_pods
+from moorage.scheduler.cycle import Decision, NodeChooser, observe
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
 from moorage.scheduler.profiles import make_profiles
@@ -72,7 +72,7 @@ class Scheduler:
         self.services.activate = self.queue.activate
         self.services.find_pod = self.handlers.find
         self.services.nominations.set_pending(self.handlers.is_pending)
-        self.scheduling = Scheduling(config.percentage_of_nodes_to_score)
+        self.chooser = NodeChooser(config.percentage_of_nodes_to_score)
         self._failures = FailureHandler(self.services, self.queue, self.handlers)
         self._binding = BindingCycle(self.services, self.queue, self._failures)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,7 +93,7 @@ class Scheduler:
         try:
             while not self.queue.closed:
                 await self.queue.ready()
-                if self.schedule_one():
+                if self.try_next():
                     # Binding tasks and watches get their turn after every pod.
                     await asyncio.sleep(0)
         finally:
@@ -109,7 +109,7 @@ class Scheduler:
         tried = 0
         limit = self.queue.counts().active
         while True:
-            while tried < limit and self.schedule_one():
+            while tried < limit and self.try_next():
                 tried += 1
                 if progress is not None:
                     progress(tried)
@@ -126,15 +126,15 @@ class Scheduler:
         for profile in self.profiles.values():
             profile.close()
 
-    def schedule_one(self) -> bool:
-        """Takes one pod from the queue and decides for it; False if there is none."""
+    def try_next(self) -> bool:
+        """Takes the next pod from the queue and tries to schedule it; False if there is none."""
         queued = self.queue.pop()
         if queued is None:
             return False
-        self.schedule(queued)
+        self.attempt(queued)
         return True
 
-    def schedule(self, queued: QueuedPod) -> None:
+    def attempt(self, queued: QueuedPod) -> None:
         """Decides for a pod that was taken from the queue and acts on the decision."""
         pod = queued.pod
         profile = self.profiles.get(pod.spec.scheduler_name)
@@ -144,7 +144,7 @@ class Scheduler:
             return
         log.info(3, "Attempting to schedule pod", pod=pod)
         try:
-            self._schedule(profile, queued, pod)
+            self._attempt(profile, queued, pod)
         except Exception as error:
             # Nothing a single pod brings along may stop the others.
             log.error(error, "Scheduling the pod failed", pod=pod)
@@ -160,9 +160,9 @@ class Scheduler:
             return True
         return self.state.is_assumed(pod.uid)
 
-    def _schedule(self, profile: Profile, queued: QueuedPod, pod: Pod) -> None:
+    def _attempt(self, profile: Profile, queued: QueuedPod, pod: Pod) -> None:
         started = time.perf_counter()
-        decision = self.scheduling.decide(profile, pod)
+        decision = self.chooser.decide(profile, pod)
         self.services.observer.algorithm(time.perf_counter() - started)
         if decision.failure is not None:
             self._failures.handle(profile, queued, decision.failure, started)
@@ -191,11 +191,10 @@ class Scheduler:
             self._failures.handle(profile, queued, diagnosis.chosen_node_failed(status), started)
             return
         activate_pods(self.queue, cycle)
-        binding = Binding(profile, queued, cycle, assumed, node_name, waiting, decision, started)
+        binding = PodToBind(profile, queued, cycle, assumed, node_name, waiting, decision, started)
         task = self._binding.start(binding)
-        if task is not None:
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 class SchedulerObserver(Observer, QueueObserver, Protocol):

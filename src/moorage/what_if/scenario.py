@@ -20,7 +20,7 @@ from moorage.framework.status import Code, Status
 from moorage.plugins.preemption.candidates import best_candidates
 from moorage.plugins.preemption.default_preemption import DefaultPreemption
 from moorage.queue.gating import first_objection
-from moorage.scheduler.cycle import Decision, Scheduling, rank
+from moorage.scheduler.cycle import Decision, NodeChooser, rank
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION, make_profiles
 from moorage.scheduler.search import rows_of
 from moorage.state.nodes import Nodes
@@ -81,7 +81,7 @@ class Scenario:
         objection = first_objection(self.profile, pod)
         if objection is not None:
             return Evaluation(self, pod, gate=objection)
-        return Evaluation(self, pod, Scheduling(find_all=True).decide(self.profile, pod))
+        return Evaluation(self, pod, NodeChooser(find_all=True).decide(self.profile, pod))
 
 
 class Evaluation:
@@ -149,7 +149,7 @@ class Evaluation:
         assert decision is not None
         statuses = decision.statuses
         if decision.nominated_first:
-            statuses = Scheduling(find_all=True).look_at_all(self.profile, self.pod, decision)
+            statuses = NodeChooser(find_all=True).look_at_all(self.profile, self.pod, decision)
         return {name: {"plugin": status.plugin, **_answer(status)} for name, status in statuses.explicit()}
 
     def scores(self) -> Document:
