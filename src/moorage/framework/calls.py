@@ -69,7 +69,8 @@ async def ask_and_wait(
     label = "Error"
     try:
         answer = await _answered(question, profile, plugin, method, *arguments)
-        label = _code_label(answer)
+        if is_timed:
+            label = _code_label(answer)
         return answer
     finally:
         if is_timed:

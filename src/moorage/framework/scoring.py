@@ -70,7 +70,7 @@ def score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores
     # One row per plugin: the range is checked and the weights are applied for all of them at once.
     table = np.empty((len(asked), size), dtype=np.int64)
     for row, (plugin, _, normalizes) in enumerate(asked):
-        arguments = (plugin, normalizes, cycle, pod, nodes)
+        arguments = (plugin, normalizes, cycle, pod, nodes, size)
         scores = ask(_SCORE, profile, plugin, cycle.is_timed, _scores_of, *arguments)
         if isinstance(scores, Status):
             normalizing = isinstance(scores.cause, _NormalizeFailed)
@@ -88,12 +88,14 @@ class _NormalizeFailed(Exception):
     """Not the scores but their normalization went wrong."""
 
 
-def _scores_of(plugin: ScorePlugin, normalizes: bool, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
-    scores = checked_scores(plugin.score_nodes(cycle, pod, nodes), len(nodes), "score_nodes")
+def _scores_of(
+    plugin: ScorePlugin, normalizes: bool, cycle: CycleState, pod: Pod, nodes: Nodes, size: int
+) -> Int64s:
+    scores = checked_scores(plugin.score_nodes(cycle, pod, nodes), size, "score_nodes")
     if not normalizes:
         return scores
     try:
-        return checked_scores(plugin.normalize_scores(cycle, pod, scores), len(nodes), "normalize_scores")
+        return checked_scores(plugin.normalize_scores(cycle, pod, scores), size, "normalize_scores")
     except FAILURES as error:
         raise _NormalizeFailed(diagnosis.raised(error).message) from error
 
