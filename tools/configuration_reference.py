@@ -14,10 +14,11 @@ from typing import Any
 import msgspec
 
 from moorage.api.durations import Duration
+from moorage.api.points import POINTS
 from moorage.cli.custom_resources.field_docs import field_docs
 from moorage.config.args import ARGS_TYPES
 from moorage.config.defaults import default_plugins
-from moorage.config.types import POINTS, V1, ConfigPart, KubeSchedulerConfiguration, Plugins, PluginSet
+from moorage.config.types import V1, ConfigPart, KubeSchedulerConfiguration, Plugins, PluginSet
 from moorage.plugins.catalog import CATALOG
 
 PAGE = Path(__file__).parent.parent / "docs" / "configuration-reference.md"

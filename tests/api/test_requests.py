@@ -18,8 +18,8 @@ from moorage.api.requests import (
     filter_request,
     has_pod_level_requests,
     pod_requests,
+    request_summary,
     rounded,
-    row_nonzero_request,
     row_request,
 )
 
@@ -64,6 +64,12 @@ def pod(
 
 def _named(requests: dict[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): amount for name, amount in requests.items()}
+
+
+def row_nonzero_request(pod: Pod) -> tuple[int, int]:
+    """Millicores and bytes a pod counts for in scores."""
+    nonzero = request_summary(pod).nonzero
+    return nonzero["cpu"], nonzero["memory"]
 
 
 def cpu(requests: dict[str, int]) -> int:

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from moorage.config import load_file
-from moorage.framework.extension_points import POINTS
+from moorage.framework.extension_points import BASES as POINTS
 from moorage.framework.registry import find_plugins
 from tests.cli.running import refused, run
 

@@ -19,6 +19,7 @@ from moorage.client.errors import (
     Unreachable,
 )
 from moorage.client.http import HttpClient
+from moorage.client.pod_writer import PodWriter
 from moorage.testing import make_pod
 
 POD = make_pod("p", uid="the-uid")
@@ -53,7 +54,7 @@ def bind(*answers: bytes | Exception) -> Script:
         script = Script(*answers)
         client = HttpClient(ConnectionConfig("http://127.0.0.1:1"), sleep=script.sleep, random=lambda: 0.0)
         client._session = script  # type: ignore[assignment]
-        await client.bind(POD, "n1")
+        await PodWriter(client).bind(POD, "n1")
         assert script.answers == []
         return script
 

@@ -19,6 +19,7 @@ from moorage.client.errors import (
     Unreachable,
 )
 from moorage.client.http import HttpClient
+from moorage.client.pod_writer import PodWriter
 from tests.client import certificates
 from tests.client.conversations import NODES, POD, Recorder, ok
 from tests.client.loopback import Handler, serving, status
@@ -56,10 +57,10 @@ def test_rejected_token_is_renewed_once(tmp_path: Path) -> None:
         return await answers(request)
 
     async def conversation(client: HttpClient) -> None:
-        await client.bind(POD, "n")
-        await client.bind(POD, "n")
+        await PodWriter(client).bind(POD, "n")
+        await PodWriter(client).bind(POD, "n")
         with pytest.raises(Unauthorized):
-            await client.bind(POD, "n")
+            await PodWriter(client).bind(POD, "n")
 
     with_config(server, conversation, token_file=str(file))
     sent = [request.headers["Authorization"] for request in answers.requests]

@@ -16,6 +16,7 @@ from moorage.client.errors import (
     Unreachable,
 )
 from moorage.client.http import HttpClient
+from moorage.client.pod_writer import PodWriter
 from tests.client.conversations import NODES, POD, PODS, Recorder, ok, talk
 from tests.client.loopback import Sleeps, status
 
@@ -34,7 +35,7 @@ def test_refused_connections() -> None:
             with pytest.raises(Unreachable, match=r"^GET /version: connection refused$"):
                 await client.request_json("GET", "/version")
             with pytest.raises(Unreachable):
-                await client.write_pod_status(POD, nominated_node="n")
+                await PodWriter(client).write_pod_status(POD, nominated_node="n")
 
     asyncio.run(main())
     assert len(sleeps) == 3
@@ -51,7 +52,7 @@ def test_slow_answers_are_given_up() -> None:
         with pytest.raises(TimedOut, match="GET /x"):
             await client.request_json("GET", "/x")
         with pytest.raises(TimedOut):
-            await client.write_pod_status(POD, nominated_node="n")
+            await PodWriter(client).write_pod_status(POD, nominated_node="n")
 
     talk(never, conversation, request_seconds=0.02, sleep=sleeps)
     assert len(sleeps) == 3
@@ -84,12 +85,12 @@ def test_retry_after_is_honoured(code: int) -> None:
 def test_retry_after_ends() -> None:
     server = Recorder(*(status(429, "TooManyRequests", Retry_After="1") for _ in range(10)))
     with pytest.raises(TooManyRequests):
-        talk(server, lambda client: client.bind(POD, "n"), sleep=Sleeps())
+        talk(server, lambda client: PodWriter(client).bind(POD, "n"), sleep=Sleeps())
 
 
 def test_without_retry_after_the_error_comes_at_once() -> None:
     with pytest.raises(ServiceUnavailable):
-        talk(Recorder(status(503, "ServiceUnavailable")), lambda client: client.bind(POD, "n"))
+        talk(Recorder(status(503, "ServiceUnavailable")), lambda client: PodWriter(client).bind(POD, "n"))
 
 
 def test_all_but_watches_are_limited() -> None:
@@ -97,8 +98,8 @@ def test_all_but_watches_are_limited() -> None:
     server = Recorder(ok(), ok(), web.Response(), web.Response(), ok())
 
     async def conversation(client: HttpClient) -> None:
-        await client.bind(POD, "n")
-        await client.bind(POD, "n")
+        await PodWriter(client).bind(POD, "n")
+        await PodWriter(client).bind(POD, "n")
         for _ in range(2):
             async for _change in client.watch(PODS, resource_version="1"):
                 pass

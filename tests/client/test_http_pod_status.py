@@ -11,6 +11,7 @@ from moorage.client.errors import (
     ApiError,
     NotFound,
 )
+from moorage.client.pod_writer import PodWriter
 from tests.client.conversations import POD, Recorder, ok, talk
 from tests.client.loopback import Sleeps, status
 
@@ -42,7 +43,7 @@ SENT = {
 )
 def test_write_pod_status(given: dict[str, Any], sent: dict[str, Any]) -> None:
     server = Recorder(ok())
-    talk(server, lambda client: client.write_pod_status(POD, **given))
+    talk(server, lambda client: PodWriter(client).write_pod_status(POD, **given))
     assert server.lines == ["PATCH /api/v1/namespaces/a/pods/b/status"]
     assert server.requests[0].headers["Content-Type"] == "application/strategic-merge-patch+json"
     assert server.bodies == [{"status": sent}]
@@ -50,7 +51,7 @@ def test_write_pod_status(given: dict[str, Any], sent: dict[str, Any]) -> None:
 
 def test_empty_status_is_not_written() -> None:
     server = Recorder()
-    talk(server, lambda client: client.write_pod_status(POD))
+    talk(server, lambda client: PodWriter(client).write_pod_status(POD))
     assert server.lines == []
 
 
@@ -69,26 +70,27 @@ def test_status_is_tried_four_times(failure: tuple[int, str]) -> None:
     server = Recorder(status(*failure), status(*failure), status(*failure), ok())
     talk(
         server,
-        lambda client: client.write_pod_status(POD, nominated_node="n"),
+        lambda client: PodWriter(client).write_pod_status(POD, nominated_node="n"),
         sleep=sleeps,
         random=lambda: 0.5,
     )
     assert sleeps == pytest.approx([0.0105, 0.0525, 0.2625])
     server = Recorder(*(status(*failure) for _ in range(4)))
     with pytest.raises(ApiError):
-        talk(server, lambda client: client.write_pod_status(POD, nominated_node="n"), sleep=sleeps)
+        talk(server, lambda client: PodWriter(client).write_pod_status(POD, nominated_node="n"), sleep=sleeps)
     assert server.answers == []
 
 
 def test_status_waits_as_long_as_the_server_asks() -> None:
     sleeps = Sleeps()
     server = Recorder(status(429, "TooManyRequests", Retry_After="2"), ok())
-    talk(server, lambda client: client.write_pod_status(POD, nominated_node=""), sleep=sleeps)
+    talk(server, lambda client: PodWriter(client).write_pod_status(POD, nominated_node=""), sleep=sleeps)
     assert sleeps == [2.0]
 
 
 def test_status_of_a_missing_pod_is_not_tried_again() -> None:
     with pytest.raises(NotFound):
         talk(
-            Recorder(status(404, "NotFound")), lambda client: client.write_pod_status(POD, nominated_node="")
+            Recorder(status(404, "NotFound")),
+            lambda client: PodWriter(client).write_pod_status(POD, nominated_node=""),
         )

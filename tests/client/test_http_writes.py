@@ -9,6 +9,7 @@ from moorage.client.errors import (
     Conflict,
 )
 from moorage.client.http import HttpClient
+from moorage.client.pod_writer import PodWriter
 from tests.client.conversations import NODES, POD, PODS, Recorder, node, ok, talk
 from tests.client.loopback import status
 
@@ -69,7 +70,8 @@ def test_delete() -> None:
 def test_bind() -> None:
     server = Recorder(ok(), status(409, "Conflict", "pod b is already assigned"))
 
-    async def conversation(client: HttpClient) -> None:
+    async def conversation(http: HttpClient) -> None:
+        client = PodWriter(http)
         scheduler_client: Client = client
         assert scheduler_client is client
         await client.bind(POD, "n")

@@ -136,10 +136,10 @@ def test_list_then_watch() -> None:
     assert watched.script.asked == ["list x=y", "watch 5 x=y", "watch 20 x=y"]
     informer = watched.informer
     assert informer.synced and informer.last_error is None
-    assert [item.name for item in informer.store.list()] == ["a"] and len(informer.store) == 1
-    found = informer.store.get("a", "ns")
+    assert [item.name for item in informer.by_key.values()] == ["a"] and len(informer.by_key) == 1
+    found = informer.by_key.get("ns/a")
     assert found is not None and found.metadata.resource_version == "7"
-    assert informer.store.get("b", "ns") is None
+    assert informer.by_key.get("ns/b") is None
 
 
 def test_normal_end_is_resumed_at_once() -> None:
@@ -163,7 +163,7 @@ def test_new_list_after_gone_finds_what_was_missed() -> None:
     assert watched.script.asked == ["list", "watch 5", "list", "watch 50"]
     assert watched.sleeps == []
     assert watched.informer.last_error is None
-    assert len(watched.informer.store) == 4
+    assert len(watched.informer.by_key) == 4
 
 
 def test_gone_without_having_heard_anything_is_not_hurried() -> None:

@@ -14,7 +14,8 @@ from aiohttp import web
 from moorage.api.decoding import from_document
 from moorage.api.pods import Pod
 from moorage.client.http import HttpClient
-from moorage.client.wire import Answer, ProtocolError, Wire
+from moorage.client.pod_writer import PodWriter
+from moorage.client.wire import HttpAnswer, ProtocolError, Wire
 from tests.client.loopback import connected
 
 Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -94,10 +95,10 @@ def test_answers_in_pieces(run: Run, size: int) -> None:
         empty = b"HTTP/1.1 204 No Content\r\n\r\n"
         server = Server(*(in_pieces(each, size) for each in (PLAIN, CHUNKED, between + PLAIN, empty)))
         async with server.wire() as wire:
-            assert await wire.exchange(REQUEST) == Answer(201, None, b"hello")
-            assert await wire.exchange(REQUEST) == Answer(429, 7.0, b"hello")
-            assert await wire.exchange(REQUEST) == Answer(201, None, b"hello")
-            assert await wire.exchange(REQUEST) == Answer(204, None, b"")
+            assert await wire.exchange(REQUEST) == HttpAnswer(201, None, b"hello")
+            assert await wire.exchange(REQUEST) == HttpAnswer(429, 7.0, b"hello")
+            assert await wire.exchange(REQUEST) == HttpAnswer(201, None, b"hello")
+            assert await wire.exchange(REQUEST) == HttpAnswer(204, None, b"")
         assert server.connections == 1
 
     run(main())
@@ -217,8 +218,8 @@ def test_client_on_both_loops(run: Run) -> None:
     async def main() -> None:
         async with connected(server) as client:
             pod = from_document(Pod, {"metadata": {"namespace": "a", "name": "b", "uid": "u"}})
-            await asyncio.gather(*(client.bind(pod, "n") for _ in range(50)))
-            await client.delete_pod(pod)
+            await asyncio.gather(*(PodWriter(client).bind(pod, "n") for _ in range(50)))
+            await PodWriter(client).delete_pod(pod)
             with pytest.raises(ValueError, match="not a path"):
                 await client.request_json("POST", "/a b\r\nX: y", {})
             assert isinstance(client, HttpClient)

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.api.points import POINTS as TABLE
 from moorage.config import ConfigError, expand, load
 from moorage.config.merge import merge
-from moorage.config.types import POINTS, PluginRef, Plugins, PluginSet, Profile
+from moorage.config.types import PluginRef, Plugins, PluginSet, Profile
 from tests.config.samples import DEFAULT_POINTS, IN_TREE, config_of, problems_of, text_of, with_plugins
 
+POINTS = tuple(TABLE)
 FAILED = "profiles[0]: initializing profiles: creating profile for scheduler name default-scheduler: "
 
 

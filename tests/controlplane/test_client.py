@@ -27,6 +27,7 @@ from moorage.client.errors import (
 )
 from moorage.client.http import HttpClient
 from moorage.client.informer import Informer
+from moorage.client.pod_writer import PodWriter
 from moorage.client.resources import Resource
 from moorage.client.watching import Change
 from tests.controlplane.servers import ControlPlane
@@ -203,19 +204,19 @@ def test_bind(control_plane: ControlPlane) -> None:
         names = [f"bound-{number}" for number in range(200)]
         await asyncio.gather(*(client.create(PODS, pod(name)) for name in names))
         pods = [each for each in (await client.list(PODS)).items if each.name in names]
-        await asyncio.gather(*(client.bind(each, "target") for each in pods))
+        await asyncio.gather(*(PodWriter(client).bind(each, "target") for each in pods))
         bound = await client.list(PODS, field_selector="spec.nodeName=target")
         assert {each.name for each in bound.items} == set(names)
         with pytest.raises(Conflict, match="already assigned to node"):
-            await client.bind(pods[0], "target")
+            await PodWriter(client).bind(pods[0], "target")
 
         await client.delete(PODS, names[0], namespace="default", grace_period_seconds=0)
         deleted = next(each for each in pods if each.name == names[0])
         with pytest.raises(NotFound):
-            await client.bind(deleted, "target")
+            await PodWriter(client).bind(deleted, "target")
         await client.create(PODS, pod(names[0]))
         with pytest.raises(Conflict, match="UID"):  # another pod of the same name
-            await client.bind(deleted, "target")
+            await PodWriter(client).bind(deleted, "target")
 
     talk(control_plane, conversation)
 
@@ -226,13 +227,17 @@ def test_pod_status(control_plane: ControlPlane) -> None:
         made = await client.get(PODS, "status", namespace="default")
         now = "2026-01-01T00:00:00Z"
         waiting = Condition("PodScheduled", "False", "Unschedulable", "no room", now, 1)
-        await client.write_pod_status(made, condition=Condition("Other", "True", "Why", "because", now))
-        await client.write_pod_status(made, condition=waiting, nominated_node="n")
+        await PodWriter(client).write_pod_status(
+            made, condition=Condition("Other", "True", "Why", "because", now)
+        )
+        await PodWriter(client).write_pod_status(made, condition=waiting, nominated_node="n")
         found = await client.get(PODS, "status", namespace="default")
         assert found.condition("PodScheduled") == waiting and found.condition("Other") is not None
         assert found.status.nominated_node_name == "n"
 
-        await client.write_pod_status(made, condition=Condition("PodScheduled", "True"), nominated_node="")
+        await PodWriter(client).write_pod_status(
+            made, condition=Condition("PodScheduled", "True"), nominated_node=""
+        )
         found = await client.get(PODS, "status", namespace="default")
         condition = found.condition("PodScheduled")
         assert condition is not None
@@ -241,7 +246,7 @@ def test_pod_status(control_plane: ControlPlane) -> None:
 
         await client.delete(PODS, "status", namespace="default", grace_period_seconds=0)
         with pytest.raises(NotFound):
-            await client.write_pod_status(made, nominated_node="n")
+            await PodWriter(client).write_pod_status(made, nominated_node="n")
 
     talk(control_plane, conversation)
 
@@ -338,7 +343,7 @@ def test_informer_lives_through_a_restart(control_plane: ControlPlane) -> None:
         )
         running = asyncio.create_task(informer.run())
         await informer.wait_synced()
-        assert "+before" in told and informer.store.get("before", "default") is not None
+        assert "+before" in told and informer.by_key.get("default/before") is not None
 
         await client.create(CONFIG_MAPS, config_map("first"))
         await until("+first")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.framework.cycle_state import PODS_TO_ACTIVATE, CycleState, NotFound
+from moorage.framework.cycle_state import PODS_TO_ACTIVATE, CycleState, NothingWritten
 
 
 class Counter:
@@ -24,7 +24,7 @@ def test_what_was_written_is_read_until_it_is_deleted() -> None:
 
 
 def test_reading_what_nobody_wrote_says_not_found() -> None:
-    with pytest.raises(NotFound, match=r"^not found$"):
+    with pytest.raises(NothingWritten, match=r"^not found$"):
         CycleState().read("key")
 
 

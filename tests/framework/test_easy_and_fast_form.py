@@ -20,7 +20,7 @@ from moorage.framework.extension_points import (
 )
 from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
-from moorage.scheduler.cycle import Decision, Scheduling
+from moorage.scheduler.cycle import Decision, NodeChooser
 from moorage.state.columns import Int64s
 from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
@@ -159,7 +159,7 @@ def decide(cluster: Cluster, *plugins: type[Plugin]) -> Decision:
         world.state.add_pod(make_pod(f"running-{number}", cpu=cpu, node=f"n{place}"))
     for number, (place, cpu) in enumerate(cluster.nominated):
         world.services.nominations.add(make_pod(f"nominated-{number}", cpu=cpu), f"n{place}")
-    scheduling = Scheduling(cluster.percentage)
+    scheduling = NodeChooser(cluster.percentage)
     scheduling.start = cluster.start
     labels = {"skip": "true"} if cluster.skip else {}
     return scheduling.decide(world.profile, make_pod(cpu=cluster.wanted, labels=labels))

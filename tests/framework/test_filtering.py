@@ -9,13 +9,13 @@ import pytest
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.diagnosis import outside_status
 from moorage.framework.extension_points import FilterPlugin, Plugin, PreFilterPlugin
 from moorage.framework.filtering import (
     add_pod,
     filter_nodes,
     filter_one,
     filter_with_rivals,
-    outside_status,
     pre_filter,
     remove_pod,
 )

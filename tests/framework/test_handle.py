@@ -11,6 +11,7 @@ from moorage.api.workloads import Namespace, Service
 from moorage.client.connection import ConnectionConfig
 from moorage.client.http import HttpClient
 from moorage.client.memory import MemoryClient
+from moorage.client.pod_writer import PodWriter
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin
 from moorage.framework.handle import Handle, NoRecorder, Services
@@ -184,7 +185,7 @@ def test_only_an_api_server_has_resources_to_write() -> None:
     client = MemoryClient(lambda pod: None)
     with pytest.raises(RuntimeError, match="this run keeps everything in memory"):
         Handle(Services(client=client)).resource_client(Price)
-    http = HttpClient(ConnectionConfig("https://example.com"))
+    http = PodWriter(HttpClient(ConnectionConfig("https://example.com")))
     assert Handle(Services(client=http)).resource_client(Price).resource.plural == "prices"
 
 

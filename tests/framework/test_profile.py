@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.api.pods import Pod
 from moorage.config.types import PluginRef
 from moorage.framework.events import EVERYTHING, NODE, POD, Action, ClusterEvent
 from moorage.framework.extension_points import FilterPlugin, Plugin, PreFilterPlugin, ScorePlugin
@@ -49,7 +50,6 @@ def test_plugins_stand_in_the_order_of_each_point() -> None:
     a, b = plugin(Filters, "A"), plugin(FastFilters, "B")
     profile = profile_of({"filter": refs("B", "A")}, a, b)
     assert [(each.name, is_fast) for each, is_fast in profile.filter] == [("B", True), ("A", False)]
-    assert not profile.all_filters_fast
     assert profile.percentage_of_nodes_to_score == 30
 
 
@@ -101,8 +101,12 @@ def test_a_plugin_that_normalizes_is_known() -> None:
 
 def test_a_profile_runs_the_pods_that_name_it() -> None:
     profile = profile_of({})
-    assert profile.runs(make_pod(scheduler="mine"))
-    assert not profile.runs(make_pod())
+
+    def runs(pod: Pod) -> bool:
+        return pod.spec.scheduler_name == profile.name
+
+    assert runs(make_pod(scheduler="mine"))
+    assert not runs(make_pod())
 
 
 # Events

@@ -85,7 +85,7 @@ def test_the_scheduler_itself_decides_the_same(subject: str) -> None:
     registry = in_tree_registry()
     for scenario, expected in supported(subject):
         scheduler = Scheduler(configuration(scenario), registry)
-        scheduler.scheduling.find_all = True
+        scheduler.chooser.find_all = True
         decisions = watch_decisions(scheduler)
         feed(scheduler, scenario)
         pod = from_document(Pod, scenario["pod"])
@@ -150,13 +150,13 @@ def test_a_difference_is_found_and_readable() -> None:
 def watch_decisions(scheduler: Scheduler) -> dict[str, Decision]:
     """Keeps every decision of a scheduler, by pod."""
     decisions: dict[str, Decision] = {}
-    decide = scheduler.scheduling.decide
+    decide = scheduler.chooser.decide
 
     def keep(profile: Profile, pod: Pod) -> Decision:
         decisions[pod.uid] = decide(profile, pod)
         return decisions[pod.uid]
 
-    scheduler.scheduling.decide = keep  # type: ignore[method-assign]
+    scheduler.chooser.decide = keep  # type: ignore[method-assign]
     return decisions
 
 
@@ -171,7 +171,7 @@ def run_until_tried(scheduler: Scheduler, pod: Pod) -> None:
     async def run() -> None:
         while (queued := scheduler.queue.pop()) is not None:
             if queued.pod.uid == pod.uid:
-                scheduler.schedule(queued)
+                scheduler.attempt(queued)
                 return
 
     asyncio.run(run())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.api.pods import Pod
-from moorage.framework.binding import settled
+from moorage.framework.calls import settled
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle, Services
 from moorage.plugins.default_binder import DefaultBinder

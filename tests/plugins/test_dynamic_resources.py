@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.framework.cycle_state import CycleState, NotFound
+from moorage.framework.cycle_state import CycleState, NothingWritten
 from moorage.framework.events import (
     DEVICE_CLASS,
     NODE,
@@ -57,9 +57,9 @@ def test_it_frees_no_claims_after_a_failed_attempt() -> None:
 
 def test_without_its_earlier_point() -> None:
     made, pod = plugin(), make_pod("p")
-    with pytest.raises(NotFound, match=r"^not found$"):
+    with pytest.raises(NothingWritten, match=r"^not found$"):
         made.score_nodes(CycleState(), pod, made.handle.nodes)
-    with pytest.raises(NotFound):
+    with pytest.raises(NothingWritten):
         made.filter_nodes(CycleState(), pod, made.handle.nodes)
     answer = made.post_filter(CycleState(), pod, NodeStatuses(made.handle.state.table))
     assert answer == Status.error("not found")

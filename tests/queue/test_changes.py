@@ -8,7 +8,7 @@ import pytest
 
 from moorage.framework.events import NODE, POD, Action, ClusterEvent, Hint
 from moorage.framework.queued_pod import QueuedPod
-from moorage.queue.pod_events import NODE_ADD
+from moorage.queue.change_events import NODE_ADD
 from moorage.testing.builders import make_pod
 from tests.queue.worlds import Gate, Rejecter, World, newer
 

@@ -8,7 +8,7 @@ import pytest
 from moorage.api.pods import Pod
 from moorage.framework.events import FORCE_ACTIVATE, NODE, POD, Action, ClusterEvent, Hint
 from moorage.framework.status import Code, Status
-from moorage.queue.pod_events import ASSIGNED_POD_ADD, NODE_ADD, NODE_DELETE
+from moorage.queue.change_events import ASSIGNED_POD_ADD, NODE_ADD, NODE_DELETE
 from tests.queue.worlds import Gate, Rejecter, World, newer
 
 NODE_ADDED = ClusterEvent(NODE, Action.ADD)

@@ -14,7 +14,7 @@ from moorage.framework.events import (
     ClusterEvent,
     Hint,
 )
-from moorage.queue.pod_events import ASSIGNED_POD_DELETE, NODE_ADD, NODE_DELETE
+from moorage.queue.change_events import ASSIGNED_POD_DELETE, NODE_ADD, NODE_DELETE
 from moorage.testing.builders import make_node
 from tests.queue.worlds import Rejecter, World, make_queue_profile
 

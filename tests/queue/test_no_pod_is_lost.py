@@ -12,7 +12,7 @@ from moorage.api.pods import Pod
 from moorage.framework.events import NODE, POD, UNSCHEDULABLE_TIMEOUT, Action, ClusterEvent, Hint
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.status import Status
-from moorage.queue.pod_events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, NODE_DELETE
+from moorage.queue.change_events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, NODE_DELETE
 from moorage.testing.builders import make_pod
 from tests.queue.worlds import Gate, Rejecter, World, newer
 
@@ -184,7 +184,7 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def waiting_pods_are_found_by_their_plugins(self) -> None:
         waiting = self.queue.pending().unschedulable + self.queue.pending().gated
-        found = self.queue._places.unschedulable.rejected_by(PLUGINS)
+        found = self.queue._sub_queues.unschedulable.rejected_by(PLUGINS)
         assert {id(queued) for queued in found} == {id(queued) for queued in waiting}
 
     @invariant()

@@ -8,7 +8,7 @@ import pytest
 from moorage.api.meta import ObjectMeta
 from moorage.api.pods import Pod, PodSpec
 from moorage.framework.events import NODE, Action, ClusterEvent
-from moorage.queue.pod_events import NODE_ADD
+from moorage.queue.change_events import NODE_ADD
 from tests.queue.worlds import Rejecter, World
 
 FITS = ("Fit", [ClusterEvent(NODE, Action.ADD)])

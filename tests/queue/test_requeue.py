@@ -7,7 +7,7 @@ import pytest
 
 from moorage.api.pods import Pod
 from moorage.framework.events import FORCE_ACTIVATE, NODE, UNSCHEDULABLE_TIMEOUT, Action, ClusterEvent, Hint
-from moorage.queue.pod_events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, NODE_DELETE
+from moorage.queue.change_events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, NODE_DELETE
 from moorage.testing.builders import make_node
 from tests.queue.worlds import Gate, Rejecter, World, newer
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.framework.events import NODE, Action, ClusterEvent
-from moorage.queue.pod_events import NODE_ADD
+from moorage.queue.change_events import NODE_ADD
 from tests.queue.worlds import Clock, Rejecter, World
 
 FIT = ("Fit", [ClusterEvent(NODE, Action.ADD)])

@@ -325,7 +325,7 @@ def test_a_pod_that_changes_its_scheduler_while_it_is_tried() -> None:
     queued = made.scheduler.queue.pop()
     assert queued is not None
     change(made, make_pod("p", cpu=64, scheduler="other"))
-    made.scheduler.schedule(queued)
+    made.scheduler.attempt(queued)
     assert made.scheduler.queue.get(queued.pod) is None
     assert schedule(made, make_pod("good")).placed == {"default/good": "n"}
 

@@ -7,7 +7,7 @@ import pytest
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.status import Nomination, Status
-from moorage.scheduler.cycle import Decision, Scheduling
+from moorage.scheduler.cycle import Decision, NodeChooser
 from moorage.state.node_info import NodeInfo
 from moorage.testing import make_node, make_pod
 from tests.framework.scripted import (
@@ -34,8 +34,8 @@ def by_name(**answers: Any) -> Any:
     return answer
 
 
-def decide(world: World, pod: Pod | None = None, scheduling: Scheduling | None = None) -> Decision:
-    return (scheduling or Scheduling()).decide(world.profile, pod or make_pod())
+def decide(world: World, pod: Pod | None = None, scheduling: NodeChooser | None = None) -> Decision:
+    return (scheduling or NodeChooser()).decide(world.profile, pod or make_pod())
 
 
 def test_the_node_with_the_highest_total_is_chosen() -> None:
@@ -80,7 +80,7 @@ def test_without_nodes_nothing_is_asked() -> None:
 
 
 def test_the_start_moves_by_the_nodes_looked_at() -> None:
-    scheduling = Scheduling()
+    scheduling = NodeChooser()
     world = World(plugin(Filters, "A", by_name(n1=NO)), nodes=3)
     starts, chosen = [], []
     for _ in range(4):
@@ -91,7 +91,7 @@ def test_the_start_moves_by_the_nodes_looked_at() -> None:
 
 
 def test_the_start_is_shared_by_profiles() -> None:
-    scheduling = Scheduling()
+    scheduling = NodeChooser()
     assert decide(World(), scheduling=scheduling).node_name == "n0"
     assert decide(World(), scheduling=scheduling).node_name == "n1"
 
@@ -107,14 +107,14 @@ def test_the_start_is_shared_by_profiles() -> None:
 def test_the_start_stays_if_pre_filter_fails_or_the_nominated_node_is_taken(
     plugins: list[type[Any]], pod: Pod
 ) -> None:
-    scheduling = Scheduling()
+    scheduling = NodeChooser()
     scheduling.start = 1
     decide(World(*plugins), pod, scheduling)
     assert scheduling.start == 1
 
 
 def test_the_start_counts_a_narrowed_list_modulo_all_nodes() -> None:
-    scheduling = Scheduling()
+    scheduling = NodeChooser()
     scheduling.start = 2
     world = World(plugin(PreFilters, "A", {"n0", "n1"}), plugin(Scores, "S", 1))
     decision = decide(world, scheduling=scheduling)
@@ -127,13 +127,13 @@ def test_the_start_counts_a_narrowed_list_modulo_all_nodes() -> None:
 def test_how_many_nodes_are_searched(of_profile: int | None, of_all: int, feasible: int) -> None:
     world = World(plugin(FastScores, "S", lambda cycle, pod, nodes: nodes.pod_count), nodes=250)
     world.profile.percentage_of_nodes_to_score = of_profile
-    decision = decide(world, scheduling=Scheduling(of_all))
+    decision = decide(world, scheduling=NodeChooser(of_all))
     assert decision.feasible is not None
     assert (len(decision.feasible), decision.looked_at) == (feasible, feasible)
 
 
 def test_find_all_looks_at_every_node() -> None:
-    decision = decide(World(nodes=250), scheduling=Scheduling(find_all=True))
+    decision = decide(World(nodes=250), scheduling=NodeChooser(find_all=True))
     assert decision.looked_at == 250
 
 

@@ -14,6 +14,7 @@ from moorage.api.workloads import Namespace
 from moorage.framework.events import ClusterEvent
 from moorage.framework.handle import Handle
 from moorage.framework.status import Status, Wait
+from moorage.process.metrics import SchedulerMetrics
 from moorage.testing import make_node, make_pod
 from tests.framework.scripted import Filters, Permits, plugin
 from tests.scheduler.worlds import World, after
@@ -354,3 +355,35 @@ def test_a_rejected_pod_is_tried_again_when_something_changes() -> None:
     assert world.place() == "unschedulable"
     world.door.put(make_node("new"))
     assert world.place() == "backoff"
+
+
+def test_how_long_each_event_took_is_observed() -> None:
+    metrics = SchedulerMetrics()
+    door = World(nodes=0, observer=metrics).door
+    node, labelled = make_node("n"), make_node("n", labels={"a": "b"}, allocatable={"cpu": "64"})
+    waiting, bound = make_pod("p"), make_pod("p", node="n")
+    door.put(node)
+    door.put(labelled)
+    door.put(waiting)
+    door.put(waiting)
+    door.put(bound)
+    door.put(bound)
+    door.remove(bound)
+    door.put(Price(metadata=waiting.metadata))
+    door.remove(labelled)
+
+    samples = [sample for family in metrics.collect() for sample in family.samples]
+    name = "scheduler_event_handling_duration_seconds_count"
+    assert {sample.labels["event"]: sample.value for sample in samples if sample.name == name} == {
+        "NodeAdd": 1,
+        "NodeUpdateNodeAllocatable": 1,
+        "NodeUpdateNodeLabel": 1,
+        "NodeDelete": 1,
+        "UnschedulablePodAdd": 1,
+        "UnschedulablePodUpdate": 1,
+        "UnschedulablePodDelete": 1,
+        "AssignedPodAdd": 1,
+        "AssignedPodUpdate": 1,
+        "AssignedPodDelete": 1,
+        "prices.v1.example.comAdd": 1,
+    }

@@ -10,8 +10,8 @@ import pytest
 
 from moorage.api.pods import Condition, Pod
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.diagnosis import shortened
 from moorage.framework.status import Nomination, Status
-from moorage.scheduler.failures import shortened
 from moorage.testing import make_node, make_pod
 from tests.framework.scripted import Filters, PostFilters, PreFilters, plugin
 from tests.scheduler.worlds import World
@@ -147,6 +147,8 @@ def test_a_write_may_take_its_time(fails: bool, caplog: pytest.LogCaptureFixture
     written: list[str] = []
 
     class Slow:
+        http = None
+
         def bind(self, pod: Pod, node_name: str) -> None: ...
 
         def delete_pod(self, pod: Pod) -> None: ...

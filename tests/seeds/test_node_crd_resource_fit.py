@@ -158,7 +158,7 @@ async def _use_client(cluster: Cluster) -> None:
         assert seen == ["eee", "fff"]
         await asyncio.to_thread(cluster.create, resource("ggg"))
         await asyncio.wait_for(third.wait(), 2)
-        assert cache.store.get("ggg") is not None
+        assert cache.by_key.get("ggg") is not None
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
 

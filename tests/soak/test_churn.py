@@ -52,7 +52,7 @@ class Churn:
     # Every decision is checked when it is made; the scheduler would survive an assertion that fails there
 
     def _watch(self) -> None:
-        assume, decide = self.state.assume, self.scheduler.scheduling.decide
+        assume, decide = self.state.assume, self.scheduler.chooser.decide
 
         def checked_assume(pod: Pod, node_name: str) -> Pod:
             said = objection(self.cluster(), pod, node_name)
@@ -76,7 +76,7 @@ class Churn:
             return decision
 
         self.state.assume = checked_assume  # type: ignore[method-assign]
-        self.scheduler.scheduling.decide = checked_decide  # type: ignore[method-assign]
+        self.scheduler.chooser.decide = checked_decide  # type: ignore[method-assign]
 
     def cluster(self) -> Cluster:
         """What there is now: the API's objects, and the pods that were just assumed."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from moorage.api.pods import Pod
 from moorage.api.selectors import Requirement, Selector
 from moorage.plugins.catalog import in_tree_registry
-from moorage.scheduler.cycle import Scheduling
+from moorage.scheduler.cycle import NodeChooser
 from moorage.state.affinity_terms import Term, terms_of
 from moorage.state.cluster import ClusterState
 from moorage.state.counts import Count, PodClass
@@ -256,7 +256,7 @@ def test_the_work_of_a_cycle_does_not_grow_with_the_pods(monkeypatch: pytest.Mon
     count_calls(Selector, "matches")
     count_calls(Requirement, "matches")
     count_calls(Count, "could_weigh")
-    scheduling = Scheduling()
+    scheduling = NodeChooser()
     work: dict[int, Counter[str]] = {}
     for number in range(1000):
         pod = template(f"p{number}")

@@ -48,7 +48,7 @@ def test_a_pod_that_waits_gets_its_node_when_there_is_room() -> None:
     world.add(make_node("free"))
 
     async def again() -> None:
-        assert world.scheduler.schedule_one()
+        assert world.scheduler.try_next()
         await world.scheduler.drain()
 
     fake_time.run(again())

@@ -160,12 +160,6 @@ def row_request(pod: Pod) -> Resources:
     return request_summary(pod).row
 
 
-def row_nonzero_request(pod: Pod) -> tuple[int, int]:
-    """Millicores and bytes a pod counts for in scores, with defaults for containers that ask for nothing."""
-    nonzero = request_summary(pod).nonzero
-    return nonzero[CPU], nonzero[MEMORY]
-
-
 def has_pod_level_requests(pod: Pod) -> bool:
     resources = pod.spec.resources
     return resources is not None and any(_is_pod_level(name) for name in resources.requests)

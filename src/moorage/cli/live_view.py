@@ -35,7 +35,7 @@ class View(Protocol):
         """Tells the user something that stays on the screen."""
 
 
-class Decision:
+class DecisionLine:
     """A scheduler's event, as a line."""
 
     def __init__(self, event: Document) -> None:
@@ -80,9 +80,9 @@ class _Listening:
     def _hear(self, change: Change) -> None:
         event = change.new.document
         if change.type != "DELETED" and event.get("reason") in _REASONS:
-            self.decided(Decision(event))
+            self.decided(DecisionLine(event))
 
-    def decided(self, decision: Decision) -> None:
+    def decided(self, decision: DecisionLine) -> None:
         raise NotImplementedError
 
 
@@ -107,7 +107,7 @@ class PlainView(_Listening):
         self._lines.append(line)
         self._write()
 
-    def decided(self, decision: Decision) -> None:
+    def decided(self, decision: DecisionLine) -> None:
         self._lines.append(str(decision))
         if len(self._lines) == 1:
             asyncio.get_running_loop().call_later(TOGETHER_SECONDS, self._write)
@@ -123,7 +123,7 @@ class LiveView(_Listening):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._decisions: deque[Decision] = deque(maxlen=DECISIONS)
+        self._decisions: deque[DecisionLine] = deque(maxlen=DECISIONS)
         self._live: Live | None = None
         self._refreshing: asyncio.Task[None] | None = None
 
@@ -149,7 +149,7 @@ class LiveView(_Listening):
         if self._live is not None:
             self._live.console.print(line, markup=False, highlight=False)
 
-    def decided(self, decision: Decision) -> None:
+    def decided(self, decision: DecisionLine) -> None:
         self._decisions.append(decision)
 
     async def _refresh(self) -> None:

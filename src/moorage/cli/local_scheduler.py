@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from moorage.cli.setup import Setup
-from moorage.client.http import HttpClient
+from moorage.cluster.serving.scheduler_client import SchedulerClient
 from moorage.framework.logger import Logger
 from moorage.framework.registry import PluginLoadError
 from moorage.process.assembly import USER_AGENT, Assembly
@@ -28,7 +28,7 @@ class LocalScheduler:
     `on_failure` is told when a plugin gives up waiting for a resource that it cannot do without.
     """
 
-    def __init__(self, new_client: Callable[[str], HttpClient]) -> None:
+    def __init__(self, new_client: Callable[[str], SchedulerClient]) -> None:
         self._new_client = new_client
         self._running: _Running | None = None
 
@@ -52,7 +52,8 @@ class LocalScheduler:
             await running.assembly.close()
 
     def _assemble(self, setup: Setup) -> Assembly:
-        return Assembly(setup.config, setup.registry, self._new_client(USER_AGENT))
+        client = self._new_client(USER_AGENT)
+        return Assembly(setup.config, setup.registry, client, http=client.http, events=client)
 
     async def _start(self, assembly: Assembly, on_failure: OnFailure) -> None:
         await assembly.open()

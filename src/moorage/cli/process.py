@@ -13,10 +13,10 @@ from typing import Any
 from moorage.cli.run_options import RunOptions
 from moorage.cli.run_server import RunServer
 from moorage.cli.setup import BadInput, Setup, refuse_extenders
-from moorage.client.binding_first import BindingFirst
 from moorage.client.connection import ConnectionConfig, find
 from moorage.client.errors import ConfigurationError
 from moorage.client.http import HttpClient
+from moorage.client.pod_writer import PodWriter
 from moorage.config import expand_all, show
 from moorage.config.show import show_expanded, to_yaml
 from moorage.framework.logger import Logger
@@ -99,11 +99,13 @@ class Process:
             "burst": self._config.client_connection.burst,
             "user_agent": USER_AGENT,
         }
-        late = HttpClient(self._connection, **limits)
+        http, late = HttpClient(self._connection, **limits), HttpClient(self._connection, **limits)
         return Assembly(
             self._config,
             self._registry,
-            BindingFirst(self._connection, late=late, **limits),
+            PodWriter(http, late=late),
+            http=http,
+            events=late,
             late=late,
             may_bind=(lambda: True) if elector is None else elector.may_act,
             max_in_unschedulable=self._options.max_in_unschedulable(),
@@ -153,7 +155,7 @@ class Process:
         """Names what the API server would refuse, before anybody has to guess it."""
         resources = [informer.resource for informer in assembly.informers.all]
         profiles = assembly.scheduler.profiles.values()
-        for permission in await missing_permissions(assembly.client, resources, profiles, self._config):
+        for permission in await missing_permissions(assembly.http, resources, profiles, self._config):
             log.error(None, "Missing permission", permission=str(permission))
 
     def _watch_signals(self) -> None:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from moorage.api.pods import Condition, Pod
 
+if TYPE_CHECKING:
+    from moorage.client.http import HttpClient
+
 
 class Client(Protocol):
-    """What the scheduler asks of a cluster. Every call may answer at once or be awaited."""
+    """What the scheduler writes. Every call may answer at once or be awaited."""
+
+    @property
+    def http(self) -> HttpClient | None:
+        """For all other requests: the API server behind it, or None if everything is in memory."""
 
     def bind(self, pod: Pod, node_name: str) -> Awaitable[None] | None:
         """Puts a pod on a node; raises if the API server refuses."""

@@ -146,7 +146,7 @@ def from_kubeconfig(path: str | None = None, context: str | None = None) -> Conn
     return replace(config, server=_server(found.server, where, tls=_has_tls(config)))
 
 
-def _login(user: files.Entry[files.User], cluster: files.Entry[files.Cluster]) -> dict[str, Any]:
+def _login(user: files.FileEntry[files.User], cluster: files.FileEntry[files.Cluster]) -> dict[str, Any]:
     given = user.value
     if (given.token or given.token_file) and given.username:
         raise user.problem("username", "cannot be used beside a token; remove one of them")
@@ -167,7 +167,7 @@ def _login(user: files.Entry[files.User], cluster: files.Entry[files.Cluster]) -
     }
 
 
-def _certificate(user: files.Entry[files.User]) -> dict[str, Any]:
+def _certificate(user: files.FileEntry[files.User]) -> dict[str, Any]:
     given = user.value
     certificate = user.pem_data("client-certificate-data", given.client_certificate_data)
     key = user.pem_data("client-key-data", given.client_key_data)
@@ -187,7 +187,7 @@ def _certificate(user: files.Entry[files.User]) -> dict[str, Any]:
     }
 
 
-def _exec(user: files.Entry[files.User], cluster: files.Entry[files.Cluster]) -> ExecPlugin | None:
+def _exec(user: files.FileEntry[files.User], cluster: files.FileEntry[files.Cluster]) -> ExecPlugin | None:
     given = user.value.exec
     if given is None:
         return None
@@ -217,7 +217,7 @@ def _exec(user: files.Entry[files.User], cluster: files.Entry[files.Cluster]) ->
     )
 
 
-def _cluster_info(cluster: files.Entry[files.Cluster]) -> dict[str, Any]:
+def _cluster_info(cluster: files.FileEntry[files.Cluster]) -> dict[str, Any]:
     """What an exec plugin is told of the cluster."""
     given = cluster.value
     ca = given.certificate_authority_data
@@ -236,7 +236,7 @@ def _cluster_info(cluster: files.Entry[files.Cluster]) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value}
 
 
-def _proxy(cluster: files.Entry[files.Cluster]) -> str:
+def _proxy(cluster: files.FileEntry[files.Cluster]) -> str:
     given = cluster.value.proxy_url
     if given and urlsplit(given).scheme not in ("http", "https"):
         raise cluster.problem("proxy-url", f'"{given}" is not supported; give an http:// or https:// URL')

@@ -14,13 +14,12 @@ import msgspec
 
 from moorage.api.decoding import DecodeError, decode
 from moorage.api.meta import Object
-from moorage.api.pods import Condition, Pod
 from moorage.client.connection import ConnectionConfig
-from moorage.client.errors import ApiError, Conflict, Gone, NotFound, Unreachable, is_retriable
+from moorage.client.errors import ApiError, Gone
 from moorage.client.local import LocalSession
 from moorage.client.rate_limit import DEFAULT_BURST, DEFAULT_QPS, RateLimiter
 from moorage.client.resources import Resource
-from moorage.client.session import JSON, Session
+from moorage.client.session import JSON, RETRY_AFTER_TRIES, Session
 from moorage.client.watching import Change, Lines, change_of, decoded_or_none
 
 T = TypeVar("T", bound=Object)
@@ -29,12 +28,8 @@ PatchKind = Literal["merge", "strategic", "json", "apply"]
 PAGE = 500
 REQUEST_SECONDS = 60.0
 SILENCE_SECONDS = 150.0  # an API server sends a bookmark every minute
-STATUS_TRIES = 4
-STATUS_DELAY, STATUS_FACTOR, STATUS_JITTER = 0.01, 5.0, 0.1
-BIND_CHECK_DELAY, BIND_CHECK_LONGEST_DELAY = 0.1, 5.0
 
-_PODS = Resource.of(Pod)
-_PATCH_TYPES: dict[PatchKind, str] = {
+PATCH_TYPES: dict[PatchKind, str] = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
     "json": "application/json-patch+json",
@@ -84,8 +79,8 @@ class HttpClient:
         random: Callable[[], float] = random.random,
     ) -> None:
         self.config = config
-        self._sleep = sleep
-        self._random = random
+        self.sleep = sleep
+        self.random = random
         self._session: Session | LocalSession
         if config.local is not None:
             self._session = LocalSession(config.local, user_agent)
@@ -113,7 +108,7 @@ class HttpClient:
 
     async def get(self, resource: Resource[T], name: str, *, namespace: str = "") -> T:
         path = resource.path(namespace, name)
-        body = await self._session.send("GET", path)
+        body = await self.send("GET", path)
         try:
             return decode(resource.type, body)
         except DecodeError as error:
@@ -146,7 +141,7 @@ class HttpClient:
         items: list[T] = []
         paging = {"limit": str(limit)} if limit else {}
         while True:
-            page = _read(_read_page, await self._session.send("GET", path, params=params | paging), path)
+            page = _read(_read_page, await self.send("GET", path, params=params | paging), path)
             for raw in page.items or ():
                 # A copy, or each object would keep the whole page in memory.
                 item = decoded_or_none(resource, bytes(raw))
@@ -228,9 +223,7 @@ class HttpClient:
         """Changes an object. `force` takes over fields of others and is for kind "apply" only."""
         params = _given(fieldManager=field_manager, force="true" if force else "")
         path = resource.path(namespace, name, subresource)
-        return await self._write(
-            "PATCH", path, _encode(patch), content_type=_PATCH_TYPES[kind], params=params
-        )
+        return await self._write("PATCH", path, _encode(patch), content_type=PATCH_TYPES[kind], params=params)
 
     async def delete(
         self,
@@ -249,76 +242,29 @@ class HttpClient:
         preconditions = {"uid": uid, "resourceVersion": resource_version}
         if given := {key: value for key, value in preconditions.items() if value is not None}:
             options["preconditions"] = given
-        await self._session.send("DELETE", resource.path(namespace, name), _encode(options))
+        await self.send("DELETE", resource.path(namespace, name), _encode(options))
 
-    async def bind(self, pod: Pod, node_name: str) -> None:
-        """Puts a pod on a node; raises if the API server refuses."""
-        meta = pod.metadata
-        body = _encode(
-            {
-                "apiVersion": "v1",
-                "kind": "Binding",
-                "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
-                "target": {"kind": "Node", "name": node_name},
-            }
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        content_type: str = JSON,
+        params: Mapping[str, str] | None = None,
+        tries: int = RETRY_AFTER_TRIES,
+    ) -> bytes:
+        """Any request; the answer as it comes."""
+        return await self._session.send(
+            method, path, body, content_type=content_type, params=params, tries=tries
         )
-        try:
-            await self._session.send("POST", _PODS.path(meta.namespace, meta.name, "binding"), body)
-        except Unreachable:
-            # Without an answer the pod may be bound or not. It keeps its place until that is known.
-            if not await self._is_bound(pod, node_name):
-                raise
-
-    async def _is_bound(self, pod: Pod, node_name: str) -> bool:
-        """Whether a pod has this node, asked until the API server answers."""
-        delay = BIND_CHECK_DELAY
-        while True:
-            try:
-                found = await self.get(_PODS, pod.name, namespace=pod.namespace)
-                return found.uid == pod.uid and found.spec.node_name == node_name
-            except NotFound:
-                return False
-            except ApiError as error:
-                if not is_retriable(error):
-                    raise
-            await self._sleep(delay * (1 + STATUS_JITTER * self._random()))
-            delay = min(2 * delay, BIND_CHECK_LONGEST_DELAY)
-
-    async def delete_pod(self, pod: Pod) -> None:
-        """Deletes a pod, with the time it has to end."""
-        await self.delete(_PODS, pod.name, namespace=pod.namespace)
-
-    async def write_pod_status(
-        self, pod: Pod, *, condition: Condition | None = None, nominated_node: str | None = None
-    ) -> None:
-        """Sets a condition of a pod, its nomination ("" clears it), or both; tries up to four times."""
-        status: dict[str, Any] = {}
-        if condition is not None:
-            status["conditions"] = [_condition(condition)]
-        if nominated_node is not None:
-            status["nominatedNodeName"] = nominated_node or None
-        if not status:
-            return
-        path = _PODS.path(pod.namespace, pod.name, "status")
-        body = _encode({"status": status})
-        delay = STATUS_DELAY
-        for tries_left in reversed(range(STATUS_TRIES)):
-            try:
-                await self._session.send("PATCH", path, body, content_type=_PATCH_TYPES["strategic"], tries=1)
-                return
-            except ApiError as error:
-                if not tries_left or not (is_retriable(error) or isinstance(error, Conflict)):
-                    raise
-                wait = max(delay * (1 + STATUS_JITTER * self._random()), error.retry_after or 0.0)
-            await self._sleep(wait)
-            delay *= STATUS_FACTOR
 
     async def request_json(
         self, method: str, path: str, body: Any = None, params: Mapping[str, str] | None = None
     ) -> Any:
         """Any other request, with JSON both ways."""
         encoded = None if body is None else _encode(body)
-        answer = await self._session.send(method, path, encoded, params=params)
+        answer = await self.send(method, path, encoded, params=params)
         return _read(msgspec.json.decode, answer, path)
 
     async def _write(
@@ -330,7 +276,7 @@ class HttpClient:
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        answer = await self._session.send(method, path, body, content_type=content_type, params=params)
+        answer = await self.send(method, path, body, content_type=content_type, params=params)
         document: dict[str, Any] = _read(msgspec.json.decode, answer, path)
         return document
 
@@ -353,18 +299,3 @@ def _given(**params: str) -> dict[str, str]:
 def _meta(document: Mapping[str, Any], field: str) -> str:
     value = (document.get("metadata") or {}).get(field)
     return value if isinstance(value, str) else ""
-
-
-def _condition(condition: Condition) -> dict[str, Any]:
-    # Empty texts are sent too: a merge leaves alone what is not named.
-    found: dict[str, Any] = {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-    }
-    if condition.last_transition_time is not None:
-        found["lastTransitionTime"] = condition.last_transition_time
-    if condition.observed_generation:
-        found["observedGeneration"] = condition.observed_generation
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -39,26 +39,10 @@ class ListsAndWatches(Protocol):
     ) -> AsyncGenerator[Change[T], None]: ...
 
 
-class ObjectStore(Generic[T]):
-    """The objects an informer knows, for reading."""
-
-    def __init__(self, by_key: dict[str, T]) -> None:
-        self._by_key = by_key
-
-    def get(self, name: str, namespace: str = "") -> T | None:
-        return self._by_key.get(f"{namespace}/{name}" if namespace else name)
-
-    def list(self) -> Collection[T]:
-        return self._by_key.values()
-
-    def __len__(self) -> int:
-        return len(self._by_key)
-
-
 class Informer(Generic[T]):
     """Lists the objects of a resource, watches them for ever and tells what changes.
 
-    `added(new)`, `updated(old, new)` and `deleted(old)` are called when `store` already shows the change.
+    `added(new)`, `updated(old, new)` and `deleted(old)` are called when `by_key` already shows the change.
     What a broken watch missed is found by a new list and told in the same way. `run()` never returns; it
     ends by cancellation.
     """
@@ -84,8 +68,7 @@ class Informer(Generic[T]):
         self._field_selector = field_selector
         self._sleep = sleep
         self._random = random
-        self._by_key: dict[str, T] = {}
-        self.store = ObjectStore(self._by_key)
+        self.by_key: dict[str, T] = {}
         self._version = ""  # where the next watch goes on; "" asks for a new list
         self._heard = False  # whether the running watch has said anything
         self._synced = asyncio.Event()
@@ -133,7 +116,7 @@ class Informer(Generic[T]):
     async def _list(self) -> None:
         listing = await self._client.list(self.resource, field_selector=self._field_selector)
         present = {item.key for item in listing.items}
-        for key in [key for key in self._by_key if key not in present]:
+        for key in [key for key in self.by_key if key not in present]:
             self._remove(key)
         for item in listing.items:
             self._put(item)
@@ -159,11 +142,11 @@ class Informer(Generic[T]):
                 self._version = change.resource_version or self._version
 
     def _put(self, new: T) -> None:
-        old = self._by_key.get(new.key)
+        old = self.by_key.get(new.key)
         if old is not None and old.uid != new.uid:
             self._remove(new.key)
             old = None
-        self._by_key[new.key] = new
+        self.by_key[new.key] = new
         if old is None:
             self._call(self._added, new)
         elif old.metadata.resource_version != new.metadata.resource_version:
@@ -171,7 +154,7 @@ class Informer(Generic[T]):
 
     def _remove(self, key: str, last: T | None = None) -> None:
         """`last` is the object as it was when it was deleted, where that is known."""
-        old = self._by_key.pop(key, None)
+        old = self.by_key.pop(key, None)
         if old is not None:
             self._call(self._deleted, last or old)
 

@@ -93,7 +93,7 @@ class _File(msgspec.Struct, rename="kebab"):
 
 
 @dataclass(frozen=True)
-class Entry(Generic[T]):
+class FileEntry(Generic[T]):
     """A cluster, user or context, with the file it stands in and its place there."""
 
     value: T
@@ -132,11 +132,11 @@ class Kubeconfig:
 
     files: list[Path]
     current_context: str = ""
-    clusters: dict[str, Entry[Cluster]] = field(default_factory=dict)
-    users: dict[str, Entry[User]] = field(default_factory=dict)
-    contexts: dict[str, Entry[Context]] = field(default_factory=dict)
+    clusters: dict[str, FileEntry[Cluster]] = field(default_factory=dict)
+    users: dict[str, FileEntry[User]] = field(default_factory=dict)
+    contexts: dict[str, FileEntry[Context]] = field(default_factory=dict)
 
-    def chosen(self, context: str | None = None) -> tuple[Entry[Cluster], Entry[User], str]:
+    def chosen(self, context: str | None = None) -> tuple[FileEntry[Cluster], FileEntry[User], str]:
         """The cluster, the user and the namespace of a context."""
         where = ", ".join(map(str, self.files))
         name = context or self.current_context
@@ -157,7 +157,7 @@ class Kubeconfig:
                 f'there is no cluster "{entry.value.cluster}"; choose one of {_names(self.clusters)}',
             )
         if not entry.value.user:
-            return cluster, Entry(User(), entry.file, entry.place), entry.value.namespace
+            return cluster, FileEntry(User(), entry.file, entry.place), entry.value.namespace
         user = self.users.get(entry.value.user)
         if user is None:
             raise entry.problem(
@@ -193,12 +193,12 @@ def _merge(merged: Kubeconfig, file: Path) -> None:
     merged.current_context = merged.current_context or content.current_context
     for cluster in content.clusters:
         place = f'clusters "{cluster.name}"'
-        merged.clusters.setdefault(cluster.name, Entry(cluster.cluster, file, place))
+        merged.clusters.setdefault(cluster.name, FileEntry(cluster.cluster, file, place))
     for user in content.users:
-        merged.users.setdefault(user.name, Entry(user.user, file, f'users "{user.name}"'))
+        merged.users.setdefault(user.name, FileEntry(user.user, file, f'users "{user.name}"'))
     for context in content.contexts:
         place = f'contexts "{context.name}"'
-        merged.contexts.setdefault(context.name, Entry(context.context, file, place))
+        merged.contexts.setdefault(context.name, FileEntry(context.context, file, place))
 
 
 def _parse(file: Path) -> _File:

@@ -12,6 +12,8 @@ from moorage.client.errors import NotFound
 class MemoryClient:
     """Keeps pods in memory; `put` and `remove` are told of what changes and goes, as by a watch."""
 
+    http = None
+
     def __init__(self, put: Callable[[Pod], None], remove: Callable[[Pod], None] = lambda pod: None) -> None:
         self._put = put
         self._remove = remove

@@ -18,7 +18,7 @@ from moorage.client.errors import ApiError, ConfigurationError, TimedOut, Unreac
 from moorage.client.proxies import proxy_from_environment
 from moorage.client.rate_limit import RateLimiter
 from moorage.client.tls import tls_context
-from moorage.client.wire import Answer, Wire
+from moorage.client.wire import HttpAnswer, Wire
 
 JSON = "application/json"
 CONNECTIONS = 500
@@ -106,7 +106,7 @@ class Session:
                     answer = await self._wires[-1].exchange(self._request(method, target, content_type, body))
                 else:
                     response = await self._ask(method, target, self._short, body, content_type)
-                    answer = Answer(response.status, _retry_after(response), await response.read())
+                    answer = HttpAnswer(response.status, _retry_after(response), await response.read())
             except _NETWORK_ERRORS as error:
                 raise _failure(method, path, error) from None
             if answer.status < 300:
@@ -130,7 +130,7 @@ class Session:
                         while chunk := await response.content.readany():
                             yield chunk
                         return
-                    answer = Answer(response.status, _retry_after(response), await response.read())
+                    answer = HttpAnswer(response.status, _retry_after(response), await response.read())
                 finally:
                     connection = response.connection
                     if connection is not None and connection.transport is not None:
@@ -144,7 +144,7 @@ class Session:
                 continue
             await self._wait_or_raise(answer, tries, f"GET {path}")
 
-    async def _wait_or_raise(self, answer: Answer, tries: int, doing: str) -> None:
+    async def _wait_or_raise(self, answer: HttpAnswer, tries: int, doing: str) -> None:
         """Waits as the server asks if it asks for that and there are tries left."""
         busy = answer.status == 429 or answer.status >= 500
         if not busy or answer.retry_after is None or not tries:

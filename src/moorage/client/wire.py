@@ -19,7 +19,7 @@ _RETRY_AFTER = re.compile(rb"\r\nretry-after:[ \t]*(\d+)", re.IGNORECASE)
 _LONGEST_HEAD = 2**16
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     status: int
     retry_after: float | None
     body: bytes
@@ -36,7 +36,7 @@ class _Connection(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         self._loop = loop
         self._transport: asyncio.Transport | None = None
-        self._answer: asyncio.Future[Answer] | None = None
+        self._answer: asyncio.Future[HttpAnswer] | None = None
         self._buffer = bytearray()
         self._body_at = 0  # where the body begins in the buffer; 0 while the head is not complete
         self._length: int | None = None  # of the body; None when it comes in chunks
@@ -62,7 +62,7 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def ask(self, request: bytes) -> asyncio.Future[Answer]:
+    def ask(self, request: bytes) -> asyncio.Future[HttpAnswer]:
         assert self._transport is not None
         self._answer = self._loop.create_future()
         self._transport.write(request)
@@ -89,7 +89,7 @@ class _Connection(asyncio.Protocol):
         if waiting is not None and not waiting.done():
             waiting.set_exception(error)
 
-    def _parsed(self) -> Answer | None:
+    def _parsed(self) -> HttpAnswer | None:
         """The answer in the buffer, once it is whole."""
         buffer = self._buffer
         while not self._body_at:
@@ -115,7 +115,7 @@ class _Connection(asyncio.Protocol):
         buffer.clear()
         self._body_at = 0
         wait = _RETRY_AFTER.search(head)
-        return Answer(int(head[9:12]), float(wait[1]) if wait else None, body)
+        return HttpAnswer(int(head[9:12]), float(wait[1]) if wait else None, body)
 
     def _read_head(self, head: bytes, body_at: int) -> None:
         if not head.startswith(b"HTTP/1."):
@@ -186,7 +186,7 @@ class Wire:
     def connections(self) -> int:
         return len(self._all)
 
-    async def exchange(self, request: bytes) -> Answer:
+    async def exchange(self, request: bytes) -> HttpAnswer:
         """Sends a whole request; raises OSError or TimeoutError if no whole answer comes."""
         # The time to wait for a connection does not count: a long queue is no reason to give up.
         async with self._slots, asyncio.timeout(self._seconds):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any, NamedTuple
 
+from moorage.api.points import POINTS
 from moorage.config.merge import merge
 from moorage.config.problems import ConfigProblem, invalid
 from moorage.config.types import GROUP, V1, PluginRef, PluginSet
@@ -18,7 +19,7 @@ V1BETA3 = f"{GROUP}/v1beta3"
 OLD_VERSIONS = (V1BETA2, V1BETA3)
 
 _ADDRESSES = ("healthzBindAddress", "metricsBindAddress")
-_NEWER_POINTS = ("placementGenerate", "placementScore")
+_NEWER_POINTS = [point.key for point in POINTS.values() if point.is_read_only]
 _COVERED_BY = {
     "EBSLimits": "NodeVolumeLimits",
     "GCEPDLimits": "NodeVolumeLimits",

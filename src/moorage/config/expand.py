@@ -4,32 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from moorage.api.points import POINTS
 from moorage.config.args import NodeResourcesFitArgs
 from moorage.config.args_checks import check_resources_fit
 from moorage.config.problems import ConfigError, ConfigProblem
-from moorage.config.types import POINTS, KubeSchedulerConfiguration, PluginRef, Plugins, Profile
+from moorage.config.types import KubeSchedulerConfiguration, PluginRef, Plugins, Profile
 
 PointsOf = Mapping[str, Collection[str]]
 """For every registered plugin, the extension points it implements."""
 
-# The order in which the reference looks at the points decides which of several errors is reported.
-_CHECK_ORDER = (
-    "preFilter",
-    "filter",
-    "postFilter",
-    "reserve",
-    "preScore",
-    "score",
-    "preBind",
-    "bind",
-    "postBind",
-    "permit",
-    "preEnqueue",
-    "queueSort",
-    "placementGenerate",
-    "placementScore",
-)
-_WEIGHTED = ("score", "placementScore")
+_IN_CHECK_ORDER = [point.key for point in sorted(POINTS.values(), key=lambda point: point.checked)]
 _MAX_NODE_SCORE = 100
 
 
@@ -94,8 +78,8 @@ def _expanded(profile: Profile, points_of: PointsOf) -> dict[str, list[PluginRef
             raise _ProfileError(f"repeated config for plugin {config.name}")
         configured.add(config.name)
     plugins = profile.plugins
-    explicit = {point: list(_explicit(plugins, point, points_of)) for point in _CHECK_ORDER}
-    names = {point: _ordered(plugins, point, explicit[point], points_of) for point in _CHECK_ORDER}
+    explicit = {point: list(_explicit(plugins, point, points_of)) for point in _IN_CHECK_ORDER}
+    names = {point: _ordered(plugins, point, explicit[point], points_of) for point in _IN_CHECK_ORDER}
     sorters = len(names["queueSort"])
     if sorters != 1:
         raise _ProfileError(
@@ -106,7 +90,9 @@ def _expanded(profile: Profile, points_of: PointsOf) -> dict[str, list[PluginRef
         raise _ProfileError(
             f'at least one bind plugin is needed for profile with scheduler name "{profile.scheduler_name}"'
         )
-    weights = {point: _weights(plugins, point, points_of) for point in _WEIGHTED}
+    weights = {
+        point.key: _weights(plugins, point.key, points_of) for point in POINTS.values() if point.has_weights
+    }
     _check_total(weights["score"])
     return {
         point: [PluginRef(name=name, weight=weights.get(point, {}).get(name, 0)) for name in names[point]]
@@ -115,7 +101,7 @@ def _expanded(profile: Profile, points_of: PointsOf) -> dict[str, list[PluginRef
 
 
 def _explicit(plugins: Plugins, point: str, points_of: PointsOf) -> Iterator[str]:
-    interface = _interface(point)
+    interface = POINTS[point].interface
     seen = set()
     for ref in plugins.at(point).enabled:
         if ref.name not in points_of:
@@ -138,13 +124,13 @@ def _ordered(plugins: Plugins, point: str, explicit: list[str], points_of: Point
     for ref in plugins.multi_point.enabled:
         name = ref.name
         if name not in points_of:
-            raise _ProfileError(f'{_interface(point)} "{name}" does not exist')
+            raise _ProfileError(f'{POINTS[point].interface} "{name}" does not exist')
         if point not in points_of[name] or own.disables(name):
             continue
         if name in explicit:
             overridden.add(name)
         elif name in through_multi_point:
-            raise _ProfileError(f'plugin "{name}" already registered as "{_interface(point)}"')
+            raise _ProfileError(f'plugin "{name}" already registered as "{POINTS[point].interface}"')
         else:
             through_multi_point.append(name)
     first = [name for name in explicit if name in overridden]
@@ -167,7 +153,3 @@ def _check_total(weights: dict[str, int]) -> None:
         if total < 0 or weight * _MAX_NODE_SCORE > 2**63 - 1 - total:
             raise _ProfileError("total score of Score plugins could overflow")
         total += weight * _MAX_NODE_SCORE
-
-
-def _interface(point: str) -> str:
-    return f"{point[0].upper()}{point[1:]}Plugin"

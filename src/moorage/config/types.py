@@ -17,24 +17,6 @@ GROUP = "kubescheduler.config.k8s.io"
 V1 = f"{GROUP}/v1"
 KIND = "KubeSchedulerConfiguration"
 
-POINTS = (
-    "preEnqueue",
-    "queueSort",
-    "preFilter",
-    "filter",
-    "postFilter",
-    "preScore",
-    "score",
-    "reserve",
-    "permit",
-    "preBind",
-    "bind",
-    "postBind",
-    "placementGenerate",
-    "placementScore",
-)
-"""The extension points in the order in which a pod meets them, spelled as in the configuration file."""
-
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
@@ -71,7 +53,7 @@ class PluginSet(ConfigPart, omit_defaults=True):
 
 
 class Plugins(ConfigPart):
-    """One PluginSet for `multiPoint` and for each extension point."""
+    """One PluginSet for `multiPoint` and for each of :data:`moorage.api.points.POINTS`."""
 
     multi_point: PluginSet = field(default_factory=PluginSet)
     pre_enqueue: PluginSet = field(default_factory=PluginSet)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from moorage.api.durations import Duration
 from moorage.api.names import qualified_name_problems
+from moorage.api.points import POINTS
 from moorage.api.resources import is_extended
 from moorage.config.args_checks import CHECKS
 from moorage.config.problems import ConfigProblem, duplicate, invalid, required
 from moorage.config.types import (
-    POINTS,
     V1,
     ClientConnection,
     Extender,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import code_label, failure, named
+from moorage.framework import diagnosis
+from moorage.framework.answers import nothing_of, status_of
+from moorage.framework.calls import Question, ask_and_wait
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import Plugin, PreBindPlugin, check_nothing, checked_status
-from moorage.framework.slow_calls import Steps, watched
+from moorage.framework.extension_points import PreBindPlugin
 from moorage.framework.status import Code, Status
 
 if TYPE_CHECKING:
@@ -20,78 +19,32 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
-
-async def settled(answer: T | Awaitable[T]) -> T:
-    """The answer of a method that may be `def` or `async def`."""
-    if not isinstance(answer, Awaitable):
-        return answer
-    try:
-        return await answer
-    except asyncio.CancelledError as error:
-        _check_own(error)
-        raise
-
-
-def _check_own(error: asyncio.CancelledError) -> None:
-    """Raises another error if not this task was cancelled but something that a plugin waited for."""
-    task = asyncio.current_task()
-    if task is not None and not task.cancelling():
-        raise RuntimeError("what it waited for was cancelled") from error
-
-
-async def _asked(
-    profile: Profile,
-    plugin: Plugin,
-    point: str,
-    method: Callable[[CycleState, Pod, str], object],
-    cycle: CycleState,
-    pod: Pod,
-    node_name: str,
-) -> object:
-    """The answer of a plugin, which is named if it blocks. How long it took is observed in some attempts."""
-    started = time.perf_counter()
-    label = "Error"
-    try:
-        answer = watched(profile, plugin, point, method, cycle, pod, node_name)
-        if isinstance(answer, Awaitable):
-            answer = await Steps(answer, profile, plugin, point)
-        if cycle.is_timed:
-            label = code_label(answer)
-        return answer
-    except asyncio.CancelledError as error:
-        _check_own(error)
-        raise
-    finally:
-        if cycle.is_timed:
-            seconds = time.perf_counter() - started
-            profile.observer.plugin_executed(plugin.name, point, label, seconds)
+_PRE_BIND_PRE_FLIGHT = Question("PreBindPreFlight", status_of("pre_bind_pre_flight"))
+_PRE_BIND = Question("PreBind", status_of("pre_bind"))
+_BIND = Question("Bind", status_of("bind"))
+_POST_BIND = Question("PostBind", nothing_of("post_bind"))
 
 
 async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
     """None if some PreBind plugin will have work, Skip if none has, Error if one fails."""
     has_work = False
     for plugin in profile.pre_bind:
-        try:
-            method = plugin.pre_bind_pre_flight
-            answer = await _asked(profile, plugin, "PreBindPreFlight", method, cycle, pod, node_name)
-            status = checked_status(answer, "pre_bind_pre_flight")
-        except (Exception, SystemExit) as error:
-            status = failure(error)
+        status = await ask_and_wait(
+            _PRE_BIND_PRE_FLIGHT,
+            profile,
+            plugin,
+            cycle.is_timed,
+            plugin.pre_bind_pre_flight,
+            cycle,
+            pod,
+            node_name,
+        )
         if status is None or status.code is Code.SUCCESS:
             has_work = True
         elif status.code is Code.SKIP:
             cycle.skip_pre_bind.add(plugin.name)
-        elif status.code is Code.ERROR:
-            text = f'running PreBindPreFlight "{plugin.name}": {status.message}'
-            return Status(Code.ERROR, text, plugin=plugin.name)
         else:
-            text = (
-                f'PreBindPreFlight {plugin.name} returned "{status.code.label}", which is unsupported. '
-                "It is supposed to return Success, Skip, or Error status"
-            )
-            return Status(Code.ERROR, text, plugin=plugin.name)
+            return diagnosis.pre_flight_failed(plugin.name, status)
     return None if has_work else Status.skip()
 
 
@@ -138,45 +91,32 @@ async def _run_group(
 async def _pre_bind_one(
     profile: Profile, plugin: PreBindPlugin, cycle: CycleState, pod: Pod, node_name: str
 ) -> Status | None:
-    try:
-        answer = await _asked(profile, plugin, "PreBind", plugin.pre_bind, cycle, pod, node_name)
-        status = checked_status(answer, "pre_bind")
-    except (Exception, SystemExit) as error:
-        status = failure(error)
+    status = await ask_and_wait(
+        _PRE_BIND, profile, plugin, cycle.is_timed, plugin.pre_bind, cycle, pod, node_name
+    )
     if status is None or status.code is Code.SUCCESS:
         return None
-    if status.rejected:
-        return named(status, plugin)
-    text = f'running PreBind plugin "{plugin.name}": {status.message}'
-    return Status(Code.ERROR, text, plugin=plugin.name)
+    return diagnosis.rejected_or_failed("PreBind", plugin.name, status)
 
 
 async def bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
     """The first Bind plugin that does not skip binds; Skip if all of them do."""
     for plugin in profile.bind:
-        try:
-            answer = await _asked(profile, plugin, "Bind", plugin.bind, cycle, pod, node_name)
-            status = checked_status(answer, "bind")
-        except (Exception, SystemExit) as error:
-            status = failure(error)
+        status = await ask_and_wait(
+            _BIND, profile, plugin, cycle.is_timed, plugin.bind, cycle, pod, node_name
+        )
         if status is None or status.code is Code.SUCCESS:
             return None
-        if status.code is Code.SKIP:
-            continue
-        if status.rejected:
-            return named(status, plugin)
-        text = f'running Bind plugin "{plugin.name}": {status.message}'
-        return Status(Code.ERROR, text, plugin=plugin.name)
+        if status.code is not Code.SKIP:
+            return diagnosis.rejected_or_failed("Bind", plugin.name, status)
     return Status.skip()
 
 
 async def post_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> None:
     for plugin in profile.post_bind:
-        try:
-            answer = await _asked(profile, plugin, "PostBind", plugin.post_bind, cycle, pod, node_name)
-            check_nothing(answer, "post_bind")
-        except (Exception, SystemExit) as error:
+        failed = await ask_and_wait(
+            _POST_BIND, profile, plugin, cycle.is_timed, plugin.post_bind, cycle, pod, node_name
+        )
+        if failed is not None:
             profile.observer.plugin_failed(plugin.name, profile.name)
-            log.error(
-                "plugin %s failed after pod %s was bound: %s", plugin.name, pod.key, failure(error).message
-            )
+            log.error("plugin %s failed after pod %s was bound: %s", plugin.name, pod.key, failed.message)

@@ -1,71 +1,122 @@
-"""What surrounds every call of a plugin: exceptions become Error statuses, answers get the plugin's name."""
+"""The frame around every call of a plugin: it is timed, its answer checked, what it raises an Error."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, TypeVarTuple
 
-from moorage.framework.cycle_state import CycleState
+from moorage.framework.diagnosis import raised
 from moorage.framework.extension_points import Plugin
-from moorage.framework.slow_calls import SLOW_SECONDS, notice
+from moorage.framework.slow_calls import SLOW_SECONDS, Steps, notice, watched
 from moorage.framework.status import Nomination, Status, Wait
 
 if TYPE_CHECKING:
     from moorage.framework.profile import Profile
 
-P = ParamSpec("P")
 T = TypeVar("T")
-
-log = logging.getLogger(__name__)
+Arguments = TypeVarTuple("Arguments")
 
 FAILURES = (Exception, SystemExit, asyncio.CancelledError)
 """What a plugin that does not wait may raise without taking the scheduler along."""
 
-
-def failure(error: BaseException) -> Status:
-    """An exception from a plugin as a status. The traceback goes to the log at debug level."""
-    log.debug("a plugin raised", exc_info=error)
-    text, kind = str(error), type(error).__name__
-    if isinstance(error, SystemExit):
-        text = f"{kind}: {text}"  # by itself it is a number, mostly
-    status = Status.error(text or kind)
-    status.cause = error
-    return status
+_CANCELLED = "what it waited for was cancelled"
 
 
-def named(status: Status, plugin: Plugin) -> Status:
-    return status.by(plugin.name)
+class Question(NamedTuple, Generic[T]):
+    """What is asked at an extension point: its name in messages and metrics, and which answers pass."""
+
+    point: str
+    check: Callable[[object], T]
 
 
-def timed(
+def ask(
+    question: Question[T],
     profile: Profile,
-    cycle: CycleState,
     plugin: Plugin,
-    point: str,
-    call: Callable[P, T],
-    /,
-    *arguments: P.args,
-    **keywords: P.kwargs,
-) -> T:
-    """The answer of one call. How long it took is observed in some attempts; slow ones are always named."""
+    is_timed: bool,
+    method: Callable[[*Arguments], object],
+    *arguments: *Arguments,
+) -> T | Status:
+    """The answer of a plugin, or an Error if it raises or its answer does not pass.
+
+    How long it took is observed where that is wanted (`is_timed`); slow calls are always named.
+    """
+    answer: T | Status
+    started = time.perf_counter()
+    try:
+        answer = question.check(method(*arguments))
+    except FAILURES as error:
+        answer = raised(error)
+    if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
+        notice(profile, plugin, question.point, seconds)
+    if is_timed:
+        profile.observer.plugin_executed(plugin.name, question.point, _code_label(answer), seconds)
+    return answer
+
+
+async def ask_and_wait(
+    question: Question[T],
+    profile: Profile,
+    plugin: Plugin,
+    is_timed: bool,
+    method: Callable[[*Arguments], object],
+    *arguments: *Arguments,
+) -> T | Status:
+    """As `ask`, for a method that may be `async def`: waiting is fine, blocking is what is named."""
     started = time.perf_counter()
     label = "Error"
     try:
-        answer = call(*arguments, **keywords)
-        if cycle.is_timed:
-            label = code_label(answer)
+        answer = await _answered(question, profile, plugin, method, *arguments)
+        if is_timed:
+            label = _code_label(answer)
         return answer
     finally:
-        if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
-            notice(profile, plugin, point, seconds)
-        if cycle.is_timed:
-            profile.observer.plugin_executed(plugin.name, point, label, seconds)
+        if is_timed:
+            seconds = time.perf_counter() - started
+            profile.observer.plugin_executed(plugin.name, question.point, label, seconds)
 
 
-def code_label(answer: object) -> str:
+async def _answered(
+    question: Question[T],
+    profile: Profile,
+    plugin: Plugin,
+    method: Callable[[*Arguments], object],
+    *arguments: *Arguments,
+) -> T | Status:
+    try:
+        answer = watched(profile, plugin, question.point, method, *arguments)
+        if isinstance(answer, Awaitable):
+            answer = await Steps(answer, profile, plugin, question.point)
+        return question.check(answer)
+    except (Exception, SystemExit) as error:
+        return raised(error)
+    except asyncio.CancelledError:
+        if _this_task_is_cancelled():
+            raise
+        return raised(RuntimeError(_CANCELLED))
+
+
+async def settled(answer: T | Awaitable[T]) -> T:
+    """The answer of a method that may be `def` or `async def`."""
+    if not isinstance(answer, Awaitable):
+        return answer
+    try:
+        return await answer
+    except asyncio.CancelledError as error:
+        if _this_task_is_cancelled():
+            raise
+        raise RuntimeError(_CANCELLED) from error
+
+
+def _this_task_is_cancelled() -> bool:
+    """Or else something was that a plugin waited for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def _code_label(answer: object) -> str:
     """How a call ended, as metrics spell it."""
     if isinstance(answer, Nomination):
         answer = answer.status

@@ -8,7 +8,7 @@ PODS_TO_ACTIVATE = "kubernetes.io/pods-to-activate"
 """Under this key every attempt has a dict: pods put into it, by key, are tried again once it succeeds."""
 
 
-class NotFound(LookupError):
+class NothingWritten(LookupError):
     """Nothing was written under this key in this attempt."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class CycleState:
         try:
             return self._values[key]
         except KeyError:
-            raise NotFound from None
+            raise NothingWritten from None
 
     def get(self, key: str, default: Any = None) -> Any:
         return self._values.get(key, default)

@@ -97,7 +97,7 @@ class ClusterEvent(NamedTuple):
     @property
     def label(self) -> str:
         """The name of the event in logs and metrics, for example `NodeAdd`."""
-        return self.custom_label or self.resource + _ACTION_NAMES.get(self.action, str(int(self.action)))
+        return self.custom_label or self.resource + (_ACTION_NAMES.get(self.action) or str(int(self.action)))
 
     @property
     def wildcard(self) -> bool:

@@ -6,14 +6,15 @@ exception becomes an Error status with the plugin's name on it: the pod is retri
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 import numpy as np
 
 from moorage.api.pods import Pod
+from moorage.api.points import POINTS
+from moorage.framework.answers import checked_score, status_of
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import ClusterEvent
 from moorage.framework.permissions import Permission
@@ -88,6 +89,9 @@ class PreFilterPlugin(Plugin):
         return None
 
 
+_checked = status_of("filter")
+
+
 class FilterPlugin(Plugin):
     """Says which nodes can run the pod. Write `filter`, or `filter_nodes` for speed."""
 
@@ -102,7 +106,7 @@ class FilterPlugin(Plugin):
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         """The same question for many nodes at once."""
-        return Verdicts.each([checked_status(self.filter(cycle, pod, node), "filter") for node in nodes])
+        return Verdicts.each([_checked(self.filter(cycle, pod, node)) for node in nodes])
 
 
 class PostFilterPlugin(Plugin):
@@ -185,81 +189,40 @@ class PostBindPlugin(Plugin):
         raise NotImplementedError
 
 
-class WrongAnswer(TypeError):
-    """A plugin returned something that is no answer; the text names the method."""
-
-
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-
-
-def shown(answer: object) -> str:
-    """A wrong answer in a message; without its address, so that the same answer gives the same message."""
-    return _ADDRESS.sub("", repr(answer))[:80]
-
-
-def checked_status(answer: object, method: str, allowed: str = "None or a Status") -> Status | None:
-    if answer is None or isinstance(answer, Status):
-        return answer
-    raise WrongAnswer(f"{method} returned {type(answer).__name__} {shown(answer)}, use {allowed}")
-
-
-def check_nothing(answer: object, method: str) -> None:
-    if answer is not None:
-        raise WrongAnswer(f"{method} returned {type(answer).__name__}, there is nothing to return")
-
-
-def checked_score(score: object, node_name: str) -> int:
-    if isinstance(score, (int, np.integer)) and not isinstance(score, (bool, np.bool_)):
-        return int(score)
-    raise WrongAnswer(
-        f"score returned {type(score).__name__} {shown(score)} for node {node_name}, use a whole number"
-    )
-
-
-class Point(NamedTuple):
-    """An extension point: its name in configuration files, in messages, and what a plugin must write."""
-
-    key: str
-    title: str
-    base: type[Plugin]
-    methods: tuple[tuple[str, ...], ...]
-    """For each entry, one of these methods must be written."""
-
-    @property
-    def interface(self) -> str:
-        return f"{self.title}Plugin"
-
-
-POINTS: dict[str, Point] = {
-    point.key: point
-    for point in (
-        Point("preEnqueue", "PreEnqueue", PreEnqueuePlugin, (("pre_enqueue",),)),
-        Point("queueSort", "QueueSort", QueueSortPlugin, (("sort_key",),)),
-        Point("preFilter", "PreFilter", PreFilterPlugin, (("pre_filter",),)),
-        Point("filter", "Filter", FilterPlugin, (("filter", "filter_nodes"),)),
-        Point("postFilter", "PostFilter", PostFilterPlugin, (("post_filter",),)),
-        Point("preScore", "PreScore", PreScorePlugin, (("pre_score",),)),
-        Point("score", "Score", ScorePlugin, (("score", "score_nodes"),)),
-        Point("reserve", "Reserve", ReservePlugin, (("reserve",), ("unreserve",))),
-        Point("permit", "Permit", PermitPlugin, (("permit",),)),
-        Point("preBind", "PreBind", PreBindPlugin, (("pre_bind",),)),
-        Point("bind", "Bind", BindPlugin, (("bind",),)),
-        Point("postBind", "PostBind", PostBindPlugin, (("post_bind",),)),
-    )
+_TO_WRITE: dict[type[Plugin], tuple[tuple[str, ...], ...]] = {
+    PreEnqueuePlugin: (("pre_enqueue",),),
+    QueueSortPlugin: (("sort_key",),),
+    PreFilterPlugin: (("pre_filter",),),
+    FilterPlugin: (("filter", "filter_nodes"),),
+    PostFilterPlugin: (("post_filter",),),
+    PreScorePlugin: (("pre_score",),),
+    ScorePlugin: (("score", "score_nodes"),),
+    ReservePlugin: (("reserve",), ("unreserve",)),
+    PermitPlugin: (("permit",),),
+    PreBindPlugin: (("pre_bind",),),
+    BindPlugin: (("bind",),),
+    PostBindPlugin: (("post_bind",),),
 }
+"""What a plugin with this base must write: of each entry, one of the methods."""
+
+_NAMED = {base.__name__: base for base in _TO_WRITE}
+BASES: dict[str, type[Plugin]] = {
+    point.key: _NAMED[point.interface] for point in POINTS.values() if not point.is_read_only
+}
+"""The base class of each extension point, in the order in which the points run."""
 
 
 def points_of(plugin: type[Plugin]) -> tuple[str, ...]:
     """The extension points a plugin class implements, in the order in which they run."""
-    return tuple(key for key, point in POINTS.items() if issubclass(plugin, point.base))
+    return tuple(key for key, base in BASES.items() if issubclass(plugin, base))
 
 
 def missing_methods(plugin: type[Plugin]) -> list[str]:
     """Methods that a plugin's bases call for and it does not have."""
     return [
         " or ".join(choices)
-        for point in POINTS.values()
-        if issubclass(plugin, point.base)
-        for choices in point.methods
-        if all(getattr(plugin, method) is getattr(point.base, method) for method in choices)
+        for base, methods in _TO_WRITE.items()
+        if issubclass(plugin, base)
+        for choices in methods
+        if all(getattr(plugin, method) is getattr(base, method) for method in choices)
     ]

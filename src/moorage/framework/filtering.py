@@ -9,15 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import FAILURES, failure, named, timed
+from moorage.framework import diagnosis
+from moorage.framework.answers import nodes_or_status, status_of, verdicts_for
+from moorage.framework.calls import Question, ask
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import (
-    FilterPlugin,
-    PreFilterPlugin,
-    WrongAnswer,
-    checked_status,
-    shown,
-)
+from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
@@ -27,7 +23,9 @@ from moorage.state.nodes import Nodes
 if TYPE_CHECKING:
     from moorage.framework.profile import Profile
 
-Rows = NDArray[np.intp]
+_PRE_FILTER = Question("PreFilter", nodes_or_status)
+_ADD_POD = Question("PreFilterExtensionAddPod", status_of("add_pod"))
+_REMOVE_POD = Question("PreFilterExtensionRemovePod", status_of("remove_pod"))
 
 
 class PreFiltered(NamedTuple):
@@ -54,66 +52,30 @@ def pre_filter(profile: Profile, cycle: CycleState, pod: Pod) -> PreFiltered:
     narrowed_by: list[str] = []
     remembered: Status | None = None
     for plugin in profile.pre_filter:
-        status: Status | None = None
-        try:
-            answer = timed(profile, cycle, plugin, "PreFilter", plugin.pre_filter, cycle, pod)
-            if isinstance(answer, (set, frozenset)):
-                narrowed_by.append(plugin.name)
-                profile.observer.plugin_evaluated(plugin.name, "PreFilter", profile.name)
-                names = set(answer) if names is None else names & answer
-                if not names:
-                    return PreFiltered(_nothing_left(narrowed_by), names, tuple(narrowed_by))
-                continue
-            status = checked_status(answer, "pre_filter", "None, a set of node names or a Status")
-        except FAILURES as error:
-            status = failure(error)
-        if status is not None and status.code is Code.SKIP:
+        answer = ask(_PRE_FILTER, profile, plugin, cycle.is_timed, plugin.pre_filter, cycle, pod)
+        if isinstance(answer, Status) and answer.code is Code.SKIP:
             cycle.skip_filter.add(plugin.name)
             continue
         profile.observer.plugin_evaluated(plugin.name, "PreFilter", profile.name)
-        if status is None or status.code is Code.SUCCESS:
+        if isinstance(answer, (set, frozenset)):
+            narrowed_by.append(plugin.name)
+            names = set(answer) if names is None else names & answer
+            if not names:
+                return PreFiltered(diagnosis.nothing_left(narrowed_by), names, tuple(narrowed_by))
+        elif answer is None or answer.code is Code.SUCCESS:
             continue
-        if status.code is Code.UNSCHEDULABLE:
-            remembered = named(status, plugin)
-        elif status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-            return PreFiltered(named(status, plugin), names, tuple(narrowed_by))
+        elif answer.code is Code.UNSCHEDULABLE:
+            remembered = answer.by(plugin.name)
+        elif answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return PreFiltered(answer.by(plugin.name), names, tuple(narrowed_by))
         else:
-            text = f'running PreFilter plugin "{plugin.name}": {status.message}'
-            return PreFiltered(Status(Code.ERROR, text, plugin=plugin.name))
+            return PreFiltered(diagnosis.failed("PreFilter", plugin.name, answer))
     return PreFiltered(remembered, names, tuple(narrowed_by))
 
 
-def _nothing_left(narrowed_by: list[str]) -> Status:
-    if len(narrowed_by) == 1:
-        return Status.unresolvable(f"node(s) didn't satisfy plugin {narrowed_by[0]}")
-    listed = " ".join(sorted(narrowed_by))
-    return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{listed}] simultaneously")
-
-
-def outside_status(narrowed_by: Iterable[str]) -> Status:
-    """What the nodes get that PreFilter left out."""
-    return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowed_by))}]")
-
-
-def ask(plugin: FilterPlugin, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
-    """One filter's verdicts; what goes wrong in it becomes an Error for every node asked about."""
-    try:
-        verdicts = plugin.filter_nodes(cycle, pod, nodes)
-        if not isinstance(verdicts, Verdicts):
-            raise WrongAnswer(f"filter_nodes returned {type(verdicts).__name__}, use Verdicts")
-        codes = verdicts.codes
-        if codes is not None:
-            if not isinstance(codes, np.ndarray) or codes.shape != (len(nodes),):
-                raise WrongAnswer(f"filter_nodes returned verdicts that are not one per node ({len(nodes)})")
-            if codes.dtype.kind not in "iub":
-                raise WrongAnswer(f"filter_nodes returned verdicts of {codes.dtype}, use whole numbers")
-            if not isinstance(verdicts.statuses, (list, tuple)):
-                raise WrongAnswer(
-                    f"filter_nodes returned verdicts with {shown(verdicts.statuses)}, use a list"
-                )
-        return verdicts
-    except FAILURES as error:
-        return Verdicts(np.ones(len(nodes), dtype=np.int8), (None, failure(error)))
+def about(nodes: Nodes) -> Question[Verdicts]:
+    """What a filter is asked about these nodes."""
+    return Question("Filter", verdicts_for(len(nodes)))
 
 
 def filter_nodes(
@@ -128,16 +90,20 @@ def filter_nodes(
     table, observer = nodes.table, profile.observer
     if table.problems:
         left = _without_broken(nodes, statuses)
+    about_all = about(nodes)
     for plugin, is_fast in profile.filter:
         if plugin.name in cycle.skip_filter:
             continue
-        asked = nodes
+        asked, question = nodes, about_all
         if not is_fast and left is not None:
             places = np.flatnonzero(left)
             asked = nodes.subset(places)
+            question = about(asked)
         count = len(nodes) if left is None else int(np.count_nonzero(left))
         observer.plugin_evaluated(plugin.name, "Filter", profile.name, count)
-        verdicts = timed(profile, cycle, plugin, "Filter", ask, plugin, cycle, pod, asked)
+        verdicts = ask(question, profile, plugin, cycle.is_timed, plugin.filter_nodes, cycle, pod, asked)
+        if isinstance(verdicts, Status):
+            verdicts = Verdicts(np.ones(len(asked), dtype=np.int8), (None, verdicts))
         if verdicts.codes is None:
             continue
         codes = verdicts.codes
@@ -167,20 +133,14 @@ def _record(
     rows = nodes.row_numbers()
     # As unsigned numbers negative ones are huge: there is one code, and it has a status.
     if len(verdicts.statuses) == 2 and codes.view(f"u{codes.itemsize}").max() == 1:
-        statuses.set_rows(rows[rejected], statuses.add_status(rejection(verdicts.statuses[1], plugin)))
+        statuses.set_rows(
+            rows[rejected],
+            statuses.add_status(diagnosis.rejected_by_filter(plugin.name, verdicts.statuses[1])),
+        )
         return
     for code in np.unique(codes[rejected]).tolist():
-        place = statuses.add_status(rejection(verdicts.of(code), plugin))
+        place = statuses.add_status(diagnosis.rejected_by_filter(plugin.name, verdicts.of(code)))
         statuses.set_rows(rows[rejected & (codes == code)], place)
-
-
-def rejection(status: object, plugin: FilterPlugin) -> Status:
-    """A filter's answer as the node's status: rejections as they are, everything else an Error."""
-    if not isinstance(status, Status) or status.code is Code.SUCCESS:
-        status = Status.error("filter_nodes returned a code that stands for no rejection")
-    if status.rejected:
-        return named(status, plugin)
-    return Status(Code.ERROR, f'running "{plugin.name}" filter plugin: {status.message}', plugin=plugin.name)
 
 
 def _without_broken(nodes: Nodes, statuses: NodeStatuses) -> NDArray[np.bool_] | None:
@@ -199,11 +159,15 @@ def filter_one(profile: Profile, cycle: CycleState, pod: Pod, node: NodeInfo) ->
     problem = profile.state.table.problems.get(node.name)
     if problem is not None:
         return Status.unresolvable(problem)
+    question = about(nodes)
     for plugin, _ in profile.filter:
-        if plugin.name not in cycle.skip_filter:
-            verdicts = timed(profile, cycle, plugin, "Filter", ask, plugin, cycle, pod, nodes)
-            if verdicts.codes is not None and verdicts.codes[0]:
-                return rejection(verdicts.at(0), plugin)
+        if plugin.name in cycle.skip_filter:
+            continue
+        answer = ask(question, profile, plugin, cycle.is_timed, plugin.filter_nodes, cycle, pod, nodes)
+        if isinstance(answer, Status):
+            return diagnosis.rejected_by_filter(plugin.name, answer)
+        if answer.codes is not None and answer.codes[0]:
+            return diagnosis.rejected_by_filter(plugin.name, answer.at(0))
     return None
 
 
@@ -239,19 +203,19 @@ def filter_among(
 def add_pod(profile: Profile, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
     """Carries "as if `other` were on the node" to the plugins that keep state of their own."""
     calls = ((plugin, plugin.add_pod) for plugin in profile.with_add_pod)
-    return _carry(profile, "AddPod", "add_pod", calls, cycle, pod, other, node)
+    return _carry(_ADD_POD, "AddPod", profile, calls, cycle, pod, other, node)
 
 
 def remove_pod(profile: Profile, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
     """Carries "as if `other` were gone from the node" to the plugins that keep state of their own."""
     calls = ((plugin, plugin.remove_pod) for plugin in profile.with_remove_pod)
-    return _carry(profile, "RemovePod", "remove_pod", calls, cycle, pod, other, node)
+    return _carry(_REMOVE_POD, "RemovePod", profile, calls, cycle, pod, other, node)
 
 
 def _carry(
+    question: Question[Status | None],
+    doing: str,
     profile: Profile,
-    title: str,
-    method: str,
     calls: Iterable[tuple[PreFilterPlugin, Callable[[CycleState, Pod, Pod, NodeInfo], Status | None]]],
     cycle: CycleState,
     pod: Pod,
@@ -262,13 +226,7 @@ def _carry(
     for plugin, call in calls:
         if plugin.name in cycle.skip_filter:
             continue
-        try:
-            point = f"PreFilterExtension{title}"
-            answer = timed(profile, cycle, plugin, point, call, cycle, pod, other, node)
-            status = checked_status(answer, method)
-        except FAILURES as error:
-            status = failure(error)
+        status = ask(question, profile, plugin, cycle.is_timed, call, cycle, pod, other, node)
         if status is not None and status.code is not Code.SUCCESS:
-            text = f'running {title} on PreFilter plugin "{plugin.name}": {status.message}'
-            return Status(Code.ERROR, text, plugin=plugin.name)
+            return diagnosis.failed(f"{doing} on PreFilter", plugin.name, status)
     return None

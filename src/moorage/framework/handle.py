@@ -169,12 +169,12 @@ class Handle:
 
     def resource_client(self, kind: builtins.type[T]) -> ResourceClient[T]:
         """Reads and writes the objects of a class in the API server; for `async` methods of plugins."""
-        from moorage.client.http import HttpClient
         from moorage.client.resource_client import ResourceClient
 
-        if not isinstance(self.client, HttpClient):
+        http = self.client.http
+        if http is None:
             raise RuntimeError("there is no API server to talk to: this run keeps everything in memory")
-        return ResourceClient(self.client, kind)
+        return ResourceClient(http, kind)
 
     # The profile's own plugins, for plugins that ask "what if"
 

@@ -58,6 +58,9 @@ class Observer(Protocol):
     ) -> None:
         """A pod was bound; `sli_seconds` counts from its first entry into the active queue."""
 
+    def event_handled(self, event: str, seconds: float) -> None:
+        """What follows from a change in the cluster is done; `event` is its label, such as `NodeAdd`."""
+
 
 class NoObserver:
     """Counts nothing."""
@@ -107,4 +110,7 @@ class NoObserver:
     def bound(
         self, queued: QueuedPod, profile: str, seconds_since_pop: float, sli_seconds: float | None
     ) -> None:
+        pass
+
+    def event_handled(self, event: str, seconds: float) -> None:
         pass

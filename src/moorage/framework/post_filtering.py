@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import FAILURES, failure, named, timed
+from moorage.framework.answers import nomination_or_status
+from moorage.framework.calls import Question, ask
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import WrongAnswer
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.status import Code, Nomination, Status
 
 if TYPE_CHECKING:
     from moorage.framework.profile import Profile
+
+
+_POST_FILTER = Question("PostFilter", nomination_or_status)
 
 
 class PostFiltered(NamedTuple):
@@ -27,23 +30,12 @@ def post_filter(profile: Profile, cycle: CycleState, pod: Pod, statuses: NodeSta
     reasons: list[str] = []
     nominated: str | None = None
     for plugin in profile.post_filter:
-        node_name: str | None = None
-        try:
-            answer = timed(profile, cycle, plugin, "PostFilter", plugin.post_filter, cycle, pod, statuses)
-            if isinstance(answer, Nomination):
-                status, node_name = _checked(answer)
-            elif isinstance(answer, Status):
-                status = answer
-            else:
-                raise WrongAnswer(
-                    f"post_filter returned {type(answer).__name__}, use a Nomination or a Status"
-                )
-        except FAILURES as error:
-            status = failure(error)
+        answer = ask(_POST_FILTER, profile, plugin, cycle.is_timed, plugin.post_filter, cycle, pod, statuses)
+        status, node_name = _parts(answer)
         if status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
-            return PostFiltered(named(status, plugin), node_name)
+            return PostFiltered(status.by(plugin.name), node_name)
         if status.code is Code.ERROR:
-            return PostFiltered(named(status, plugin))
+            return PostFiltered(status.by(plugin.name))
         if not status.rejected:
             return PostFiltered(Status(Code.ERROR, *status.reasons, plugin=plugin.name))
         reasons += status.reasons
@@ -52,13 +44,7 @@ def post_filter(profile: Profile, cycle: CycleState, pod: Pod, statuses: NodeSta
     return PostFiltered(Status(Code.UNSCHEDULABLE, *reasons), nominated)
 
 
-def _checked(nomination: Nomination) -> tuple[Status, str]:
-    node_name: object = nomination.node_name
-    if not isinstance(node_name, str):
-        raise WrongAnswer(
-            f"post_filter returned a Nomination of {type(node_name).__name__}, use a node's name"
-        )
-    status: object = nomination.status
-    if status is not None and not isinstance(status, Status):
-        raise WrongAnswer(f"post_filter returned a Nomination with {type(status).__name__}, use a Status")
-    return status or Status.success(), node_name
+def _parts(answer: Nomination | Status) -> tuple[Status, str | None]:
+    if isinstance(answer, Status):
+        return answer, None
+    return answer.status or Status.success(), answer.node_name

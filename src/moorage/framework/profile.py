@@ -6,11 +6,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
-from moorage.api.pods import Pod
+from moorage.api.points import POINTS
 from moorage.config.types import PluginRef
+from moorage.framework.answers import WrongAnswer, nothing_of
 from moorage.framework.calls import FAILURES
 from moorage.framework.events import EVERYTHING, ClusterEvent, is_watchable, with_implied
 from moorage.framework.extension_points import (
+    BASES,
     BindPlugin,
     FilterPlugin,
     PermitPlugin,
@@ -24,8 +26,6 @@ from moorage.framework.extension_points import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
-    WrongAnswer,
-    check_nothing,
 )
 from moorage.framework.handle import Handle, Services
 from moorage.framework.registry import PluginLoadError, Registry, described
@@ -35,7 +35,9 @@ log = logging.getLogger(__name__)
 
 P = TypeVar("P", bound=Plugin)
 
-_REJECTING_POINTS = ("preEnqueue", "preFilter", "filter", "reserve", "permit")
+_check_close = nothing_of("close")
+
+_KEYS = {base: key for key, base in BASES.items()}
 
 
 class FastOrEasy(NamedTuple):
@@ -74,51 +76,50 @@ class Profile:
         self.plugins = dict(plugins)
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
 
-        def at(point: str, base: type[P]) -> list[P]:
-            return [cast("P", self.plugins[enabled.name]) for enabled in points.get(point, ())]
+        def at(base: type[P]) -> list[P]:
+            return [cast("P", self.plugins[enabled.name]) for enabled in points.get(_KEYS[base], ())]
 
-        self.pre_enqueue = at("preEnqueue", PreEnqueuePlugin)
-        self.queue_sort = at("queueSort", QueueSortPlugin)
-        self.pre_filter = at("preFilter", PreFilterPlugin)
+        self.pre_enqueue = at(PreEnqueuePlugin)
+        self.queue_sort = at(QueueSortPlugin)
+        self.pre_filter = at(PreFilterPlugin)
         self.filter = [
             FastOrEasy(plugin, type(plugin).filter_nodes is not FilterPlugin.filter_nodes)
-            for plugin in at("filter", FilterPlugin)
+            for plugin in at(FilterPlugin)
         ]
-        self.post_filter = at("postFilter", PostFilterPlugin)
-        self.pre_score = at("preScore", PreScorePlugin)
+        self.post_filter = at(PostFilterPlugin)
+        self.pre_score = at(PreScorePlugin)
         self.score = [
             Weighted(plugin, enabled.weight or 1, _overrides(plugin, ScorePlugin, "normalize_scores"))
-            for plugin, enabled in zip(at("score", ScorePlugin), points.get("score", ()), strict=True)
+            for plugin, enabled in zip(at(ScorePlugin), points.get("score", ()), strict=True)
         ]
-        self.reserve = at("reserve", ReservePlugin)
-        self.permit = at("permit", PermitPlugin)
-        self.pre_bind = at("preBind", PreBindPlugin)
-        self.bind = at("bind", BindPlugin)
-        self.post_bind = at("postBind", PostBindPlugin)
+        self.reserve = at(ReservePlugin)
+        self.permit = at(PermitPlugin)
+        self.pre_bind = at(PreBindPlugin)
+        self.bind = at(BindPlugin)
+        self.post_bind = at(PostBindPlugin)
 
         self.with_add_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "add_pod")]
         self.with_remove_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "remove_pod")]
-        self.all_filters_fast = all(is_fast for _, is_fast in self.filter)
         self.registrations = self._registrations(points)
 
     @property
     def state(self) -> ClusterState:
         return self.services.state
 
-    def runs(self, pod: Pod) -> bool:
-        return pod.spec.scheduler_name == self.name
-
     def close(self) -> None:
         for plugin in self.plugins.values():
             try:
                 close: Callable[[], object] = plugin.close
-                check_nothing(close(), "close")
+                _check_close(close())
             except FAILURES:
                 log.exception("plugin %s failed to close", plugin.name)
 
     def _registrations(self, points: Mapping[str, Sequence[PluginRef]]) -> list[Registration]:
         asked = dict.fromkeys(
-            enabled.name for point in _REJECTING_POINTS for enabled in points.get(point, ())
+            enabled.name
+            for point in POINTS.values()
+            if point.rejects
+            for enabled in points.get(point.key, ())
         )
         found: list[Registration] = []
         for name in asked:

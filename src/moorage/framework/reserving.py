@@ -6,9 +6,10 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import FAILURES, failure, named, timed
+from moorage.framework import diagnosis
+from moorage.framework.answers import nothing_of, status_of, wait_or_status
+from moorage.framework.calls import Question, ask
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import WrongAnswer, check_nothing, checked_status
 from moorage.framework.status import Code, Status, Wait
 from moorage.framework.waiting_pods import WaitingPod
 
@@ -19,37 +20,27 @@ log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 15 * 60.0
 
+_RESERVE = Question("Reserve", status_of("reserve"))
+_UNRESERVE = Question("Unreserve", nothing_of("unreserve"))
+_PERMIT = Question("Permit", wait_or_status)
+
 
 def reserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
     """Runs the Reserve plugins up to the first that fails; the caller then unreserves."""
     for plugin in profile.reserve:
-        try:
-            status = checked_status(
-                timed(profile, cycle, plugin, "Reserve", plugin.reserve, cycle, pod, node_name), "reserve"
-            )
-        except FAILURES as error:
-            status = failure(error)
+        status = ask(_RESERVE, profile, plugin, cycle.is_timed, plugin.reserve, cycle, pod, node_name)
         if status is not None and status.code is not Code.SUCCESS:
-            if status.rejected:
-                return named(status, plugin)
-            text = f'running Reserve plugin "{plugin.name}": {status.message}'
-            return Status(Code.ERROR, text, plugin=plugin.name)
+            return diagnosis.rejected_or_failed("Reserve", plugin.name, status)
     return None
 
 
 def unreserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> None:
     """Runs Unreserve of every Reserve plugin, last first, whether or not its Reserve was reached."""
     for plugin in reversed(profile.reserve):
-        try:
-            answer: object = timed(
-                profile, cycle, plugin, "Unreserve", plugin.unreserve, cycle, pod, node_name
-            )
-            check_nothing(answer, "unreserve")
-        except FAILURES as error:
+        failed = ask(_UNRESERVE, profile, plugin, cycle.is_timed, plugin.unreserve, cycle, pod, node_name)
+        if failed is not None:
             profile.observer.plugin_failed(plugin.name, profile.name)
-            log.error(
-                "plugin %s failed to unreserve pod %s: %s", plugin.name, pod.key, failure(error).message
-            )
+            log.error("plugin %s failed to unreserve pod %s: %s", plugin.name, pod.key, failed.message)
 
 
 class Permitted(NamedTuple):
@@ -63,32 +54,16 @@ def permit(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Per
     """Asks every Permit plugin; if any makes the pod wait, it is registered as waiting."""
     timeouts: dict[str, float] = {}
     for plugin in profile.permit:
-        status: Status | None
-        try:
-            answer = timed(profile, cycle, plugin, "Permit", plugin.permit, cycle, pod, node_name)
-            if isinstance(answer, Wait):
-                timeouts[plugin.name] = _checked_timeout(answer)
-                continue
-            status = checked_status(answer, "permit", "None, a Wait or a Status")
-        except FAILURES as error:
-            status = failure(error)
-        if status is not None and status.code is not Code.SUCCESS:
-            if status.rejected:
-                return Permitted(named(status, plugin))
-            text = f'running Permit plugin "{plugin.name}": {status.message}'
-            return Permitted(Status(Code.ERROR, text, plugin=plugin.name))
+        answer = ask(_PERMIT, profile, plugin, cycle.is_timed, plugin.permit, cycle, pod, node_name)
+        if isinstance(answer, Wait):
+            timeouts[plugin.name] = min(float(answer.timeout), LONGEST_WAIT)
+        elif answer is not None and answer.code is not Code.SUCCESS:
+            return Permitted(diagnosis.rejected_or_failed("Permit", plugin.name, answer))
     if not timeouts:
         return Permitted(None)
     waiting = WaitingPod(pod, timeouts)
     profile.services.waiting_pods.add(waiting)
     return Permitted(None, waiting)
-
-
-def _checked_timeout(wait: Wait) -> float:
-    timeout = wait.timeout
-    if not isinstance(timeout, (int, float)) or timeout != timeout:
-        raise WrongAnswer(f"permit returned Wait({timeout!r}), use a number of seconds")
-    return min(float(timeout), LONGEST_WAIT)
 
 
 async def wait_on_permit(profile: Profile, waiting: WaitingPod) -> Status | None:
@@ -97,6 +72,4 @@ async def wait_on_permit(profile: Profile, waiting: WaitingPod) -> Status | None
         status = await waiting.ended()
     finally:
         profile.services.waiting_pods.remove(waiting.pod.uid)
-    if status is None or status.rejected:
-        return status
-    return Status(Code.ERROR, f"waiting on permit for pod: {status.message}", plugin=status.plugin)
+    return status if status is None or status.rejected else diagnosis.wait_failed(status)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import FAILURES, failure, timed
+from moorage.framework import diagnosis
+from moorage.framework.answers import checked_scores, status_of
+from moorage.framework.calls import FAILURES, Question, ask
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import ScorePlugin, WrongAnswer, checked_status
+from moorage.framework.extension_points import ScorePlugin
 from moorage.framework.status import Code, Status
 from moorage.state.columns import Int64s
 from moorage.state.nodes import Nodes
@@ -20,6 +22,16 @@ if TYPE_CHECKING:
     from moorage.framework.profile import Profile, Weighted
 
 MAX_SCORE = 100
+
+_PRE_SCORE = Question("PreScore", status_of("pre_score"))
+
+
+def _checked_already(scores: Any) -> Int64s:
+    checked: Int64s = scores
+    return checked
+
+
+_SCORE = Question("Score", _checked_already)
 
 
 class Scores:
@@ -40,19 +52,14 @@ class Scores:
 def pre_score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
     """Asks every PreScore plugin once; the Error status of the first that fails."""
     for plugin in profile.pre_score:
-        try:
-            answer = timed(profile, cycle, plugin, "PreScore", plugin.pre_score, cycle, pod, nodes)
-            status = checked_status(answer, "pre_score")
-        except FAILURES as error:
-            status = failure(error)
+        status = ask(_PRE_SCORE, profile, plugin, cycle.is_timed, plugin.pre_score, cycle, pod, nodes)
         if status is not None and status.code is Code.SKIP:
             cycle.skip_score.add(plugin.name)
             continue
         profile.observer.plugin_evaluated(plugin.name, "PreScore", profile.name)
         if status is None or status.code is Code.SUCCESS:
             continue
-        text = f'running PreScore plugin "{plugin.name}": {status.message}'
-        return Status(Code.ERROR, text, plugin=plugin.name)
+        return diagnosis.failed("PreScore", plugin.name, status)
     return None
 
 
@@ -63,10 +70,12 @@ def score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores
     # One row per plugin: the range is checked and the weights are applied for all of them at once.
     table = np.empty((len(asked), size), dtype=np.int64)
     for row, (plugin, _, normalizes) in enumerate(asked):
-        arguments = (plugin, cycle, pod, nodes, normalizes, table[row])
-        failed = timed(profile, cycle, plugin, "Score", _ask, *arguments)
-        if failed is not None:
-            return Scores.failed(failed)
+        arguments = (plugin, normalizes, cycle, pod, nodes, size)
+        scores = ask(_SCORE, profile, plugin, cycle.is_timed, _scores_of, *arguments)
+        if isinstance(scores, Status):
+            normalizing = isinstance(scores.cause, _NormalizeFailed)
+            return Scores.failed(diagnosis.score_failed(plugin.name, scores, normalizing=normalizing))
+        table[row] = scores
     profile.observer.plugins_evaluated([entry.plugin.name for entry in asked], "Score", profile.name, size)
     # As unsigned numbers negative ones are huge, so that one comparison finds both ends of the range.
     if table.size and table.view(np.uint64).max() > MAX_SCORE:
@@ -75,44 +84,25 @@ def score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores
     return Scores(weights @ table, {plugin.name: table[row] for row, (plugin, _, _) in enumerate(asked)})
 
 
-def _ask(
-    plugin: ScorePlugin, cycle: CycleState, pod: Pod, nodes: Nodes, normalizes: bool, into: Int64s
-) -> Status | None:
-    """Writes a plugin's scores into a row; the Error status if that fails."""
-    doing = "running Score plugins"
+class _NormalizeFailed(Exception):
+    """Not the scores but their normalization went wrong."""
+
+
+def _scores_of(
+    plugin: ScorePlugin, normalizes: bool, cycle: CycleState, pod: Pod, nodes: Nodes, size: int
+) -> Int64s:
+    scores = checked_scores(plugin.score_nodes(cycle, pod, nodes), size, "score_nodes")
+    if not normalizes:
+        return scores
     try:
-        scores = _checked(plugin.score_nodes(cycle, pod, nodes), len(into), "score_nodes")
-        if normalizes:
-            doing = "running Normalize on Score plugins"
-            normalized = plugin.normalize_scores(cycle, pod, scores)
-            scores = _checked(normalized, len(into), "normalize_scores")
+        return checked_scores(plugin.normalize_scores(cycle, pod, scores), size, "normalize_scores")
     except FAILURES as error:
-        text = f'{doing}: plugin "{plugin.name}" failed with: {failure(error).message}'
-        return Status(Code.ERROR, text, plugin=plugin.name)
-    into[:] = scores
-    return None
+        raise _NormalizeFailed(diagnosis.raised(error).message) from error
 
 
 def _out_of_range(asked: Sequence[Weighted], table: Int64s) -> Status:
     row, place = np.argwhere((table < 0) | (table > MAX_SCORE))[0].tolist()
-    name = asked[row].plugin.name
-    text = (
-        f'applying score defaultWeights on Score plugins: plugin "{name}" returns an invalid '
-        f"score {table[row, place]}, it should in the range of [0, 100] after normalizing"
-    )
-    return Status(Code.ERROR, text, plugin=name)
-
-
-def _checked(scores: object, size: int, method: str) -> Int64s:
-    if not isinstance(scores, np.ndarray):
-        raise WrongAnswer(f"{method} returned {type(scores).__name__}, use an array of whole numbers")
-    if scores.shape != (size,):
-        raise WrongAnswer(f"{method} returned {scores.shape} scores for {size} nodes")
-    if scores.dtype != np.int64:
-        if scores.dtype.kind not in "iu":
-            raise WrongAnswer(f"{method} returned an array of {scores.dtype}, use whole numbers (int64)")
-        return scores.astype(np.int64)
-    return scores
+    return diagnosis.score_out_of_range(asked[row].plugin.name, int(table[row, place]))
 
 
 def _pre_order_keys(size: int) -> Int64s:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Generator
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from moorage.framework.extension_points import Plugin
 
 if TYPE_CHECKING:
     from moorage.framework.profile import Profile
 
-P = ParamSpec("P")
 T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
 
 log = logging.getLogger(__name__)
 
@@ -24,12 +24,12 @@ _warned: dict[tuple[str, str, str], float] = {}
 
 
 def watched(
-    profile: Profile, plugin: Plugin, point: str, call: Callable[P, T], /, *args: P.args, **keywords: P.kwargs
+    profile: Profile, plugin: Plugin, point: str, call: Callable[[*Arguments], T], *arguments: *Arguments
 ) -> T:
     """The answer of a call, whose time is looked at."""
     started = time.perf_counter()
     try:
-        return call(*args, **keywords)
+        return call(*arguments)
     finally:
         if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
             notice(profile, plugin, point, seconds)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 
-from moorage.api.durations import Duration
 from moorage.api.pods import Pod
+from moorage.framework.diagnosis import timed_out
 from moorage.framework.status import Code, Status
 
 
@@ -47,8 +47,7 @@ class WaitingPod:
         return await self._ended
 
     def _time_out(self, plugin: str, timeout: float) -> None:
-        waited = Duration(round(timeout * 1e9))
-        self.reject(plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}")
+        self.reject(plugin, timed_out(plugin, timeout))
 
     def _end(self, status: Status | None) -> bool:
         for timer in self._timers.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.framework.cycle_state import CycleState, NotFound
+from moorage.framework.cycle_state import CycleState, NothingWritten
 
 
 class MissingState(LookupError):
@@ -15,5 +15,5 @@ def read(cycle: CycleState, key: str, doing: str) -> Any:
     """The value under `key`; where there is none, an error that says what was being done."""
     try:
         return cycle.read(key)
-    except NotFound as error:
+    except NothingWritten as error:
         raise MissingState(f'{doing} "{key}" from cycleState: {error}') from None

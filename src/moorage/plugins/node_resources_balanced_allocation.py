@@ -14,7 +14,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import PreScorePlugin, ScorePlugin
 from moorage.framework.handle import Handle
 from moorage.framework.status import Status
-from moorage.plugins.resource_scoring import Wanted, counted_resources
+from moorage.plugins.resource_scoring import CountedResource, counted_resources
 from moorage.state.columns import Int64s
 from moorage.state.nodes import Nodes
 
@@ -41,7 +41,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         cycle.write(_WANTED, wanted)
         return None
 
-    def _wanted(self, pod: Pod) -> tuple[Wanted, ...] | None:
+    def _wanted(self, pod: Pod) -> tuple[CountedResource, ...] | None:
         """The resources that count, or None if the pod asks for none of the configured ones."""
         requests = row_request(pod)
         if not any(requests[resource.name] for resource in self._resources):
@@ -57,7 +57,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         return improvement(nodes, wanted)
 
 
-def improvement(nodes: Nodes, wanted: Sequence[Wanted]) -> Int64s:
+def improvement(nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:
     """75 where the pod leaves the balance as it is; more where it improves it, less where it disturbs it."""
     shape = (len(wanted), len(nodes))
     allocatable = np.empty(shape)

@@ -23,7 +23,7 @@ from moorage.framework.registry import PluginLoadError
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.cycle_reads import read
-from moorage.plugins.resource_scoring import Wanted, counted_resources, make_strategy
+from moorage.plugins.resource_scoring import CountedResource, counted_resources, make_strategy
 from moorage.state.columns import Bools, Int64s
 from moorage.state.nodes import Nodes
 
@@ -94,7 +94,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
         cycle.write(_WANTED, self._wanted(pod))
 
-    def _wanted(self, pod: Pod) -> tuple[Wanted, ...]:
+    def _wanted(self, pod: Pod) -> tuple[CountedResource, ...]:
         return counted_resources(self._resources, request_summary(pod).scored)
 
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:

@@ -21,7 +21,7 @@ _SHAPE_SCALE = 10
 """Shape points score 0 to 10, nodes 0 to 100."""
 
 
-class Wanted(NamedTuple):
+class CountedResource(NamedTuple):
     """A resource that counts in the score of a pod, and how much the pod asks for."""
 
     name: str
@@ -29,16 +29,16 @@ class Wanted(NamedTuple):
     amount: int
 
 
-def counted_resources(resources: Iterable[ResourceSpec], requests: Resources) -> tuple[Wanted, ...]:
+def counted_resources(resources: Iterable[ResourceSpec], requests: Resources) -> tuple[CountedResource, ...]:
     """The configured resources that count for a pod: scalar ones only if the pod asks for them."""
     return tuple(
-        Wanted(resource.name, resource.weight, requests[resource.name])
+        CountedResource(resource.name, resource.weight, requests[resource.name])
         for resource in resources
         if resource.name in BASIC or (is_scalar(resource.name) and requests[resource.name])
     )
 
 
-Strategy: TypeAlias = Callable[[Nodes, Sequence[Wanted]], Int64s]
+Strategy: TypeAlias = Callable[[Nodes, Sequence[CountedResource]], Int64s]
 """The scores of nodes for a pod that wants these resources."""
 
 
@@ -51,12 +51,12 @@ def make_strategy(strategy: ScoringStrategy) -> Strategy:
     return least_allocated
 
 
-def least_allocated(nodes: Nodes, wanted: Sequence[Wanted]) -> Int64s:
+def least_allocated(nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:
     """The emptier the better."""
     return _weighted_mean(nodes, wanted, _free_percentage)
 
 
-def most_allocated(nodes: Nodes, wanted: Sequence[Wanted]) -> Int64s:
+def most_allocated(nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:
     """The fuller the better."""
     return _weighted_mean(nodes, wanted, _used_percentage)
 
@@ -68,7 +68,7 @@ class RequestedToCapacityRatio:
         points = [(point.utilization, point.score * _SHAPE_SCALE) for point in shape]
         self.by_percentage = np.array([on_line(points, p) for p in range(101)], dtype=np.int64)
 
-    def __call__(self, nodes: Nodes, wanted: Sequence[Wanted]) -> Int64s:
+    def __call__(self, nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:
         total = np.zeros(len(nodes), dtype=np.int64)
         weights = np.zeros(len(nodes), dtype=np.int64)
         for resource in wanted:
@@ -97,7 +97,7 @@ def on_line(points: Sequence[tuple[int, int]], at: int) -> int:
     return low
 
 
-def allocatable_and_used(nodes: Nodes, wanted: Wanted) -> tuple[Int64s, Int64s]:
+def allocatable_and_used(nodes: Nodes, wanted: CountedResource) -> tuple[Int64s, Int64s]:
     """What nodes have of a resource, and what would be in use of it with the pod there.
 
     Of cpu and memory, containers that ask for nothing count with a default.
@@ -108,7 +108,7 @@ def allocatable_and_used(nodes: Nodes, wanted: Wanted) -> tuple[Int64s, Int64s]:
 
 
 def _weighted_mean(
-    nodes: Nodes, wanted: Sequence[Wanted], resource_score: Callable[[Int64s, Int64s], Int64s]
+    nodes: Nodes, wanted: Sequence[CountedResource], resource_score: Callable[[Int64s, Int64s], Int64s]
 ) -> Int64s:
     """The mean of the scores of all resources; on each node without those that it does not have at all."""
     total = np.zeros(len(nodes), dtype=np.int64)

@@ -7,11 +7,12 @@ import gc
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
+from moorage.client import Client
 from moorage.client.http import HttpClient
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.logger import Logger
 from moorage.framework.registry import Registry
-from moorage.process.event_recorder import EventBroadcaster
+from moorage.process.event_recorder import EventBroadcaster, EventsClient
 from moorage.process.informers import Informers
 from moorage.process.metrics import SchedulerMetrics
 from moorage.scheduler.scheduler import DEFAULT_MAX_IN_UNSCHEDULABLE, Scheduler
@@ -25,24 +26,26 @@ _LATE_EVENTS = 3.0
 class Assembly:
     """Clients, events, metrics, scheduler and informers: `open`, start the informers, `schedule`, `close`.
 
-    Raises what is wrong with the configuration or a plugin. `late` is the client for what may be late;
-    without it, `client` sends the events, too.
+    Raises what is wrong with the configuration or a plugin. `client` writes pods, `events` events; `http`
+    is for all else, and `late`, if there is one, is what `client` or `events` use for what may be late.
     """
 
     def __init__(
         self,
         config: KubeSchedulerConfiguration,
         registry: Registry,
-        client: HttpClient,
+        client: Client,
         *,
+        http: HttpClient,
+        events: EventsClient,
         late: HttpClient | None = None,
         may_bind: Callable[[], bool] = lambda: True,
         max_in_unschedulable: float = DEFAULT_MAX_IN_UNSCHEDULABLE,
         legacy_annotation: str = "warn",
     ) -> None:
-        self.client = client
+        self.http = http
         self._late = late
-        self._events = EventBroadcaster(late or client)
+        self._events = EventBroadcaster(events)
         self.metrics = SchedulerMetrics()
         self.scheduler = Scheduler(
             config,
@@ -55,14 +58,14 @@ class Assembly:
             legacy_annotation=legacy_annotation,
         )
         self.metrics.watch(self.scheduler.queue, self.scheduler.state)
-        self.informers = Informers(client, self.scheduler.door, self.scheduler.profiles.values())
+        self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
         self._stack = AsyncExitStack()
 
     async def open(self) -> None:
         """Connects; events are delivered from now on. Call `close` however far this came."""
         if self._late is not None:
             await self._stack.enter_async_context(self._late)
-        await self._stack.enter_async_context(self.client)
+        await self._stack.enter_async_context(self.http)
         self._stack.callback(self.scheduler.close)
         delivering = asyncio.create_task(self._events.run())
         self._stack.push_async_callback(self._end_events, delivering)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from moorage.api.coordination import Event
 from moorage.api.meta import Object
 from moorage.client.resources import Resource
+from moorage.framework.diagnosis import shortened
 from moorage.process.lease import Document, micro_time
-from moorage.scheduler.failures import shortened
 
 EVENTS = Resource.of(Event)
 CORE_EVENTS = Resource("", "v1", "events", "Event", True, Object)

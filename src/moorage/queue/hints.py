@@ -8,14 +8,16 @@ from enum import IntEnum
 from typing import Any
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import FAILURES
+from moorage.framework import answers
+from moorage.framework.calls import Question, ask
 from moorage.framework.events import ClusterEvent, Hint
-from moorage.framework.extension_points import WrongAnswer, shown
 from moorage.framework.profile import Profile, Registration
 from moorage.framework.queued_pod import QueuedPod
-from moorage.framework.slow_calls import watched
+from moorage.framework.status import Status
 
 log = logging.getLogger(__name__)
+
+_HINT = Question("QueueingHint", answers.hint)
 
 
 class Requeue(IntEnum):
@@ -84,13 +86,15 @@ def _says_queue(profile: Profile, name: str, registered: ClusterEvent, pod: Pod,
     """A plugin's answer; one that cannot answer must not keep a pod waiting that might fit now."""
     if registered.hint is None:
         return True
-    plugin = profile.plugins[name]
-    try:
-        answer: object = watched(profile, plugin, "QueueingHint", registered.hint, pod, old, new)
-        if not isinstance(answer, Hint):
-            raise WrongAnswer(f"the hint returned {shown(answer)}, use Hint.QUEUE or Hint.SKIP")
-    except FAILURES:
+    answer = ask(_HINT, profile, profile.plugins[name], False, registered.hint, pod, old, new)
+    if isinstance(answer, Status):
         profile.observer.plugin_failed(name, profile.name)
-        log.exception("the hint of plugin %s for %s failed for pod %s", name, registered.label, pod.key)
+        log.error(
+            "the hint of plugin %s for %s failed for pod %s",
+            name,
+            registered.label,
+            pod.key,
+            exc_info=answer.cause,
+        )
         return True
     return answer is Hint.QUEUE

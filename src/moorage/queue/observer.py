@@ -20,7 +20,7 @@ class QueueObserver(Protocol):
         """The PreEnqueue plugins of a profile were run for a pod."""
 
 
-class NoObserver:
+class NoQueueObserver:
     """Counts nothing."""
 
     def incoming(self, queue: str, event: str) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from moorage.framework.calls import FAILURES
+from moorage.framework.calls import Question, ask
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
-from moorage.framework.slow_calls import watched
+from moorage.framework.status import Status
 
 log = logging.getLogger(__name__)
 
@@ -25,20 +25,21 @@ class QueueOrder:
         self._profile = profile
         self._plugin = profile.queue_sort[0]
         self._sample: Any = _NONE_YET
+        self._question = Question("QueueSort", self._comparable)
 
     def of(self, queued: QueuedPod) -> tuple[Any, ...]:
-        try:
-            key = watched(self._profile, self._plugin, "QueueSort", self._plugin.sort_key, queued)
-            sample = key if self._sample is _NONE_YET else self._sample
-            bool(key < sample)  # Raises if this key is of another kind than the first one was.
-        except FAILURES as error:
-            self._profile.observer.plugin_failed(self._plugin.name, self._profile.name)
-            log.error(
-                "QueueSort plugin %s has no place for pod %s, it comes last: %r",
-                self._plugin.name,
-                queued.pod.key,
-                error,
-            )
-            return (1,)
+        profile, plugin = self._profile, self._plugin
+        key = ask(self._question, profile, plugin, False, plugin.sort_key, queued)
+        if not isinstance(key, Status):
+            return (0, key)
+        profile.observer.plugin_failed(plugin.name, profile.name)
+        text = "QueueSort plugin %s has no place for pod %s, it comes last: %r"
+        log.error(text, plugin.name, queued.pod.key, key.cause)
+        return (1,)
+
+    def _comparable(self, key: Any) -> Any:
+        """Raises if a key is of another kind than the first one was."""
+        sample = key if self._sample is _NONE_YET else self._sample
+        bool(key < sample)
         self._sample = sample
-        return (0, key)
+        return key

@@ -17,11 +17,11 @@ from moorage.framework.events import (
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.queue.backoff import Backoff
+from moorage.queue.change_events import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE, pod_events
 from moorage.queue.hints import Interests, Requeue
 from moorage.queue.in_flight import InFlightPods
-from moorage.queue.observer import NoObserver, QueueObserver
-from moorage.queue.places import PendingCounts, PendingPods, Places
-from moorage.queue.pod_events import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE, pod_events
+from moorage.queue.observer import NoQueueObserver, QueueObserver
+from moorage.queue.sub_queues import PendingCounts, PendingPods, SubQueues
 from moorage.queue.timers import FLUSH_UNSCHEDULABLE_EVERY, run_every, run_every_second
 from moorage.state.nominations import Nominations
 
@@ -61,7 +61,7 @@ class SchedulingQueue:
         self._interests = Interests(profiles)
         self._in_flight = InFlightPods()
         backoff = Backoff(initial_backoff, max_backoff)
-        self._places = Places(profiles, backoff, clock, observer or NoObserver())
+        self._sub_queues = SubQueues(profiles, backoff, clock, observer or NoQueueObserver())
 
     # What the watch brings
 
@@ -90,7 +90,7 @@ class SchedulingQueue:
     def delete(self, pod: Pod) -> None:
         """A pod is gone or got a node by other means. One in flight stays so until its attempt has ended."""
         self._nominations.remove(pod.uid)
-        self._places.discard(pod.key)
+        self._sub_queues.discard(pod.key)
 
     def move_all(
         self,
@@ -107,9 +107,9 @@ class SchedulingQueue:
         if not self._interests.wanted(event):
             return
         if event.wildcard:
-            waiting = list(self._places.unschedulable)
+            waiting = list(self._sub_queues.unschedulable)
         else:
-            waiting = self._places.unschedulable.rejected_by(self._interests.plugins(event))
+            waiting = self._sub_queues.unschedulable.rejected_by(self._interests.plugins(event))
         if pre_check is not None:
             waiting = [queued for queued in waiting if pre_check(queued.pod)]
         self._move(waiting, event, old, new)
@@ -118,7 +118,7 @@ class SchedulingQueue:
 
     def pop(self) -> QueuedPod | None:
         """The pod to try next, or None if there is nothing to try now. It is in flight from here on."""
-        while not self.closed and (queued := self._places.pop()) is not None:
+        while not self.closed and (queued := self._sub_queues.pop()) is not None:
             if queued.pod.uid in self._in_flight:
                 log.error("pod %s is in flight already, its second entry is dropped", queued.pod.key)
                 continue
@@ -132,8 +132,8 @@ class SchedulingQueue:
 
     async def ready(self) -> None:
         """Returns when `pop` has a pod to give or the queue is closed; at once if that is so already."""
-        arrival = self._places.arrival
-        while not (self.closed or self._places.may_pop):
+        arrival = self._sub_queues.arrival
+        while not (self.closed or self._sub_queues.may_pop):
             arrival.clear()
             await arrival.wait()
 
@@ -156,26 +156,26 @@ class SchedulingQueue:
     def activate(self, pods: Iterable[Pod]) -> None:
         """Has pods tried again without waiting for an event or the end of their backoff."""
         for pod in pods:
-            if not self._places.activate(pod.key, FORCE_ACTIVATE.label) and pod.uid in self._in_flight:
+            if not self._sub_queues.activate(pod.key, FORCE_ACTIVATE.label) and pod.uid in self._in_flight:
                 self._in_flight.record(FORCE_ACTIVATE, None, pod)
 
     def close(self) -> None:
         """Ends the wait in `ready`; from now on nothing is popped."""
         self.closed = True
-        self._places.arrival.set()
+        self._sub_queues.arrival.set()
 
     # What time brings
 
     def flush_backoff(self) -> None:
         """Makes pods active whose backoff is over."""
-        self._places.flush_backoff()
+        self._sub_queues.flush_backoff()
 
     def flush_unschedulable(self) -> None:
         """Tries pods again that have waited for an event for too long."""
         now = self._clock()
         overdue = [
             queued
-            for queued in self._places.unschedulable
+            for queued in self._sub_queues.unschedulable
             if now - max(queued.timestamp, queued.flush_time or 0.0) > self._max_in_unschedulable
         ]
         for queued in overdue:
@@ -194,13 +194,13 @@ class SchedulingQueue:
 
     def get(self, pod: Pod) -> QueuedPod | None:
         """The record of the pod with this namespace and name, unless it is in flight."""
-        return self._places.get(pod.key)
+        return self._sub_queues.get(pod.key)
 
     def pending(self) -> PendingPods:
-        return self._places.pending()
+        return self._sub_queues.pending()
 
     def counts(self) -> PendingCounts:
-        return self._places.counts()
+        return self._sub_queues.counts()
 
     def describe(self) -> str:
         active, backoff, unschedulable, gated = self.counts()
@@ -212,23 +212,23 @@ class SchedulingQueue:
         if pod.spec.scheduler_name not in self._profiles:
             log.error("pod %s is for scheduler %r, which has no profile", pod.key, pod.spec.scheduler_name)
             return
-        self._places.discard(pod.key)
-        self._places.place(QueuedPod(pod, self._clock()), Requeue.IMMEDIATELY, label)
+        self._sub_queues.discard(pod.key)
+        self._sub_queues.route(QueuedPod(pod, self._clock()), Requeue.IMMEDIATELY, label)
         self._nominations.add(pod)
 
     def _update(self, queued: QueuedPod, old: Pod, new: Pod) -> None:
-        places = self._places
+        parts = self._sub_queues
         queued.pod = new
         self._nominations.update(old, new)
-        if places.active.get(new.key) is not None:
-            places.active.reorder(queued)
-        elif places.backoff.get(new.key) is not None:
-            places.backoff.reorder(queued)
+        if parts.active.get(new.key) is not None:
+            parts.active.reorder(queued)
+        elif parts.backoff.get(new.key) is not None:
+            parts.backoff.reorder(queued)
         else:
             for event in _own_events(old, new):
                 verdict = self._interests.worth_requeueing(queued, event, old, new)
-                places.place(queued, verdict, event.label)
-                if new.key not in places.unschedulable:
+                parts.route(queued, verdict, event.label)
+                if new.key not in parts.unschedulable:
                     break
 
     def _requeue(self, queued: QueuedPod) -> None:
@@ -241,7 +241,9 @@ class SchedulingQueue:
         queued.backoff_expiry = None
         queued.flushed = False
         queued.flush_time = None
-        self._places.take_back(queued, self._verdict_of_events_in_flight(queued), SCHEDULE_ATTEMPT_FAILURE)
+        self._sub_queues.take_back(
+            queued, self._verdict_of_events_in_flight(queued), SCHEDULE_ATTEMPT_FAILURE
+        )
 
     def _verdict_of_events_in_flight(self, queued: QueuedPod) -> Requeue:
         uid = queued.pod.uid
@@ -264,8 +266,8 @@ class SchedulingQueue:
                 continue
             verdict = self._interests.worth_requeueing(queued, event, old, new)
             if verdict is not Requeue.SKIP:
-                self._places.unschedulable.remove(queued.pod.key)
-                self._places.place(queued, verdict, label)
+                self._sub_queues.unschedulable.remove(queued.pod.key)
+                self._sub_queues.route(queued, verdict, label)
         self._in_flight.record(event, old, new)
 
 

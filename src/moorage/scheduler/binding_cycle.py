@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from dataclasses import dataclass
 
 from moorage.api.pods import Pod
-from moorage.framework.binding import bind, post_bind, pre_bind, pre_bind_pre_flight, settled
+from moorage.framework import diagnosis
+from moorage.framework.binding import bind, post_bind, pre_bind, pre_bind_pre_flight
+from moorage.framework.calls import settled
 from moorage.framework.cycle_state import PODS_TO_ACTIVATE, CycleState
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
-from moorage.framework.messages import nodes_available
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.reserving import unreserve, wait_on_permit
 from moorage.framework.status import Code, Status
 from moorage.framework.waiting_pods import WaitingPod
-from moorage.queue.pod_events import ASSIGNED_POD_DELETE
+from moorage.queue.change_events import ASSIGNED_POD_DELETE
 from moorage.queue.scheduling_queue import SchedulingQueue
-from moorage.scheduler.cycle import Decision, Failure, observe
+from moorage.scheduler.cycle import Decision, observe
 from moorage.scheduler.failures import FailureHandler
 
 log = Logger(__name__)
@@ -30,7 +30,7 @@ BINDS_AT_ONCE = 128
 
 
 @dataclass
-class Binding:
+class PodToBind:
     """A pod on its way to a node."""
 
     profile: Profile
@@ -50,11 +50,11 @@ class BindingCycle:
         self._failures = failures
         self._binds = asyncio.Semaphore(BINDS_AT_ONCE)
 
-    def start(self, binding: Binding) -> asyncio.Task[None] | None:
-        """Runs the binding cycle; what it cannot finish at once becomes a task, which is returned."""
+    def start(self, binding: PodToBind) -> asyncio.Task[None]:
+        """Runs the binding cycle beside everything else, in the task that is returned."""
         return asyncio.get_running_loop().create_task(self.run(binding))
 
-    async def run(self, binding: Binding) -> None:
+    async def run(self, binding: PodToBind) -> None:
         observer = self._services.observer
         observer.binding_started()
         try:
@@ -62,7 +62,7 @@ class BindingCycle:
         finally:
             observer.binding_ended()
 
-    async def _run(self, binding: Binding) -> None:
+    async def _run(self, binding: PodToBind) -> None:
         try:
             status, done = await self._bind(binding)
             if status is not None:
@@ -73,11 +73,11 @@ class BindingCycle:
             raise
         except Exception as error:
             log.error(error, "Binding the pod failed", pod=binding.assumed)
-            self._fail(binding, Status.error(f"{type(error).__name__}: {error}"), done=True)
+            self._fail(binding, diagnosis.unexpected(error), done=True)
             return
         await self._succeed(binding)
 
-    async def _bind(self, binding: Binding) -> tuple[Status | None, bool]:
+    async def _bind(self, binding: PodToBind) -> tuple[Status | None, bool]:
         """What went wrong, if anything, and whether the pod had left in-flight tracking by then."""
         profile, cycle, pod, node_name = binding.profile, binding.cycle, binding.assumed, binding.node_name
         started = time.perf_counter()
@@ -104,14 +104,14 @@ class BindingCycle:
         async with self._binds:
             # Asked at the last moment: what waits for its turn must not be bound after the lease was lost.
             if not self._services.may_bind():
-                return Status.error("this scheduler is not the leader any more"), True
+                return Status.error(diagnosis.NOT_THE_LEADER), True
             log.info(3, "Attempting to bind pod to node", pod=pod, node=node_name)
             started = time.perf_counter()
             status = await bind(profile, cycle, pod, node_name)
         observe(profile, "Bind", status, started)
         return status, True
 
-    async def _pre_bind(self, binding: Binding) -> Status | None:
+    async def _pre_bind(self, binding: PodToBind) -> Status | None:
         """Runs PreBind so that preemption can stop it in favour of a more important pod."""
         uid, stoppable = binding.assumed.uid, self._services.pods_in_pre_bind
         work = asyncio.ensure_future(
@@ -129,7 +129,7 @@ class BindingCycle:
             cause = stoppable.end(uid)
         return Status.error(cause) if cause else status
 
-    async def _write_nomination(self, binding: Binding) -> None:
+    async def _write_nomination(self, binding: PodToBind) -> None:
         """Tells others where the pod will go when binding may take a while."""
         pod, client = binding.queued.pod, self._services.client
         if client is None or pod.status.nominated_node_name == binding.node_name:
@@ -139,7 +139,7 @@ class BindingCycle:
         except Exception as error:
             log.error(error, "Error updating the nomination", pod=pod)
 
-    async def _succeed(self, binding: Binding) -> None:
+    async def _succeed(self, binding: PodToBind) -> None:
         pod, node_name, profile, decision = (
             binding.assumed,
             binding.node_name,
@@ -166,19 +166,19 @@ class BindingCycle:
             observe(profile, "PostBind", None, started)
         activate_pods(self._queue, binding.cycle)
 
-    def _give_back(self, binding: Binding) -> None:
+    def _give_back(self, binding: PodToBind) -> None:
         if binding.waiting is not None:
+            self._services.waiting_pods.reject(binding.assumed.uid)
             self._services.waiting_pods.remove(binding.assumed.uid)
-            binding.waiting.reject("", "removed")
         unreserve(binding.profile, binding.cycle, binding.assumed, binding.node_name)
         if self._services.state.is_assumed(binding.assumed.uid):
             self._services.state.forget(binding.assumed)
 
-    def _fail(self, binding: Binding, status: Status, *, done: bool) -> None:
+    def _fail(self, binding: PodToBind, status: Status, *, done: bool) -> None:
         """Gives everything back and the pod to the queue; other pods hear that there is room again."""
         self._give_back(binding)
         assumed = binding.assumed
-        failure = _failure(status, event_based=not done)
+        failure = diagnosis.chosen_node_failed(status, waits_for_events=not done)
         if status.rejected:
             self._failures.handle(binding.profile, binding.queued, failure, binding.started)
             self._queue.move_all(
@@ -198,14 +198,3 @@ def activate_pods(queue: SchedulingQueue, cycle: CycleState) -> None:
             pods.clear()
         except Exception as error:
             log.error(error, "Pods cannot be activated", key=PODS_TO_ACTIVATE)
-
-
-def _failure(status: Status, *, event_based: bool) -> Failure:
-    if status.code is Code.SKIP:
-        return Failure(Status.error(""), "", silent=True)
-    if not status.rejected:
-        return Failure(status, status.message)
-    message = nodes_available(1, Counter(status.reasons)) if event_based else status.message
-    plugins = {status.plugin} if event_based and status.plugin else set()
-    pending = plugins if status.code is Code.PENDING else set[str]()
-    return Failure(Status(status.code, message), message, "", plugins, pending)

@@ -6,39 +6,19 @@ Nothing in here awaits, so nothing changes while a cycle runs: the live state is
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from moorage.api.pods import Pod
+from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.filtering import PreFiltered, filter_with_rivals, outside_status, pre_filter
-from moorage.framework.messages import NO_NODES, nodes_available
+from moorage.framework.filtering import PreFiltered, filter_with_rivals, pre_filter
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.post_filtering import PostFiltered, post_filter
 from moorage.framework.profile import Profile
 from moorage.framework.scoring import Scores, best, pre_score, score
-from moorage.framework.status import Code, Status
+from moorage.framework.status import Status
 from moorage.scheduler.search import how_many_to_find, search
 from moorage.state.nodes import Nodes
-
-
-@dataclass
-class Failure:
-    """Why a pod got no node, and what follows from it."""
-
-    status: Status
-    """A rejection, or an error after which the pod is simply tried again."""
-    message: str
-    phase: str = ""
-    unschedulable_plugins: set[str] = field(default_factory=set)
-    pending_plugins: set[str] = field(default_factory=set)
-    nominated_node: str | None = ""
-    """The nomination to record: None leaves it as it is, "" clears it."""
-    silent: bool = False
-    """Nothing is told about it: no event, no condition."""
-
-    @property
-    def is_rejection(self) -> bool:
-        return self.status.rejected
 
 
 @dataclass
@@ -54,10 +34,10 @@ class Decision:
     scores: Scores | None = None
     nominated_first: bool = False
     post_filtered: PostFiltered | None = None
-    failure: Failure | None = None
+    failure: diagnosis.Failure | None = None
 
 
-class Scheduling:
+class NodeChooser:
     """Decides for one pod after the other; remembers where the last search ended."""
 
     def __init__(self, percentage_of_nodes_to_score: int = 0, *, find_all: bool = False) -> None:
@@ -72,20 +52,19 @@ class Scheduling:
         cycle.is_timed = profile.observer.samples_plugins()
         decision = Decision(cycle, NodeStatuses(table))
         if not len(table):
-            status = Status.unschedulable(NO_NODES)
-            decision.failure = Failure(status, NO_NODES)
+            decision.failure = diagnosis.no_nodes()
             return decision
         started = time.perf_counter()
         pre = decision.pre_filtered = pre_filter(profile, cycle, pod)
         observe(profile, "PreFilter", pre.status, started)
         if pre.status is not None and not pre.status.rejected:
-            decision.failure = Failure(pre.status, pre.status.message, "PreFilter")
+            decision.failure = diagnosis.attempt_failed(pre.status, "PreFilter")
             return decision
         if pre.status is not None:
             decision.statuses = NodeStatuses(table, pre.status)
             return self._nothing_fits(profile, pod, decision)
         if pre.names is not None:
-            decision.statuses = NodeStatuses(table, outside_status(pre.narrowed_by))
+            decision.statuses = NodeStatuses(table, diagnosis.outside_status(pre.narrowed_by))
         self._find(profile, pod, decision)
         if decision.failure is None:
             self._choose(profile, pod, decision)
@@ -114,7 +93,7 @@ class Scheduling:
         self.start = (self.start + found.looked_at) % len(table)
         decision.feasible, decision.looked_at = found.nodes, found.looked_at
         if found.error is not None:
-            decision.failure = Failure(found.error, found.error.message, "Filter")
+            decision.failure = diagnosis.attempt_failed(found.error, "Filter")
 
     def _limit(self, profile: Profile, total: int) -> int:
         if self.find_all:
@@ -150,7 +129,7 @@ class Scheduling:
             return
         scores = rank(profile, decision.cycle, pod, nodes)
         if scores.status is not None:
-            decision.failure = Failure(scores.status, scores.status.message, "Score")
+            decision.failure = diagnosis.attempt_failed(scores.status, "Score")
             return
         decision.scores = scores
         decision.node_name = nodes.info(best(scores.totals)).name
@@ -166,40 +145,16 @@ class Scheduling:
     def _nothing_fits(self, profile: Profile, pod: Pod, decision: Decision) -> Decision:
         pre = decision.pre_filtered
         assert pre is not None
-        statuses = decision.statuses
-        if pre.status is not None:
-            unschedulable, pending = pre.rejecting_plugins, set[str]()
-        else:
-            unschedulable, pending = statuses.plugins()
-            unschedulable |= set(pre.narrowed_by)
         post: PostFiltered | None = None
         if profile.post_filter:
             started = time.perf_counter()
-            post = decision.post_filtered = post_filter(profile, decision.cycle, pod, statuses)
+            post = decision.post_filtered = post_filter(profile, decision.cycle, pod, decision.statuses)
             observe(profile, "PostFilter", post.status, started)
-        message = nodes_available(
-            len(profile.state.table),
-            statuses.reasons(),
-            pre_filter="" if pre.status is None else pre.status.message,
-            post_filter="" if post is None else _said_after_filtering(profile, post.status),
-        )
-        decision.failure = Failure(
-            Status(Code.UNSCHEDULABLE, message),
-            message,
-            "",
-            unschedulable,
-            pending,
-            "" if post is None else post.nominated_node,
-        )
+            if post.status.cause is not None:
+                profile.observer.plugin_failed(post.status.plugin, profile.name)
+        total = len(profile.state.table)
+        decision.failure = diagnosis.nothing_fits(total, decision.statuses, pre, post)
         return decision
-
-
-def _said_after_filtering(profile: Profile, status: Status) -> str:
-    """The end of the message; what a plugin raised is a failure and gets the plugin's name."""
-    if status.cause is None:
-        return status.message
-    profile.observer.plugin_failed(status.plugin, profile.name)
-    return f'running PostFilter plugin "{status.plugin}": {status.message}'
 
 
 def rank(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:

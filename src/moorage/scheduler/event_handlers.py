@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from moorage.api.meta import Object
@@ -12,12 +13,15 @@ from moorage.framework.events import ASSIGNED_POD, Action, ClusterEvent
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
 from moorage.framework.profile import Profile
-from moorage.queue.pod_events import (
+from moorage.queue.change_events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     ASSIGNED_POD_UPDATE,
     NODE_ADD,
     NODE_DELETE,
+    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_POD_DELETE,
+    UNSCHEDULABLE_POD_UPDATE,
     node_events,
     pod_events,
 )
@@ -47,21 +51,23 @@ class EventHandlers:
     # Nodes
 
     def node_changed(self, old: Node | None, new: Node | None) -> None:
+        started = time.perf_counter()
         if new is None:
             self._queue.move_all(NODE_DELETE, old, None)
+            self._handled(NODE_DELETE, started)
         elif old is None:
             self._queue.move_all(NODE_ADD, None, new)
+            self._handled(NODE_ADD, started)
         else:
-            self._node_updated(old, new)
+            self._node_updated(old, new, started)
 
-    def _node_updated(self, old: Node, new: Node) -> None:
+    def _node_updated(self, old: Node, new: Node, started: float) -> None:
         try:
             events = node_events(old, new)
         except QuantityError as error:
             log.error(error, "Node has an invalid amount", node=new)
             events = [ClusterEvent(NODE_ADD.resource, Action.UPDATE)]
-        for event in events:
-            self._queue.move_all(event, old, new)
+        self._move_for_each(events, old, new, started)
 
     # Pods
 
@@ -80,17 +86,21 @@ class EventHandlers:
             return
         self._legacy.appeared(pod)
         if pod.spec.scheduler_name in self._profiles:
+            started = time.perf_counter()
             log.info(3, "Add event for unscheduled pod", pod=pod)
             self._queue.add(pod)
+            self._handled(UNSCHEDULABLE_POD_ADD, started)
 
     def _updated(self, old: Pod, new: Pod) -> None:
         if new.spec.node_name:
             if old.spec.node_name:
                 self._assigned_updated(old, new)
             else:
+                started = time.perf_counter()
+                self._queue.delete(old)
                 if old.spec.scheduler_name in self._profiles:
                     log.info(3, "Delete event for unscheduled pod", pod=new)
-                self._queue.delete(old)
+                    self._handled(UNSCHEDULABLE_POD_DELETE, started)
                 self._assigned(new)
         elif new.spec.scheduler_name in self._profiles:
             self._waiting_updated(old, new)
@@ -100,25 +110,34 @@ class EventHandlers:
 
     def _gone(self, pod: Pod) -> None:
         if pod.spec.node_name:
+            started = time.perf_counter()
             log.info(3, "Delete event for scheduled pod", pod=pod)
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+            self._handled(ASSIGNED_POD_DELETE, started)
         elif pod.spec.scheduler_name in self._profiles:
             self._waiting_deleted(pod)
 
     def _assigned(self, pod: Pod) -> None:
+        started = time.perf_counter()
         log.info(3, "Add event for scheduled pod", pod=pod)
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
+        self._handled(ASSIGNED_POD_ADD, started)
 
     def _assigned_updated(self, old: Pod, new: Pod) -> None:
+        started = time.perf_counter()
         try:
             events = pod_events(old, new, ASSIGNED_POD)
         except QuantityError as error:
             log.error(error, "Pod has an invalid amount", pod=new)
             events = [ASSIGNED_POD_UPDATE]
-        for event in events:
-            self._queue.move_all(event, old, new)
+        self._move_for_each(events, old, new, started)
 
     def _waiting_updated(self, old: Pod, new: Pod) -> None:
+        started = time.perf_counter()
+        self._update_waiting(old, new)
+        self._handled(UNSCHEDULABLE_POD_UPDATE, started)
+
+    def _update_waiting(self, old: Pod, new: Pod) -> None:
         assumed = self._state.is_assumed(new.uid)
         if assumed and new.deleting and not old.deleting:
             self._assumed_deleted(new)
@@ -132,12 +151,14 @@ class EventHandlers:
             self._room_for_lesser(old)
 
     def _waiting_deleted(self, pod: Pod) -> None:
+        started = time.perf_counter()
         log.info(3, "Delete event for unscheduled pod", pod=pod)
         self._queue.delete(pod)
         if self._state.is_assumed(pod.uid):
             self._assumed_deleted(pod)
         elif pod.status.nominated_node_name:
             self._room_for_lesser(pod)
+        self._handled(UNSCHEDULABLE_POD_DELETE, started)
 
     def _assumed_deleted(self, pod: Pod) -> None:
         """A pod that was about to be bound goes: its wait ends, or the room it took is free at once."""
@@ -157,4 +178,17 @@ class EventHandlers:
 
     def object_changed(self, resource: str, old: Object | None, new: Object | None) -> None:
         action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
-        self._queue.move_all(ClusterEvent(resource, action), old, new)
+        started, event = time.perf_counter(), ClusterEvent(resource, action)
+        self._queue.move_all(event, old, new)
+        self._handled(event, started)
+
+    def _move_for_each(self, events: list[ClusterEvent], old: Object, new: Object, started: float) -> None:
+        """Tells the queue of a change that is several events; each took the update and its own move."""
+        updating = time.perf_counter() - started
+        for event in events:
+            began = time.perf_counter()
+            self._queue.move_all(event, old, new)
+            self._handled(event, began - updating)
+
+    def _handled(self, event: ClusterEvent, started: float) -> None:
+        self._services.observer.event_handled(event.label, time.perf_counter() - started)

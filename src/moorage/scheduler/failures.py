@@ -8,18 +8,15 @@ from collections.abc import Awaitable
 from datetime import UTC, datetime
 
 from moorage.api.pods import Condition, Pod
+from moorage.framework.diagnosis import Failure, tell
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.status import Code
 from moorage.queue.scheduling_queue import SchedulingQueue
-from moorage.scheduler.cycle import Failure
 
 log = Logger(__name__)
-
-LONGEST_NOTE = 1024
-_CUT = " ..."
 
 
 class FailureHandler:
@@ -54,38 +51,23 @@ class FailureHandler:
         self._services.nominations.add(pod, failure.nominated_node)
         if failure.silent:
             return
-        note = shortened(failure.message)
         if failure.is_rejection:
             log.info(2, "Unable to schedule pod; no fit; waiting", pod=pod, err=failure.message)
         else:
             log.error(failure.message, "Error scheduling pod; retrying", pod=pod)
-        profile.recorder.event(pod, None, "Warning", "FailedScheduling", "Scheduling", note)
+        tell(profile.recorder, pod, failure.message)
         self._write_condition(pod, failure)
 
     def _write_condition(self, pod: Pod, failure: Failure) -> None:
         client = self._services.client
         if client is None or not self._services.may_bind():
             return
-        reason = "Unschedulable" if failure.is_rejection else "SchedulerError"
-        known = pod.condition("PodScheduled")
+        condition, known = failure.condition(pod, self._now()), pod.condition("PodScheduled")
         nominated = failure.nominated_node
         if nominated == pod.status.nominated_node_name:
             nominated = None
-        if (
-            nominated is None
-            and known is not None
-            and (known.status, known.reason, known.message) == ("False", reason, failure.message)
-        ):
+        if nominated is None and known is not None and _says_the_same(known, condition):
             return
-        since = known.last_transition_time if known and known.status == "False" else self._now()
-        condition = Condition(
-            type="PodScheduled",
-            status="False",
-            reason=reason,
-            message=failure.message,
-            last_transition_time=since,
-            observed_generation=pod.metadata.generation,
-        )
         try:
             answer = client.write_pod_status(pod, condition=condition, nominated_node=nominated)
         except Exception as error:
@@ -112,9 +94,5 @@ class FailureHandler:
         return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def shortened(text: str) -> str:
-    """An event's note holds 1024 bytes."""
-    encoded = text.encode()
-    if len(encoded) <= LONGEST_NOTE:
-        return text
-    return encoded[: LONGEST_NOTE - len(_CUT)].decode(errors="ignore") + _CUT
+def _says_the_same(one: Condition, other: Condition) -> bool:
+    return (one.status, one.reason, one.message) == (other.status, other.reason, other.message)

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from moorage.api.pods import Pod
 from moorage.client import Client
 from moorage.config import KubeSchedulerConfiguration
+from moorage.framework import diagnosis
 from moorage.framework.door import Door
 from moorage.framework.handle import NoRecorder, Recorder, Services
 from moorage.framework.logger import Logger
-from moorage.framework.messages import nodes_available
 from moorage.framework.observer import NoObserver, Observer
 from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.registry import Registry
 from moorage.framework.reserving import permit, reserve, unreserve
-from moorage.framework.status import Code, Status
+from moorage.framework.status import Status
 from moorage.framework.waiting_pods import WaitingPod
 from moorage.queue.observer import QueueObserver
 from moorage.queue.scheduling_queue import SchedulingQueue
-from moorage.scheduler.binding_cycle import Binding, BindingCycle, activate_pods
-from moorage.scheduler.cycle import Decision, Failure, Scheduling, observe
+from moorage.scheduler.binding_cycle import BindingCycle, PodToBind, activate_pods
+from moorage.scheduler.cycle import Decision, NodeChooser, observe
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
 from moorage.scheduler.profiles import make_profiles
@@ -82,7 +81,7 @@ class Scheduler:
             observer=observer,
         )
         self.door.follow(EventHandlers(self.services, self.profiles, self.queue, legacy_annotation))
-        self.scheduling = Scheduling(config.percentage_of_nodes_to_score)
+        self.chooser = NodeChooser(config.percentage_of_nodes_to_score)
         self._failures = FailureHandler(self.services, self.queue)
         self._binding = BindingCycle(self.services, self.queue, self._failures)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -99,7 +98,7 @@ class Scheduler:
         try:
             while not self.queue.closed:
                 await self.queue.ready()
-                if self.schedule_one():
+                if self.try_next():
                     # Binding tasks and watches get their turn after every pod.
                     await asyncio.sleep(0)
         finally:
@@ -115,7 +114,7 @@ class Scheduler:
         tried = 0
         limit = self.queue.counts().active
         while True:
-            while tried < limit and self.schedule_one():
+            while tried < limit and self.try_next():
                 tried += 1
                 if progress is not None:
                     progress(tried)
@@ -132,15 +131,15 @@ class Scheduler:
         for profile in self.profiles.values():
             profile.close()
 
-    def schedule_one(self) -> bool:
-        """Takes one pod from the queue and decides for it; False if there is none."""
+    def try_next(self) -> bool:
+        """Takes the next pod from the queue and tries to schedule it; False if there is none."""
         queued = self.queue.pop()
         if queued is None:
             return False
-        self.schedule(queued)
+        self.attempt(queued)
         return True
 
-    def schedule(self, queued: QueuedPod) -> None:
+    def attempt(self, queued: QueuedPod) -> None:
         """Decides for a pod that was taken from the queue and acts on the decision."""
         pod = queued.pod
         profile = self.profiles.get(pod.spec.scheduler_name)
@@ -150,15 +149,15 @@ class Scheduler:
             return
         log.info(3, "Attempting to schedule pod", pod=pod)
         try:
-            self._schedule(profile, queued, pod)
+            self._attempt(profile, queued, pod)
         except Exception as error:
             # Nothing a single pod brings along may stop the others.
             log.error(error, "Scheduling the pod failed", pod=pod)
-            status = Status.error(f"{type(error).__name__}: {error}")
+            failure = diagnosis.attempt_failed(diagnosis.unexpected(error))
             placement = self.state.placement(pod.uid)
             if placement is not None and placement.assumed:
                 self.state.forget(placement.info.pod)
-            self._failures.handle(profile, queued, Failure(status, status.message))
+            self._failures.handle(profile, queued, failure)
 
     def _activate(self, pods: Iterable[Pod]) -> None:
         # Plugins have this before there is a queue, which in turn is made of their profiles.
@@ -166,14 +165,13 @@ class Scheduler:
 
     def _skip(self, profile: Profile, pod: Pod) -> bool:
         if pod.deleting:
-            note = f"skip schedule deleting pod: {pod.key}"
-            profile.recorder.event(pod, None, "Warning", "FailedScheduling", "Scheduling", note)
+            diagnosis.tell(profile.recorder, pod, diagnosis.deleting(pod))
             return True
         return self.state.is_assumed(pod.uid)
 
-    def _schedule(self, profile: Profile, queued: QueuedPod, pod: Pod) -> None:
+    def _attempt(self, profile: Profile, queued: QueuedPod, pod: Pod) -> None:
         started = time.perf_counter()
-        decision = self.scheduling.decide(profile, pod)
+        decision = self.chooser.decide(profile, pod)
         self.services.observer.algorithm(time.perf_counter() - started)
         if decision.failure is not None:
             self._failures.handle(profile, queued, decision.failure, started)
@@ -184,7 +182,7 @@ class Scheduler:
         try:
             assumed = self.state.assume(pod, node_name)
         except AssumeError as error:
-            failure = Failure(Status.error(str(error)), str(error))
+            failure = diagnosis.attempt_failed(Status.error(str(error)))
             self._failures.handle(profile, queued, failure, started)
             return
         self.services.nominations.remove(pod.uid)
@@ -199,14 +197,13 @@ class Scheduler:
         if status is not None:
             unreserve(profile, cycle, assumed, node_name)
             self.state.forget(assumed)
-            self._failures.handle(profile, queued, one_node_failure(status), started)
+            self._failures.handle(profile, queued, diagnosis.chosen_node_failed(status), started)
             return
         activate_pods(self.queue, cycle)
-        binding = Binding(profile, queued, cycle, assumed, node_name, waiting, decision, started)
+        binding = PodToBind(profile, queued, cycle, assumed, node_name, waiting, decision, started)
         task = self._binding.start(binding)
-        if task is not None:
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 class SchedulerObserver(Observer, QueueObserver, Protocol):
@@ -225,13 +222,3 @@ def log_scores(profile: Profile, pod: Pod, decision: Decision) -> None:
             log.info(10, "Plugin scored node for pod", pod=pod, plugin=plugin, node=name, score=weighted)
         total = int(scores.totals[place])
         log.info(10, "Calculated node's final score for pod", pod=pod, node=name, score=total)
-
-
-def one_node_failure(status: Status) -> Failure:
-    """The failure after a node was chosen: a rejection reads as if the cluster had that one node."""
-    if not status.rejected:
-        return Failure(status, status.message)
-    message = nodes_available(1, Counter(status.reasons))
-    plugins = {status.plugin} if status.plugin else set()
-    pending = plugins if status.code is Code.PENDING else set[str]()
-    return Failure(Status(status.code, message), message, "", plugins, pending)

@@ -13,7 +13,7 @@ Check = Callable[[], str | None]
 """None if all is well, else what is wrong."""
 
 
-class Answer(NamedTuple):
+class HealthReport(NamedTuple):
     healthy: bool
     text: str
 
@@ -39,7 +39,7 @@ class HealthChecks:
     def __contains__(self, name: object) -> bool:
         return name in self._checks
 
-    def all(self, *, verbose: bool = False, exclude: Collection[str] = ()) -> Answer:
+    def all(self, *, verbose: bool = False, exclude: Collection[str] = ()) -> HealthReport:
         """The answer of the path itself; why a check failed is only told by `one`."""
         lines: list[str] = []
         healthy = True
@@ -55,14 +55,18 @@ class HealthChecks:
         if unknown:
             lines.append(f"warn: some health checks cannot be excluded: no matches for {', '.join(unknown)}")
         if healthy and not verbose:
-            return Answer(True, "ok")
+            return HealthReport(True, "ok")
         lines.append(f"{self.name} check {'passed' if healthy else 'failed'}")
-        return Answer(healthy, "\n".join(lines) + "\n")
+        return HealthReport(healthy, "\n".join(lines) + "\n")
 
-    def one(self, name: str) -> Answer:
+    def one(self, name: str) -> HealthReport:
         """The answer of a single check, at PATH/NAME."""
         problem = self._run(name)
-        return Answer(True, "ok") if problem is None else Answer(False, f"internal server error: {problem}\n")
+        return (
+            HealthReport(True, "ok")
+            if problem is None
+            else HealthReport(False, f"internal server error: {problem}\n")
+        )
 
     def _run(self, name: str) -> str | None:
         try:

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from moorage.api.pods import Pod
 from moorage.server import pod_resources
 from moorage.server.exposition import CONTENT_TYPE, render
-from moorage.server.health import Answer, HealthChecks, HealthMetrics, ping
+from moorage.server.health import HealthChecks, HealthMetrics, HealthReport, ping
 from moorage.server.process import KUBERNETES_VERSION, version
 
 Page = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -152,7 +152,7 @@ class Pages:
         return f"\n{self._content.component} {page}\n{_NOT_FOR_MACHINES}\n"
 
 
-def _health_response(answer: Answer) -> web.Response:
+def _health_response(answer: HealthReport) -> web.Response:
     headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache, private"}
     return web.Response(status=200 if answer.healthy else 500, text=answer.text, headers=headers)
 

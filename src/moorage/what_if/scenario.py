@@ -10,7 +10,8 @@ from moorage.api.kinds import KINDS
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration, load
-from moorage.framework.filtering import ask
+from moorage.framework.calls import ask
+from moorage.framework.filtering import about
 from moorage.framework.handle import Services
 from moorage.framework.profile import Profile
 from moorage.framework.registry import Registry
@@ -18,7 +19,7 @@ from moorage.framework.status import Code, Status
 from moorage.plugins.preemption.candidates import best_candidates
 from moorage.plugins.preemption.default_preemption import DefaultPreemption
 from moorage.queue.gating import first_objection
-from moorage.scheduler.cycle import Decision, Scheduling, rank
+from moorage.scheduler.cycle import Decision, NodeChooser, rank
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION, make_profiles
 from moorage.scheduler.search import rows_of
 from moorage.state.nodes import Nodes
@@ -66,7 +67,7 @@ class Scenario:
         objection = first_objection(self.profile, pod)
         if objection is not None:
             return Evaluation(self, pod, gate=objection)
-        return Evaluation(self, pod, Scheduling(find_all=True).decide(self.profile, pod))
+        return Evaluation(self, pod, NodeChooser(find_all=True).decide(self.profile, pod))
 
 
 class Evaluation:
@@ -121,9 +122,11 @@ class Evaluation:
         answers: dict[str, dict[str, Document]] = {name: {} for name in nodes.names}
         for plugin, _ in self.profile.filter:
             if plugin.name not in decision.cycle.skip_filter:
-                verdicts = ask(plugin, decision.cycle, self.pod, nodes)
+                asked = (decision.cycle, self.pod, nodes)
+                verdicts = ask(about(nodes), self.profile, plugin, False, plugin.filter_nodes, *asked)
                 for place, name in enumerate(nodes.names):
-                    answers[name][plugin.name] = _answer(verdicts.at(place))
+                    status = verdicts if isinstance(verdicts, Status) else verdicts.at(place)
+                    answers[name][plugin.name] = _answer(status)
         return answers
 
     def node_statuses(self) -> dict[str, Document]:
@@ -132,7 +135,7 @@ class Evaluation:
         assert decision is not None
         statuses = decision.statuses
         if decision.nominated_first:
-            statuses = Scheduling(find_all=True).look_at_all(self.profile, self.pod, decision)
+            statuses = NodeChooser(find_all=True).look_at_all(self.profile, self.pod, decision)
         return {name: {"plugin": status.plugin, **_answer(status)} for name, status in statuses.explicit()}
 
     def scores(self) -> Document:

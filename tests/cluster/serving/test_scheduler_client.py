@@ -12,6 +12,7 @@ from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.client.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from moorage.client.http import HttpClient
+from moorage.client.pod_writer import PodWriter
 from moorage.client.resources import Resource
 from moorage.cluster.serving.scheduler_client import SchedulerClient
 from tests.cluster.api_worlds import PODS, World, pod
@@ -32,8 +33,8 @@ def short(world: World) -> SchedulerClient:
     return world.cluster.scheduler_client("moorage/scheduler")
 
 
-def long(world: World) -> HttpClient:
-    return HttpClient(world.cluster.connection(), user_agent="moorage/scheduler")
+def long(world: World) -> PodWriter:
+    return PodWriter(HttpClient(world.cluster.connection(), user_agent="moorage/scheduler"))
 
 
 def event(name: str, **fields: Any) -> dict[str, Any]:
@@ -58,9 +59,11 @@ def alike(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "metadata": metadata}
 
 
-async def bound(world: World, client: HttpClient, name: str, node: str = "n") -> dict[str, Any]:
+async def bound(
+    world: World, client: SchedulerClient | PodWriter, name: str, node: str = "n"
+) -> dict[str, Any]:
     world.create(PODS, pod(name))
-    known = await client.get(PODS_OF, name, namespace="default")
+    known = await client.http.get(PODS_OF, name, namespace="default")
     await client.bind(known, node)
     document: dict[str, Any] = world.get(f"{PODS}/{name}")
     return document
@@ -85,7 +88,7 @@ def test_a_binding_is_refused_as_a_request_is(world: World) -> None:
         for client in (short(world), long(world)):
             name = f"refused-by-{type(client).__name__.lower()}"
             await bound(world, client, name)
-            known = await client.get(PODS_OF, name, namespace="default")
+            known = await client.http.get(PODS_OF, name, namespace="default")
             with pytest.raises(Conflict, match='is already assigned to node "n"'):
                 await client.bind(known, "m")
             world.ask("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
@@ -105,7 +108,7 @@ def test_events_are_stored_as_those_of_requests(world: World) -> None:
             one, other = f"one-{len(world.store.objects('events'))}", "other"
             answers = [
                 await short(world).create(EVENTS, event(one, **fields)),
-                await long(world).create(EVENTS, event(other, **fields)),
+                await long(world).http.create(EVENTS, event(other, **fields)),
             ]
             assert [answer["metadata"]["name"] for answer in answers] == [one, other]
             path = "/api/v1/namespaces/default/events"
@@ -131,7 +134,7 @@ def test_a_bad_event_is_refused_as_a_request_is(
     async def scenario() -> None:
         await short(world).create(EVENTS, event("there"))
         said = []
-        for client in (short(world), long(world)):
+        for client in (short(world), long(world).http):
             with pytest.raises(refused) as caught:
                 await client.create(EVENTS, event("new") | change)
             said.append(str(caught.value))

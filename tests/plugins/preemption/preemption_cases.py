@@ -11,8 +11,8 @@ from moorage.api.pods import Pod
 from moorage.api.workloads import PodDisruptionBudget
 from moorage.config import KubeSchedulerConfiguration, load
 from moorage.plugins.catalog import in_tree_registry
-from moorage.plugins.preemption.default_preemption import DefaultPreemption, Outcome
-from moorage.scheduler.cycle import Decision, Scheduling
+from moorage.plugins.preemption.default_preemption import DefaultPreemption, VictimSearch
+from moorage.scheduler.cycle import Decision, NodeChooser
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION
 from moorage.testing import make_pod
 from moorage.what_if.scenario import Scenario
@@ -38,12 +38,12 @@ def preemption(world: Scenario) -> DefaultPreemption:
 
 
 def decide(world: Scenario, pod: Pod) -> Decision:
-    decision = Scheduling(find_all=True).decide(world.profile, pod)
+    decision = NodeChooser(find_all=True).decide(world.profile, pod)
     assert decision.failure is not None, "the pod fits: nothing to preempt"
     return decision
 
 
-def outcome(world: Scenario, pod: Pod) -> Outcome:
+def outcome(world: Scenario, pod: Pod) -> VictimSearch:
     """Every node where preemption would help, and why not on the others."""
     decision = decide(world, pod)
     return preemption(world).find_candidates(decision.cycle, pod, decision.statuses, everywhere=True)

@@ -10,7 +10,7 @@ from moorage.api.meta import Object
 from moorage.framework.status import Status
 from moorage.plugins.preemption.candidates import Candidate
 from moorage.plugins.preemption.dry_run import DryRun
-from moorage.scheduler.cycle import Scheduling
+from moorage.scheduler.cycle import NodeChooser
 from moorage.testing import make_node, make_pod
 from tests.plugins.preemption.preemption_cases import (
     Document,
@@ -42,7 +42,7 @@ from tests.plugins.preemption.preemption_cases import (
 def test_when_columns_decide(objects: list[Object], wanted: Document, by_columns: bool) -> None:
     world = scenario(make_node("n"), on_n("p", "3"), *objects)
     pod = preemptor(**wanted)
-    decision = Scheduling(find_all=True).decide(world.profile, pod)
+    decision = NodeChooser(find_all=True).decide(world.profile, pod)
     dry_run = DryRun(preemption(world).handle, decision.cycle, pod, [])
     assert dry_run._usage_decides() is by_columns
 

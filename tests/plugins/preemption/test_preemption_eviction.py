@@ -27,6 +27,8 @@ class ApiError(Exception):
 class Cluster:
     """A client that writes down what is asked of it and, where told to, fails or takes a while."""
 
+    http = None
+
     def __init__(self, handle: FakeHandle) -> None:
         self.asked: list[tuple[str, ...]] = []
         self.fails: dict[str, Exception] = {}

@@ -15,7 +15,7 @@ from moorage.framework.filtering import filter_with_rivals, pre_filter
 from moorage.framework.status import Code
 from moorage.plugins.preemption.candidates import start_time
 from moorage.plugins.preemption.dry_run import DryRun
-from moorage.scheduler.cycle import Scheduling
+from moorage.scheduler.cycle import NodeChooser
 from moorage.testing import make_node, make_pod
 from tests.plugins.preemption.preemption_cases import (
     HOST,
@@ -143,7 +143,7 @@ def test_candidates_and_victims_equal_a_slow_search(
     """With the judgement by columns where usage decides, and without it."""
     nodes, placed, budgets, rivals, pod = world
     built = scenario(*nodes, *placed, *budgets, *rivals)
-    decision = Scheduling(find_all=True).decide(built.profile, pod)
+    decision = NodeChooser(find_all=True).decide(built.profile, pod)
     if decision.failure is None:
         return
     plugin = preemption(built)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from moorage.api.points import POINTS
 from moorage.cli.scaffold.naming import Names
 from moorage.cli.scaffold.snippets import (
     RULE_ALONE,
@@ -14,7 +15,6 @@ from moorage.cli.scaffold.snippets import (
     SCORE_AFTER_PRE_SCORE,
     SNIPPETS,
 )
-from moorage.framework.extension_points import POINTS
 
 LINE_LENGTH = 110
 _RULE_EVENTS = "self.rules.name.event_resource"

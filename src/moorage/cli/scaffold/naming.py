@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from moorage.cli.setup import BadInput
-from moorage.framework.extension_points import POINTS
+from moorage.framework.extension_points import BASES
 
 _ALLOWED = re.compile("[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 _WORD = re.compile("[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+[0-9]*|[0-9]+")
@@ -84,12 +84,12 @@ def _taken(names: Names) -> str:
 def read_points(text: str) -> list[str]:
     """The extension points in `filter,score`, in the order in which they run; `all` are all of them."""
     if text.strip().lower() == "all":
-        return list(POINTS)
-    known = {key.lower(): key for key in POINTS}
+        return list(BASES)
+    known = {key.lower(): key for key in BASES}
     wanted = set()
     for part in text.split(","):
         key = re.sub("[-_ ]", "", part).lower()
         if key not in known:
-            raise BadInput(f"--points: {part.strip()!r} is no extension point; known are {', '.join(POINTS)}")
+            raise BadInput(f"--points: {part.strip()!r} is no extension point; known are {', '.join(BASES)}")
         wanted.add(known[key])
-    return [key for key in POINTS if key in wanted]
+    return [key for key in BASES if key in wanted]

@@ -10,6 +10,7 @@ from moorage.api.pods import Pod
 from moorage.client.connection import ConnectionConfig
 from moorage.client.errors import ApiError, error_of
 from moorage.client.http import HttpClient
+from moorage.client.pod_writer import PodWriter
 from moorage.client.resources import Resource
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import Refusal
@@ -22,11 +23,17 @@ from moorage.cluster.serving.rendering import encode
 _EVENTS = Resource.of(Event)
 
 
-class SchedulerClient(HttpClient):
-    """Binds pods and creates events as the API server does, without making requests of them."""
+class SchedulerClient:
+    """Binds pods and creates events as the API server does, without making requests of them.
+
+    All else that a scheduler writes is a request of `http`.
+    """
 
     def __init__(self, connection: ConnectionConfig, objects: Objects, *, user_agent: str) -> None:
-        super().__init__(connection, user_agent=user_agent)
+        self.http = HttpClient(connection, user_agent=user_agent)
+        self._pods = PodWriter(self.http)
+        self.write_pod_status, self.delete_pod = self._pods.write_pod_status, self._pods.delete_pod
+        self.patch, self.request_json = self.http.patch, self.http.request_json
         self._objects = objects
         self._binder = Binder(objects.store, objects.clock)
         definition = objects.definitions.find(_EVENTS.group, _EVENTS.version, _EVENTS.plural)
@@ -44,7 +51,7 @@ class SchedulerClient(HttpClient):
         self, resource: Resource[Any], document: Mapping[str, Any], **where: str
     ) -> dict[str, Any]:
         if resource != _EVENTS:
-            return await super().create(resource, document, **where)
+            return await self.http.create(resource, document, **where)
         options = Options()
         try:
             # Written and read again: what is stored is nobody else's, and can be sent.

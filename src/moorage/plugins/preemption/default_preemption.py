@@ -9,10 +9,10 @@ from moorage.api.pods import Pod
 from moorage.api.workloads import PodDisruptionBudget
 from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.diagnosis import nodes_available
 from moorage.framework.events import POD, Action, ClusterEvent, Hint
 from moorage.framework.extension_points import PostFilterPlugin, PreEnqueuePlugin
 from moorage.framework.handle import Handle
-from moorage.framework.messages import nodes_available
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.permissions import Permission
 from moorage.framework.status import Code, Nomination, Status
@@ -24,7 +24,7 @@ _PREFIX = "preemption: "
 _NOT_HELPFUL = Status.unresolvable("Preemption is not helpful for scheduling")
 
 
-class Outcome(NamedTuple):
+class VictimSearch(NamedTuple):
     """What looking for victims gave: candidates, and for every other node the reason."""
 
     candidates: list[Candidate]
@@ -85,7 +85,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
 
     def find_candidates(
         self, cycle: CycleState, pod: Pod, statuses: NodeStatuses, *, everywhere: bool = False
-    ) -> Outcome:
+    ) -> VictimSearch:
         """Tries the nodes on which preemption could help, from a random one on, until enough are found.
 
         `everywhere` tries all of them.
@@ -114,7 +114,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
                 if not result.rejected:
                     failed = failed or result
                 outcome.set_row(self.handle.state.table.by_name[name].row, result)
-        return Outcome(kind + violating, outcome, failed)
+        return VictimSearch(kind + violating, outcome, failed)
 
     def how_many(self, possible: int) -> int:
         """How many candidates are enough."""

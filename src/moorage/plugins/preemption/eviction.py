@@ -7,7 +7,8 @@ import logging
 from collections.abc import Sequence
 
 from moorage.api.pods import Condition, Pod
-from moorage.framework.binding import settled
+from moorage.framework.calls import settled
+from moorage.framework.diagnosis import NOT_THE_LEADER
 from moorage.framework.handle import Handle
 from moorage.plugins.preemption.candidates import Candidate
 
@@ -99,7 +100,7 @@ class Eviction:
         )
         client = self._handle.client
         if not self._handle.services.may_bind():
-            raise RuntimeError("this scheduler is not the leader any more")
+            raise RuntimeError(NOT_THE_LEADER)
         try:
             await settled(client.write_pod_status(victim, condition=condition))
             await settled(client.delete_pod(victim))

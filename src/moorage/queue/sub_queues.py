@@ -1,4 +1,4 @@
-"""The places where pods wait, and how they get from one to another."""
+"""The queues in which pods wait, and how pods get from one to another."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PendingCounts(NamedTuple):
     gated: int
 
 
-class Places:
+class SubQueues:
     """The active queue, the backoff queue and the unschedulable pods; a pod is in one of them at most.
 
     `arrival` is set whenever there may be something new to pop.
@@ -85,11 +85,11 @@ class Places:
         return queued
 
     def take_back(self, queued: QueuedPod, verdict: Requeue, label: str) -> None:
-        """Places a pod that was popped before."""
+        """Takes in a pod that was popped before."""
         self._count_rejections(queued, 1)
-        self.place(queued, verdict, label)
+        self.route(queued, verdict, label)
 
-    def place(self, queued: QueuedPod, verdict: Requeue, label: str) -> None:
+    def route(self, queued: QueuedPod, verdict: Requeue, label: str) -> None:
         """Puts a pod where it belongs now; it may be among the unschedulable pods, or nowhere yet."""
         if verdict is Requeue.SKIP or not self._passes_pre_enqueue(queued):
             self._enter_unschedulable(queued, label)
@@ -105,7 +105,7 @@ class Places:
         if (queued := self.backoff.remove(key)) is not None:
             self._enter_active(queued, label)
         elif (queued := self.unschedulable.get(key)) is not None:
-            self.place(queued, Requeue.IMMEDIATELY, label)
+            self.route(queued, Requeue.IMMEDIATELY, label)
         return queued is not None
 
     def flush_backoff(self) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from moorage.api.nodes import Node
 from moorage.framework.events import ASSIGNED_POD, NODE, UNSCHEDULABLE_POD, Action, ClusterEvent
-from moorage.queue import pod_events as events
+from moorage.queue import change_events as events
 from moorage.testing.builders import make_node, make_pod
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from moorage.api.pods import Condition
-from moorage.client.binding_first import BindingFirst
 from moorage.client.connection import ConnectionConfig
 from moorage.client.http import HttpClient
+from moorage.client.pod_writer import PodWriter
 from moorage.testing import make_pod
 from tests.client.test_bind import Script
 
@@ -18,9 +18,10 @@ CONFIG = ConnectionConfig("http://127.0.0.1:1")
 def test_the_status_of_pods_goes_through_the_other_client() -> None:
     async def run() -> tuple[list[str], list[str]]:
         late = HttpClient(CONFIG)
-        client = BindingFirst(CONFIG, late=late)
+        http = HttpClient(CONFIG)
+        client = PodWriter(http, late=late)
         slow, quick = Script(b"{}"), Script(b"{}", b"{}")
-        late._session, client._session = slow, quick  # type: ignore[assignment]
+        late._session, http._session = slow, quick  # type: ignore[assignment]
         await client.write_pod_status(POD, condition=Condition(type="PodScheduled", status="False"))
         await client.bind(POD, "n")
         await client.delete_pod(POD)

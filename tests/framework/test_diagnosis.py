@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.framework.messages import NO_NODES, nodes_available
+from moorage.framework.diagnosis import NO_NODES, nodes_available
 
 VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
