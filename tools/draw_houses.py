@@ -18,50 +18,46 @@ ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "inside.md"
 
 _DRAWING = re.compile(r"(<!-- houses[^\n]*-->\n).*?(<!-- end of houses -->)", re.DOTALL)
+_CLUSTER = "moorage.cluster"
 
 Imports = Mapping[str, set[str]]
 
 
 def drawn(text: str) -> str:
-    """The document with the drawing as it should be now."""
+    """The document with the drawings as they should be now."""
     graph = grimp.build_graph("moorage")
-    scheduler = _imports(graph, "moorage")
-    cluster = _imports(graph, "moorage.cluster")
-    lines = ["```mermaid", "flowchart TD"]
-    for title, house in (("the scheduler", scheduler), ("the embedded cluster", cluster)):
-        rooms = [name for name in house if name != "moorage.cluster"]
-        lines.append(f'    subgraph {title.split()[-1]}_house["{title}"]')
-        lines += [f'        {_id(name)}["{name.rpartition(".")[2]}<br/>{_about(name)}"]' for name in rooms]
-        lines += [
-            f"        {_id(name)} --> {_id(below)}" for name in rooms for below in _drawn_below(name, house)
-        ]
-        lines.append("    end")
-    for name in sorted(scheduler["moorage.cluster"]):
-        lines.append(f"    cluster_house --> {_id(name)}")
-    lines += [
-        f"    {_id(name)} --> cluster_house"
-        for name, below in scheduler.items()
-        if "moorage.cluster" in below
-    ]
-    return _DRAWING.sub(lambda found: "\n".join([found[1].rstrip(), *lines, "```", found[2]]), text)
+    everything = _imports(graph, sorted(graph.find_children("moorage")))
+    floors = sorted(graph.find_children(_CLUSTER))
+    inside = _imports(graph, [*floors, *everything[_CLUSTER]])
+    cluster = {
+        name: below for name, below in inside.items() if name in floors or name in everything[_CLUSTER]
+    }
+    drawings = f"{_drawing(everything)}\n\n{_drawing(cluster)}"
+    return _DRAWING.sub(lambda found: f"{found[1]}{drawings}\n{found[2]}", text)
 
 
-def _imports(graph: grimp.ImportGraph, root: str) -> dict[str, set[str]]:
-    """Which child packages of a package import which others."""
-    children = sorted(graph.find_children(root))
+def _drawing(house: Imports) -> str:
+    rooms = [f'    {_id(name)}["<b>{_short(name)}</b><br/>{_about(name)}"]' for name in house]
+    arrows = [f"    {_id(name)} --> {_id(below)}" for name in house for below in _drawn_below(name, house)]
+    return "\n".join(["```mermaid", "flowchart TD", *rooms, *arrows, "```"])
+
+
+def _imports(graph: grimp.ImportGraph, packages: list[str]) -> dict[str, set[str]]:
+    """Which of these packages import which others."""
     return {
-        child: {
-            other
-            for other in children
-            if other != child and graph.direct_import_exists(importer=child, imported=other, as_packages=True)
+        importer: {
+            imported
+            for imported in packages
+            if imported != importer
+            and graph.direct_import_exists(importer=importer, imported=imported, as_packages=True)
         }
-        for child in children
+        for importer in packages
     }
 
 
 def _drawn_below(name: str, house: Imports) -> list[str]:
     """What a package stands on directly: not what those below it stand on anyway."""
-    below = house[name] - {"moorage.cluster"}
+    below = house[name]
     reached = {
         further
         for other in below
@@ -87,16 +83,20 @@ def _all_below(name: str, house: Imports) -> set[str]:
     return found
 
 
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
 def _id(name: str) -> str:
     return name.replace(".", "_")
 
 
 def _about(name: str) -> str:
-    """The first sentence of the package's docstring, up to a colon or the like."""
+    """The first sentence of the package's docstring."""
     place = ROOT / "src" / Path(*name.split("."))
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     sentence = (ast.get_docstring(ast.parse(file.read_text())) or "").split("\n")[0].rstrip(".")
-    return sentence.replace('"', "'")
+    return sentence.replace('"', "'").replace("`", "")
 
 
 if __name__ == "__main__":
