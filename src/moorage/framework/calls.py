@@ -68,34 +68,23 @@ async def ask_and_wait(
     started = time.perf_counter()
     label = "Error"
     try:
-        answer = await _answered(question, profile, plugin, method, *arguments)
-        if is_timed:
-            label = _code_label(answer)
-        return answer
-    finally:
-        if is_timed:
-            seconds = time.perf_counter() - started
-            profile.observer.plugin_executed(plugin.name, question.point, label, seconds)
-
-
-async def _answered(
-    question: Question[T],
-    profile: Profile,
-    plugin: Plugin,
-    method: Callable[[*Arguments], object],
-    *arguments: *Arguments,
-) -> T | Status:
-    try:
         answer = watched(profile, plugin, question.point, method, *arguments)
         if isinstance(answer, Awaitable):
             answer = await Steps(answer, profile, plugin, question.point)
-        return question.check(answer)
+        checked = question.check(answer)
+        if is_timed:
+            label = _code_label(checked)
+        return checked
     except (Exception, SystemExit) as error:
         return raised(error)
     except asyncio.CancelledError:
         if _this_task_is_cancelled():
             raise
         return raised(RuntimeError(_CANCELLED))
+    finally:
+        if is_timed:
+            seconds = time.perf_counter() - started
+            profile.observer.plugin_executed(plugin.name, question.point, label, seconds)
 
 
 async def settled(answer: T | Awaitable[T]) -> T:
