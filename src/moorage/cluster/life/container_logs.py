@@ -6,6 +6,7 @@ from typing import cast
 
 from moorage.cluster.access.requests import Answer, Query, Stream
 from moorage.cluster.base.errors import bad_request
+from moorage.cluster.base.parts import records
 from moorage.cluster.base.store import Document
 from moorage.cluster.life.nodes.logs import Logs, Wanted
 from moorage.cluster.life.nodes.pod_status import first_state
@@ -44,8 +45,15 @@ def _wanted(query: Query) -> Wanted:
 def _is_run_before(pod: Document, container: str, *, previous: bool) -> bool:
     """Whether the run before the latest one is meant. Refuses, as a kubelet does, what has not run."""
     who = f'container "{container}" in pod "{pod["metadata"]["name"]}"'
-    status = _status(pod, container)
-    waiting, has_ended = status["state"].get("waiting"), "terminated" in status["lastState"]
+    statuses = [
+        status
+        for part in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+        for status in records(pod, "status", part)
+        if status.get("name") == container
+    ]
+    status = statuses[0] if statuses else {"state": first_state(pod)}
+    waiting = (status.get("state") or {}).get("waiting")
+    has_ended = "terminated" in (status.get("lastState") or {})
     if previous and not has_ended:
         raise bad_request(f"previous terminated {who} not found")
     if waiting and not has_ended:
@@ -54,24 +62,14 @@ def _is_run_before(pod: Document, container: str, *, previous: bool) -> bool:
     return previous and not waiting
 
 
-def _status(pod: Document, container: str) -> Document:
-    known = pod.get("status") or {}
-    for part in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
-        for found in known.get(part) or ():
-            if found.get("name") == container:
-                return {"state": found.get("state") or {}, "lastState": found.get("lastState") or {}}
-    return {"state": first_state(pod), "lastState": {}}
-
-
 def _container(pod: Document, asked: str) -> str:
     spec, metadata = pod["spec"], pod["metadata"]
     containers = [each["name"] for each in spec.get("containers", [])]
-    others = [
-        each["name"] for part in ("initContainers", "ephemeralContainers") for each in spec.get(part) or ()
-    ]
+    init_and_ephemeral = (*(spec.get("initContainers") or ()), *(spec.get("ephemeralContainers") or ()))
+    others = [each["name"] for each in init_and_ephemeral]
+    if asked and asked not in (*containers, *others):
+        raise bad_request(f"container {asked} is not valid for pod {metadata['name']}")
     if asked:
-        if asked not in containers and asked not in others:
-            raise bad_request(f"container {asked} is not valid for pod {metadata['name']}")
         return asked
     if len(containers) == 1:
         return str(containers[0])

@@ -22,7 +22,7 @@ class Log:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._lines: deque[_Line] = deque()
+        self.lines: deque[_Line] = deque()
         self._size = 0
         self._rest = b""
         self._dropped = 0
@@ -48,20 +48,17 @@ class Log:
         self.closed = True
         self._tell()
 
-    def lines(self) -> list[_Line]:
-        return list(self._lines)
-
     @property
     def position(self) -> int:
         """How many lines there have been."""
-        return self._dropped + len(self._lines)
+        return self._dropped + len(self.lines)
 
     async def follow(self, seen: int) -> AsyncIterator[list[_Line]]:
         """The lines from a position on, until the container ends."""
         while True:
             changed = self._changed
             if self.position > seen:
-                new = list(islice(self._lines, max(seen - self._dropped, 0), None))
+                new = list(islice(self.lines, max(seen - self._dropped, 0), None))
                 seen = self.position
                 yield new
             elif self.closed:
@@ -70,10 +67,10 @@ class Log:
                 await changed.wait()
 
     def _add(self, now: float, line: bytes) -> None:
-        self._lines.append((now, line))
+        self.lines.append((now, line))
         self._size += len(line)
         while self._size > LARGEST:
-            self._size -= len(self._lines.popleft()[1])
+            self._size -= len(self.lines.popleft()[1])
             self._dropped += 1
 
     def _tell(self) -> None:
@@ -119,7 +116,7 @@ class Logs:
     def read(self, namespace: str, pod: str, container: str, **wanted: Unpack[Wanted]) -> bytes:
         """What a container has written; nothing for one that is not really run."""
         log = self._find(namespace, pod, container, wanted.get("previous", False))
-        return b"" if log is None else self._shown(log.lines(), wanted)
+        return b"" if log is None else _shown(log, self._since(wanted), wanted)
 
     async def follow(
         self, namespace: str, pod: str, container: str, **wanted: Unpack[Wanted]
@@ -131,7 +128,7 @@ class Logs:
         left = wanted.get("limit_bytes")
         later = log.follow(log.position)
         since = self._since(wanted)
-        text = self._shown(log.lines(), wanted)
+        text = _shown(log, since, wanted)
         if text:
             yield text
         if left is not None:
@@ -161,19 +158,16 @@ class Logs:
             return self._clock() - seconds
         return seconds_of(wanted.get("since_time") or "")
 
-    def _shown(self, lines: list[_Line], wanted: Wanted) -> bytes:
-        since = self._since(wanted)
-        lines = [line for line in lines if line[0] >= since]
-        if (tail := wanted.get("tail_lines")) is not None:
-            lines = lines[-tail:] if tail > 0 else []
-        return _text(lines, wanted)[: wanted.get("limit_bytes")]
+
+def _shown(log: Log, since: float, wanted: Wanted) -> bytes:
+    """The lines that are there."""
+    lines = [line for line in log.lines if line[0] >= since]
+    if (tail := wanted.get("tail_lines")) is not None:
+        lines = lines[-tail:] if tail > 0 else []
+    return _text(lines, wanted)[: wanted.get("limit_bytes")]
 
 
 def _text(lines: list[_Line], wanted: Wanted) -> bytes:
-    if wanted.get("timestamps"):
-        return b"".join(_stamp(time) + line for time, line in lines)
-    return b"".join(line for _, line in lines)
-
-
-def _stamp(time: float) -> bytes:
-    return micro_timestamp(time).replace("Z", "000Z ").encode()
+    if not wanted.get("timestamps"):
+        return b"".join(line for _, line in lines)
+    return b"".join(micro_timestamp(time).replace("Z", "000Z ").encode() + line for time, line in lines)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.life.nodes.environment import base_environment, container_environment, expand
+from moorage.cluster.life.nodes.processes import Launch
 from moorage.cluster.life.nodes.volumes import SERVICE_ACCOUNT_PATH, Mount, Volumes, relocate
 
 IMAGE = "moorage"
@@ -37,14 +37,6 @@ class Programs:
         return any(
             self.is_run(each) for field in ("containers", "initContainers") for each in spec.get(field) or ()
         )
-
-
-class Launch(NamedTuple):
-    """All that is needed to start a program."""
-
-    words: list[str]
-    variables: dict[str, str]
-    folder: Path
 
 
 def prepare(
