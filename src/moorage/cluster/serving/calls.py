@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from moorage.cluster.access.requests import Place, Query, Request
 from moorage.cluster.access.users import User
 from moorage.cluster.access.write_options import Options, options_of
-from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.decoding import read_object
 from moorage.cluster.schema.definitions import Definition
@@ -42,13 +39,3 @@ class Call:
     def document(self, options: Options, definition: Definition | None = None) -> Document:
         """The body as an object of the resource, or of another kind."""
         return read_object(definition or self.definition, self.request.body, self.content_type, options)
-
-
-@contextmanager
-def warning(options: Options) -> Iterator[None]:
-    """A refusal inside also tells the warnings that came up before it."""
-    try:
-        yield
-    except Refusal as refusal:
-        refusal.warnings += options.warnings
-        raise

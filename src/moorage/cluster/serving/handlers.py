@@ -5,6 +5,7 @@ from __future__ import annotations
 from moorage.cluster.access.requests import Answer, Stream
 from moorage.cluster.access.reviews import Reviews
 from moorage.cluster.access.write_options import Options
+from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Stored
 from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.objects.decoding import read_delete_options
@@ -13,7 +14,7 @@ from moorage.cluster.objects.patching import Patches
 from moorage.cluster.objects.versions import to_stored
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.definitions import Definition
-from moorage.cluster.serving.calls import Call, warning
+from moorage.cluster.serving.calls import Call
 from moorage.cluster.serving.lists import Page, Selection, read_page
 from moorage.cluster.serving.rendering import Renderer, accepted, encode, warning_headers
 from moorage.cluster.serving.tables.builtin import PLAIN, columns_of
@@ -59,8 +60,11 @@ class Handlers:
 
     def write(self, call: Call, options: Options) -> Answer:
         """Creates, replaces or patches an object, or that part of one which the call is for."""
-        with warning(options):
+        try:
             stored, created = self._written(call, options)
+        except Refusal as refusal:
+            refusal.warnings += options.warnings
+            raise
         return self.answer(call, stored, options, status=201 if created else 200)
 
     def _written(self, call: Call, options: Options) -> tuple[Stored, bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -148,18 +147,13 @@ def _read_token(text: str, asked: int) -> _Token:
         raise errors.bad_request("specifying resource version is not allowed when using continue")
     try:
         token = msgspec.json.decode(base64.urlsafe_b64decode(text + "=="), type=_Token)
-    except (msgspec.MsgspecError, binascii.Error, ValueError):
+    except (msgspec.MsgspecError, ValueError):
         token = None
-    if (
-        token is None
-        or token.v != _TOKEN_VERSION
-        or not token.start
-        or not (token.rv > 0 or token.rv == _LATEST)
-    ):
-        raise errors.bad_request(
-            "invalid continue token: continue key is not valid: it was not made by this server"
-        )
-    return token
+    if token and token.v == _TOKEN_VERSION and token.start and (token.rv > 0 or token.rv == _LATEST):
+        return token
+    raise errors.bad_request(
+        "invalid continue token: continue key is not valid: it was not made by this server"
+    )
 
 
 def read_version(text: str) -> int:
@@ -167,10 +161,9 @@ def read_version(text: str) -> int:
     if not text:
         return 0
     if not text.isascii() or not text.isdigit() or len(text) > 19:
-        problem = f'strconv.ParseUint: parsing "{text[:100]}": invalid syntax'
-        raise errors.bad_request(
-            f'invalid resource version: resourceVersion: Invalid value: "{text[:100]}": {problem}'
-        )
+        given = f'"{text[:100]}"'
+        problem = f"Invalid value: {given}: strconv.ParseUint: parsing {given}: invalid syntax"
+        raise errors.bad_request(f"invalid resource version: resourceVersion: {problem}")
     return int(text)
 
 
