@@ -50,14 +50,13 @@ class Selection:
             return False
         if not self.narrow:
             return True
-        document = stored.document
-        if not self._labels.empty and not self._labels.matches(document["metadata"].get("labels") or {}):
+        if not self._labels.matches(stored.labels):
             return False
         if not self._fields.names():
             return True
         fields = {"metadata.name": stored.name, "metadata.namespace": stored.namespace}
         if self._own_fields:
-            fields.update(self._strategy.selectable_fields(document))
+            fields.update(self._strategy.selectable_fields(stored.document))
         return self._fields.matches(fields)
 
     def of(self, store: Store, revision: int | None = None) -> list[Stored]:
@@ -77,12 +76,9 @@ class Page:
     remaining: int | None = None
 
     def metadata(self) -> Document:
-        metadata: Document = {"resourceVersion": str(self.revision)}
-        if self.continue_token:
-            metadata["continue"] = self.continue_token
-        if self.remaining is not None:
-            metadata["remainingItemCount"] = self.remaining
-        return metadata
+        rest = {"continue": self.continue_token, "remainingItemCount": self.remaining}
+        known = {name: value for name, value in rest.items() if value}
+        return {"resourceVersion": str(self.revision), **known}
 
 
 class _Token(msgspec.Struct):

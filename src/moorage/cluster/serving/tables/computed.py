@@ -64,10 +64,8 @@ def _roles(node: Document) -> list[str]:
 
 
 def _address(node: Document, type_: str) -> str:
-    for address in records(node, "status", "addresses"):
-        if address.get("type") == type_:
-            return text(address, "address")
-    return NONE
+    addresses = records(node, "status", "addresses")
+    return next((text(each, "address") for each in addresses if each.get("type") == type_), NONE)
 
 
 def event(event: Document, now: float) -> Document:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.cluster.base.go_text import shown
+from moorage.cluster.base.go_text import is_integer, shown
 from moorage.cluster.base.parts import number, text
 from moorage.cluster.base.store import Document
 from moorage.cluster.serving.tables.durations import INVALID, age, is_no_time, seconds_since_epoch
@@ -17,7 +17,6 @@ from moorage.cluster.serving.tables.rendering import Column, Columns
 
 _AGE: Document = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 _MIN_INT64 = -(2**63)
-_MAX_INT64 = 2**63 - 1
 
 
 def custom_columns(printer_columns: Sequence[Document] = ()) -> Columns:
@@ -74,7 +73,7 @@ def _as_age(timestamp: str, now: float) -> str:
 
 def _as_integer(value: float) -> int:
     whole = int(value) if math.isfinite(value) else _MIN_INT64
-    return whole if _MIN_INT64 <= whole <= _MAX_INT64 else _MIN_INT64
+    return whole if is_integer(whole) else _MIN_INT64
 
 
 def _as_text(value: Any) -> str:

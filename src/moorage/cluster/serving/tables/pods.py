@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from moorage.cluster.base.parts import flag, is_deleted, is_true, number, records, size, text, value
 from moorage.cluster.base.store import Document
 from moorage.cluster.serving.tables.durations import human_duration, seconds_since_epoch
@@ -13,18 +15,17 @@ _ENDED = {
 }
 
 
+@dataclass
 class _Containers:
     """What the containers of a pod add up to."""
 
-    def __init__(self) -> None:
-        self.ready = 0
-        self.restarts = 0
-        self.last_restart: float | None = None
+    ready: int = 0
+    restarts: int = 0
+    last_restart: float | None = None
 
     def count_restarts(self, status: Document) -> None:
         self.restarts += number(status, "restartCount")
-        finished = text(status, "lastState", "terminated", "finishedAt")
-        when = seconds_since_epoch(finished) if finished else None
+        when = seconds_since_epoch(text(status, "lastState", "terminated", "finishedAt"))
         if when is not None and (self.last_restart is None or when > self.last_restart):
             self.last_restart = when
 
