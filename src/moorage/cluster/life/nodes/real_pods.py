@@ -12,7 +12,7 @@ from moorage.cluster.life.controllers.objects import FINISHED, Key, same_object,
 from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.addresses import local_address
 from moorage.cluster.life.nodes.containers import Container
-from moorage.cluster.life.nodes.environment import Unavailable
+from moorage.cluster.life.nodes.environment import Unavailable, base_environment
 from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.processes import LAST_OUTPUT, Process
 from moorage.cluster.life.nodes.programs import prepare
@@ -177,7 +177,8 @@ class RealPod:
         name = spec.get("name", "")
         home = self._folder / "containers" / folder_name(name)
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        launch = prepare(pod, spec, node, self._store, self._volumes, machine.server, home)
+        given = base_environment(machine.server, str(home), pod)
+        launch = prepare(pod, spec, node, self._volumes, given)
         output = machine.logs.open(*self._key, self._uid, name)
         return await Process.start(launch, output, machine.guard)
 
