@@ -28,9 +28,9 @@ from moorage.cluster.base.store import Document, Store
 from moorage.cluster.base.times import seconds_of
 from moorage.cluster.custom.serving import CustomResources
 from moorage.cluster.kinds.catalog import STRATEGIES
-from moorage.cluster.life.container_logs import log_answer
 from moorage.cluster.life.controllers import Controllers
 from moorage.cluster.life.nodes import Nodes
+from moorage.cluster.life.nodes.logs import log_answer
 from moorage.cluster.objects.admission.chain import Admission
 from moorage.cluster.objects.decoding import shape
 from moorage.cluster.objects.patching import Patches

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from moorage.cluster.access.requests import Answer
 from moorage.cluster.base.errors import path_not_found
@@ -39,16 +38,16 @@ class Discovery:
 
     def answer(self, path: str, accept: str) -> Answer:
         """What is at /api, /apis and below, down to a group's version."""
-        parts = path.strip("/").split("/")
-        if len(parts) > (2 if parts[0] == "api" else 3):
-            raise path_not_found()
-        if len(parts) == 1:
-            return self._root(parts[0] == "api", accept)
-        if parts[0] == "api":
-            return self._resources("", parts[1])
-        if len(parts) == 2:
-            return self._group(parts[1])
-        return self._resources(parts[1], parts[2])
+        match path.strip("/").split("/"):
+            case ["api" | "apis" as root]:
+                return self._root(root == "api", accept)
+            case ["apis", group]:
+                return self._group(group)
+            case ["api", version]:
+                return self._resources("", version)
+            case ["apis", group, version]:
+                return self._resources(group, version)
+        raise path_not_found()
 
     def _root(self, core: bool, accept: str) -> Answer:
         if "g=apidiscovery.k8s.io" in accept and "v=v2;" in accept.replace(" ", "") + ";":
@@ -69,14 +68,9 @@ class Discovery:
         if not definitions:
             raise path_not_found()
         found = [resource for definition in definitions for resource in _resources(definition)]
-        return _json(
-            {
-                "kind": "APIResourceList",
-                "apiVersion": "v1",
-                "groupVersion": f"{group}/{version}" if group else version,
-                "resources": found,
-            }
-        )
+        name = f"{group}/{version}" if group else version
+        head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name}
+        return _json({**head, "resources": found})
 
     def _groups(self) -> dict[str, dict[str, list[Definition]]]:
         groups: dict[str, dict[str, list[Definition]]] = {}
@@ -93,19 +87,9 @@ class Discovery:
             self._generation = self._definitions.generation
             self._aggregated = {}
         if core not in self._aggregated:
-            items = [
-                _aggregated_group(name, versions)
-                for name, versions in self._groups().items()
-                if core == (name == "")
-            ]
-            self._aggregated[core] = encode(
-                {
-                    "kind": "APIGroupDiscoveryList",
-                    "apiVersion": "apidiscovery.k8s.io/v2",
-                    "metadata": {},
-                    "items": items,
-                }
-            )
+            groups = [(name, versions) for name, versions in self._groups().items() if core == (name == "")]
+            head = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}}
+            self._aggregated[core] = encode({**head, "items": [_aggregated_group(*each) for each in groups]})
         return self._aggregated[core]
 
 
@@ -126,17 +110,11 @@ def _resources(definition: Definition) -> list[Document]:
         "namespaced": definition.namespaced,
         "kind": definition.kind,
         "verbs": list(definition.verbs),
-        **_more_names(definition),
     }
-    found = [main]
+    found = [main | _more_names(definition)]
     for part in definition.subresources.values():
-        resource: Document = {
-            "name": f"{definition.plural}/{part.name}",
-            "singularName": "",
-            "namespaced": definition.namespaced,
-            "kind": part.kind or definition.kind,
-            "verbs": list(part.verbs),
-        }
+        own = {"name": f"{definition.plural}/{part.name}", "singularName": "", "verbs": list(part.verbs)}
+        resource = main | own | {"kind": part.kind or definition.kind}
         if part.kind and part.version:
             resource |= {"group": part.group} if part.group else {}
             resource["version"] = part.version
@@ -150,40 +128,35 @@ def _more_names(definition: Definition) -> Document:
 
 
 def _aggregated_group(name: str, versions: dict[str, list[Definition]]) -> Document:
-    return {
-        "metadata": {"name": name, "creationTimestamp": None} if name else {"creationTimestamp": None},
-        "versions": [
-            {
-                "version": version,
-                "resources": [_aggregated(definition) for definition in definitions],
-                "freshness": "Current",
-            }
-            for version, definitions in versions.items()
-        ],
-    }
+    listed = [
+        {"version": version, "resources": list(map(_aggregated, definitions)), "freshness": "Current"}
+        for version, definitions in versions.items()
+    ]
+    named = {"name": name} if name else {}
+    return {"metadata": {**named, "creationTimestamp": None}, "versions": listed}
 
 
 def _aggregated(definition: Definition) -> Document:
-    resource: dict[str, Any] = {
+    own = (definition.group, definition.version)
+    parts = [
+        {
+            "subresource": part.name,
+            "responseKind": _kind(
+                *((part.group, part.version) if part.version else own), part.kind or definition.kind
+            ),
+            "verbs": list(part.verbs),
+        }
+        for part in definition.subresources.values()
+    ]
+    return {
         "resource": definition.plural,
-        "responseKind": _kind(definition.group, definition.version, definition.kind),
+        "responseKind": _kind(*own, definition.kind),
         "scope": "Namespaced" if definition.namespaced else "Cluster",
         "singularResource": definition.singular,
         "verbs": list(definition.verbs),
         **_more_names(definition),
+        **({"subresources": parts} if parts else {}),
     }
-    if definition.subresources:
-        resource["subresources"] = [
-            {
-                "subresource": part.name,
-                "responseKind": _kind(part.group, part.version, part.kind)
-                if part.version
-                else _kind(definition.group, definition.version, part.kind or definition.kind),
-                "verbs": list(part.verbs),
-            }
-            for part in definition.subresources.values()
-        ]
-    return resource
 
 
 def _kind(group: str, version: str, kind: str) -> Document:

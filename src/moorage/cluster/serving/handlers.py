@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from moorage.cluster.access.requests import Answer, Stream
+from dataclasses import dataclass
+
+from moorage.cluster.access.requests import Answer, Place, Query, Request, Stream
 from moorage.cluster.access.reviews import Reviews
-from moorage.cluster.access.write_options import Options
-from moorage.cluster.base.store import Stored
+from moorage.cluster.access.users import User
+from moorage.cluster.access.write_options import Options, options_of
+from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.custom.strategy import CustomStrategy
-from moorage.cluster.objects.decoding import read_delete_options
+from moorage.cluster.objects.decoding import read_delete_options, read_object
 from moorage.cluster.objects.deletion import DeleteOptions, delete_options
 from moorage.cluster.objects.patching import Patches
 from moorage.cluster.objects.versions import to_stored
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.definitions import Definition
-from moorage.cluster.serving.calls import Call, warning
 from moorage.cluster.serving.lists import Page, Selection, read_page
 from moorage.cluster.serving.rendering import Renderer, accepted, encode, warning_headers
 from moorage.cluster.serving.tables.builtin import PLAIN, columns_of
@@ -21,6 +24,7 @@ from moorage.cluster.serving.tables.custom import custom_columns
 from moorage.cluster.serving.tables.rendering import Columns
 from moorage.cluster.serving.watches import Watch
 
+_OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 _SHOWN_WHEN_DELETED = frozenset(
     (
         "namespaces",
@@ -34,6 +38,35 @@ _SHOWN_WHEN_DELETED = frozenset(
     )
 )
 """Resources whose DELETE answers with the object even when it is gone at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that has been understood: who wants what of which resource."""
+
+    definition: Definition
+    place: Place
+    verb: str
+    request: Request
+    query: Query
+    user: User
+
+    @property
+    def where(self) -> tuple[Definition, str, str]:
+        """The object that is meant."""
+        return self.definition, self.place.namespace, self.place.name
+
+    @property
+    def content_type(self) -> str:
+        return self.request.header("content-type")
+
+    def options(self) -> Options:
+        """How it is to be written."""
+        return options_of(self.query, self.user, self.request, _OPTIONS[self.verb])
+
+    def document(self, options: Options, definition: Definition | None = None) -> Document:
+        """The body as an object of the resource, or of another kind."""
+        return read_object(definition or self.definition, self.request.body, self.content_type, options)
 
 
 class Handlers:
@@ -59,8 +92,11 @@ class Handlers:
 
     def write(self, call: Call, options: Options) -> Answer:
         """Creates, replaces or patches an object, or that part of one which the call is for."""
-        with warning(options):
+        try:
             stored, created = self._written(call, options)
+        except Refusal as refusal:
+            refusal.warnings += options.warnings
+            raise
         return self.answer(call, stored, options, status=201 if created else 200)
 
     def _written(self, call: Call, options: Options) -> tuple[Stored, bool]:
@@ -130,16 +166,10 @@ class Handlers:
         stored, gone = self.objects.delete(*call.where, options)
         if not gone or definition.storage in _SHOWN_WHEN_DELETED:
             return self.answer(call, stored)
-        details = {"name": stored.name, "group": definition.group, "kind": definition.plural}
-        details["uid"] = stored.document["metadata"]["uid"]
-        status = {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "details": {name: value for name, value in details.items() if value},
-        }
-        return Answer(200, encode(status))
+        group = {"group": definition.group} if definition.group else {}
+        details = {"name": stored.name, **group, "kind": definition.plural, "uid": stored.uid}
+        status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+        return Answer(200, encode({**status, "details": details}))
 
     def _delete_all(self, call: Call, options: DeleteOptions) -> Answer:
         renderer = self._renderer(call)

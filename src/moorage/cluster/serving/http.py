@@ -75,17 +75,13 @@ async def _body(request: web.BaseRequest) -> bytes | Answer:
         return b""
     if (request.content_length or 0) > BODY_LIMIT:
         return refused(too_large(BODY_LIMIT))
-    parts: list[bytes] = []
-    size = 0
     try:
-        async for part in request.content.iter_any():
-            size += len(part)
-            if size > BODY_LIMIT:
-                return refused(too_large(BODY_LIMIT))
-            parts.append(part)
+        await request.content.readexactly(BODY_LIMIT + 1)
+    except asyncio.IncompleteReadError as whole:
+        return whole.partial
     except (web.PayloadAccessError, web.RequestPayloadError, ConnectionError):
         return refused(bad_request("the body cannot be read"))
-    return b"".join(parts)
+    return refused(too_large(BODY_LIMIT))
 
 
 def _response(answer: Answer) -> web.Response:

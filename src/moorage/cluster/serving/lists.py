@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,14 +50,13 @@ class Selection:
             return False
         if not self.narrow:
             return True
-        document = stored.document
-        if not self._labels.empty and not self._labels.matches(document["metadata"].get("labels") or {}):
+        if not self._labels.matches(stored.labels):
             return False
         if not self._fields.names():
             return True
         fields = {"metadata.name": stored.name, "metadata.namespace": stored.namespace}
         if self._own_fields:
-            fields.update(self._strategy.selectable_fields(document))
+            fields.update(self._strategy.selectable_fields(stored.document))
         return self._fields.matches(fields)
 
     def of(self, store: Store, revision: int | None = None) -> list[Stored]:
@@ -78,12 +76,9 @@ class Page:
     remaining: int | None = None
 
     def metadata(self) -> Document:
-        metadata: Document = {"resourceVersion": str(self.revision)}
-        if self.continue_token:
-            metadata["continue"] = self.continue_token
-        if self.remaining is not None:
-            metadata["remainingItemCount"] = self.remaining
-        return metadata
+        rest = {"continue": self.continue_token, "remainingItemCount": self.remaining}
+        known = {name: value for name, value in rest.items() if value}
+        return {"resourceVersion": str(self.revision), **known}
 
 
 class _Token(msgspec.Struct):
@@ -148,18 +143,13 @@ def _read_token(text: str, asked: int) -> _Token:
         raise errors.bad_request("specifying resource version is not allowed when using continue")
     try:
         token = msgspec.json.decode(base64.urlsafe_b64decode(text + "=="), type=_Token)
-    except (msgspec.MsgspecError, binascii.Error, ValueError):
+    except (msgspec.MsgspecError, ValueError):
         token = None
-    if (
-        token is None
-        or token.v != _TOKEN_VERSION
-        or not token.start
-        or not (token.rv > 0 or token.rv == _LATEST)
-    ):
-        raise errors.bad_request(
-            "invalid continue token: continue key is not valid: it was not made by this server"
-        )
-    return token
+    if token and token.v == _TOKEN_VERSION and token.start and (token.rv > 0 or token.rv == _LATEST):
+        return token
+    raise errors.bad_request(
+        "invalid continue token: continue key is not valid: it was not made by this server"
+    )
 
 
 def read_version(text: str) -> int:
@@ -167,10 +157,9 @@ def read_version(text: str) -> int:
     if not text:
         return 0
     if not text.isascii() or not text.isdigit() or len(text) > 19:
-        problem = f'strconv.ParseUint: parsing "{text[:100]}": invalid syntax'
-        raise errors.bad_request(
-            f'invalid resource version: resourceVersion: Invalid value: "{text[:100]}": {problem}'
-        )
+        given = f'"{text[:100]}"'
+        problem = f"Invalid value: {given}: strconv.ParseUint: parsing {given}: invalid syntax"
+        raise errors.bad_request(f"invalid resource version: resourceVersion: {problem}")
     return int(text)
 
 

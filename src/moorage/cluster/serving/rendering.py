@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import yaml
@@ -101,14 +100,9 @@ class Renderer:
         if kind == "Table":
             body = encode(self._table(page.items, page.metadata()))
         elif kind:
-            body = encode(
-                {
-                    "kind": "PartialObjectMetadataList",
-                    "apiVersion": self._meta_version,
-                    "metadata": page.metadata(),
-                    "items": [self._partial(stored) for stored in page.items],
-                }
-            )
+            head = {"kind": "PartialObjectMetadataList", "apiVersion": self._meta_version}
+            items = [self._partial(stored) for stored in page.items]
+            body = encode({**head, "metadata": page.metadata(), "items": items})
         else:
             body = self._list(page)
         return self._in_media_type(body)
@@ -170,7 +164,11 @@ class Renderer:
         return found | {"apiVersion": self._meta_version}
 
     def _in_media_type(self, body: bytes) -> bytes:
-        return body if self._accept.media_type == JSON else as_yaml(msgspec.json.decode(body))
+        if self._accept.media_type == JSON:
+            return body
+        value = msgspec.json.decode(body)
+        text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+        return text.encode(errors="replace")
 
 
 def warning_headers(warnings: Sequence[str]) -> list[tuple[str, str]]:
@@ -182,8 +180,3 @@ def _header_text(text: str) -> str:
     clean = "".join(letter if letter.isprintable() else " " for letter in text[:1000])
     clean = clean.replace("\\", "\\\\").replace('"', '\\"')
     return clean.encode("ascii", "replace").decode()
-
-
-def as_yaml(value: Any) -> bytes:
-    text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
-    return text.encode(errors="replace")

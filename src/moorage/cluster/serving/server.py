@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
 
 import msgspec
 
@@ -17,9 +16,8 @@ from moorage.cluster.base.errors import NoSuchPath, Refusal, method_not_allowed,
 from moorage.cluster.schema.definitions import Definitions
 from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index
 from moorage.cluster.schema.selecting import field_selector
-from moorage.cluster.serving.calls import Call
 from moorage.cluster.serving.discovery import VERSION, Discovery
-from moorage.cluster.serving.handlers import Handlers
+from moorage.cluster.serving.handlers import Call, Handlers
 from moorage.cluster.serving.rendering import encode, warning_headers
 from moorage.cluster.serving.subresources import Subresources
 
@@ -43,8 +41,6 @@ class ApiServer:
         authorizer: Authorizer,
         handlers: Handlers,
         subresources: Subresources,
-        *,
-        ready: Callable[[], bool] = lambda: True,
     ) -> None:
         self._definitions = definitions
         self._authenticator = authenticator
@@ -52,7 +48,6 @@ class ApiServer:
         self._handlers = handlers
         self._subresources = subresources
         self._discovery = Discovery(definitions)
-        self._ready = ready
 
     def handle(self, request: Request) -> Answer | Stream:
         answer = self._answer(request)
@@ -126,8 +121,6 @@ class ApiServer:
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed() if f"/{root}" in _KNOWN_ROOTS else path_not_found()
         if f"/{root}" in _HEALTH and check in ("", "ping"):
-            if root == "readyz" and not self._ready():
-                return Answer(500, b"not ready", _TEXT)
             if not check and "verbose" in Query(request.target.partition("?")[2]).given:
                 return Answer(200, f"[+]ping ok\n{root} check passed\n".encode(), _TEXT)
             return Answer(200, b"ok", _TEXT)
@@ -147,9 +140,8 @@ class ApiServer:
 
     def _openapi(self, path: str) -> Answer:
         place = place_of(f"/{path}")
-        if place is None or place.plural:
-            raise path_not_found()
-        if not any((each.group, each.version) == (place.group, place.version) for each in self._definitions):
+        served = {(each.group, each.version) for each in self._definitions}
+        if place is None or place.plural or (place.group, place.version) not in served:
             raise path_not_found()
         return Answer(200, encode(openapi_v3_document(self._definitions, place.group, place.version)))
 

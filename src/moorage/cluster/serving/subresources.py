@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from moorage.cluster.access.requests import Answer, Query, Stream
 from moorage.cluster.access.token_requests import token_request
@@ -21,8 +20,7 @@ from moorage.cluster.objects.preconditions import check_name
 from moorage.cluster.objects.scaling import Scales, scale_definition
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.definitions import Definition
-from moorage.cluster.serving.calls import Call
-from moorage.cluster.serving.handlers import Handlers
+from moorage.cluster.serving.handlers import Call, Handlers
 from moorage.cluster.serving.rendering import encode, warning_headers
 
 _SUCCESS: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -89,8 +87,7 @@ class Subresources:
         name = eviction["metadata"].get("name", "")
         if name and name != place.name:
             raise bad_request("name in URL does not match name in Eviction object")
-        asked: Any = eviction.get("deleteOptions")
-        given = delete_options(Query(""), asked, options.user)
+        given = delete_options(Query(""), eviction.get("deleteOptions"), options.user)
         admit_content("pods", place.name, place.namespace, self._objects.store)
         self._evictions.evict(place.namespace, place.name, given, dry_run=options.dry_run)
         return Answer(201, encode(_SUCCESS))

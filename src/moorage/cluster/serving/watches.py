@@ -68,16 +68,13 @@ class Watch:
 
     def _hear(self, change: Change) -> None:
         matches, event = self._selection.matches, self._renderer.event
-        old = change.old
-        was = old is not None and matches(old)
+        old = change.old if change.old is not None and matches(change.old) else None
         if change.type == "DELETED":
-            if was:
+            if old is not None:
                 self._say(event("DELETED", change.new))
-            return
-        now = matches(change.new)
-        if now:
-            self._say(event("MODIFIED" if was else "ADDED", change.new))
-        elif was and old is not None:
+        elif matches(change.new):
+            self._say(event("ADDED" if old is None else "MODIFIED", change.new))
+        elif old is not None:
             # The client knows the object as it was; the version tells where to go on.
             metadata = {**old.document["metadata"], "resourceVersion": str(change.new.revision)}
             document = {**old.document, "metadata": metadata}

@@ -10,16 +10,21 @@ from typing import Any
 from moorage.cluster.base.errors import Refusal, already_exists
 from moorage.cluster.base.store import Document, Exists, Store, Stored
 from moorage.cluster.base.times import Clock, timestamp
+from moorage.cluster.objects.writes import InternalWriter
 
 _FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
 
 
-class FakeWriter:
+class FakeWriter(InternalWriter):
     def __init__(self, clock: Clock) -> None:
-        self.store = Store()
+        self._store = Store()
         self.clock = clock
         self.refuse: Callable[[str, Document], Refusal | None] = lambda resource, document: None
         self._numbers = itertools.count(1)
+
+    @property
+    def store(self) -> Store:
+        return self._store
 
     def create(self, resource: str, document: Document) -> Stored:
         refusal = self.refuse(resource, document)

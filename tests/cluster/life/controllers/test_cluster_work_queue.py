@@ -5,7 +5,8 @@ import logging
 
 import pytest
 
-from moorage.cluster.life.controllers.controller import Key, Queue
+from moorage.cluster.life.controllers.controller import Queue
+from moorage.cluster.life.controllers.objects import Key
 from tests import fake_time
 
 A, B = ("ns", "a"), ("ns", "b")

@@ -9,7 +9,7 @@ import sys
 
 KILLED = """
 import os, signal, subprocess
-from moorage.cluster.life.nodes.guard import Guard
+from moorage.cluster.life.nodes.processes import Guard
 
 def sleeper(**more):
     return subprocess.Popen(["sleep", "600"], start_new_session=True, **more)
@@ -27,7 +27,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 CLOSED = """
 import subprocess
-from moorage.cluster.life.nodes.guard import Guard
+from moorage.cluster.life.nodes.processes import Guard
 
 Guard().close()
 guard = Guard()

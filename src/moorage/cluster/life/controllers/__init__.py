@@ -6,15 +6,15 @@ import time
 
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.cluster_roles import ClusterRoles
-from moorage.cluster.life.controllers.controller import Controller
 from moorage.cluster.life.controllers.deployments import Deployments
 from moorage.cluster.life.controllers.disruption import Disruption
 from moorage.cluster.life.controllers.garbage import Garbage
-from moorage.cluster.life.controllers.namespaces import Namespaces
+from moorage.cluster.life.controllers.namespaces import Namespaces, ServiceAccounts
 from moorage.cluster.life.controllers.replica_sets import ReplicaSets
-from moorage.cluster.life.controllers.service_accounts import ServiceAccounts
 from moorage.cluster.life.controllers.volume_protection import VolumeProtection
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.objects.writes import InternalWriter
+
+_OTHERS = (Namespaces, ClusterRoles, Garbage, Deployments, ReplicaSets, Disruption, VolumeProtection)
 
 
 class Controllers:
@@ -23,17 +23,9 @@ class Controllers:
     `ca` is the certificate authority of the API server, which every namespace's pods are told.
     """
 
-    def __init__(self, writer: Writer, *, ca: str, clock: Clock = time.time) -> None:
-        self._controllers: tuple[Controller, ...] = (
-            ServiceAccounts(writer, ca),
-            Namespaces(writer),
-            ClusterRoles(writer),
-            Garbage(writer),
-            Deployments(writer, clock),
-            ReplicaSets(writer, clock),
-            Disruption(writer, clock),
-            VolumeProtection(writer),
-        )
+    def __init__(self, writer: InternalWriter, *, ca: str, clock: Clock = time.time) -> None:
+        accounts = ServiceAccounts(writer, clock, ca)
+        self._controllers = (accounts, *(each(writer, clock) for each in _OTHERS))
 
     def start(self) -> None:
         """Needs a running event loop."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from moorage.cluster.access.aggregation import stale_aggregations
 from moorage.cluster.access.rules import CLUSTER_ROLES
 from moorage.cluster.base.store import Document
-from moorage.cluster.life.controllers.controller import Controller, Key
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.controller import Controller
+from moorage.cluster.life.controllers.objects import Key
 
 _ALL: Key = ("", "")
 
@@ -14,8 +14,7 @@ _ALL: Key = ("", "")
 class ClusterRoles(Controller):
     """Writes the rules of aggregated roles whenever some role changes."""
 
-    def __init__(self, writer: Writer) -> None:
-        super().__init__("cluster role aggregation", writer)
+    name = "cluster role aggregation"
 
     def _begin(self) -> None:
         self._listen(CLUSTER_ROLES, lambda change: self._queue.add(_ALL))

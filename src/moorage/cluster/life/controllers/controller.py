@@ -7,14 +7,15 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from moorage.cluster.base.errors import Refusal
-from moorage.cluster.base.store import Change, Store, Stored
-from moorage.cluster.life.controllers.writer import Writer
-
-Key = tuple[str, str]
-"""Namespace and name of an object."""
+from moorage.cluster.base.store import Change
+from moorage.cluster.base.times import Clock
+from moorage.cluster.life.controllers.events import Recorder
+from moorage.cluster.life.controllers.objects import Key
+from moorage.cluster.objects.writes import InternalWriter
 
 FIRST_DELAY = 0.05  # before a failed key is tried again; doubles with every failure
 LONGEST_DELAY = 60.0
@@ -22,8 +23,7 @@ SLICE = 0.002  # seconds of work before others get their turn
 SLOW = 0.001
 REST = 10  # a slow key rests this many times as long as it took
 LONGEST_REST = 0.5
-
-FEW = 32
+FEW = 32  # items between which no break is taken
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -155,11 +155,15 @@ class Queue:
 class Controller:
     """Works from `start` to `stop`, on what is there already too."""
 
-    def __init__(self, name: str, writer: Writer) -> None:
+    name: str
+
+    def __init__(self, writer: InternalWriter, clock: Clock) -> None:
         self._writer = writer
         self._store = writer.store
-        self._queue = Queue(name, self._reconcile)
-        self._silencers: list[Callable[[], None]] = []
+        self._clock = clock
+        self._recorder = Recorder(writer, f"{self.name}-controller", clock)
+        self._queue = Queue(self.name, self._reconcile)
+        self._heard = ExitStack()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -168,8 +172,7 @@ class Controller:
         self._queue.start()
 
     async def stop(self) -> None:
-        for silence in self._silencers:
-            silence()
+        self._heard.close()
         for task in self._tasks:
             await cancel(task)
         await self._queue.stop()
@@ -183,7 +186,10 @@ class Controller:
         raise NotImplementedError
 
     def _listen(self, resource: str, hear: Callable[[Change], object]) -> None:
-        self._silencers.append(self._store.listen(resource, hear))
+        self._heard.callback(self._store.listen(resource, hear))
+
+    def _add(self, change: Change) -> None:
+        self._queue.add(change.new.key)
 
     def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Runs something as long as the controller works."""
@@ -192,15 +198,3 @@ class Controller:
     def _add_all(self, resource: str) -> None:
         for stored in self._store.iterate(resource):
             self._queue.add(stored.key)
-
-
-def is_ending(store: Store, namespace: str) -> bool:
-    """Whether a namespace is on its way out, so that nothing can be created in it."""
-    found = store.get("namespaces", "", namespace)
-    return found is not None and found.is_deleted
-
-
-def same_object(store: Store, resource: str, key: Key, uid: str) -> Stored | None:
-    """An object as it is now; None if it is gone, also when there is another one of its name."""
-    found = store.get(resource, *key)
-    return found if found is not None and found.uid == uid else None

@@ -7,20 +7,15 @@ from collections.abc import Sequence
 from moorage.cluster.base.parts import condition, keep_only, number, other_conditions
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import seconds_of, timestamp
+from moorage.cluster.life.controllers.objects import since
 from moorage.cluster.life.controllers.revisions import find_new
 from moorage.cluster.life.controllers.rollout_sizes import counted, surge_and_unavailable, wanted
 
-AVAILABLE = "Available"
 PROGRESSING = "Progressing"
 FAILURE = "ReplicaFailure"
 
 NEW_AVAILABLE = "NewReplicaSetAvailable"
 TIMED_OUT = "ProgressDeadlineExceeded"
-PAUSED = "DeploymentPaused"
-RESUMED = "DeploymentResumed"
-CREATED = "NewReplicaSetCreated"
-FOUND = "FoundNewReplicaSet"
-CREATE_ERROR = "ReplicaSetCreateError"
 
 NEVER = 2**31 - 1
 
@@ -44,15 +39,13 @@ def set_condition(
 ) -> None:
     """Changes a condition unless it says the same already; `again` renews its update time even then."""
     known = condition(status, type)
-    same = known is not None and known.get("status") == value
-    if known is not None and same and known.get("reason") == reason and not again:
+    if known and (known.get("status"), known.get("reason")) == (value, reason) and not again:
         return
-    since = known.get("lastTransitionTime") if known is not None and same else None
     new = {
         "type": type,
         "status": value,
         "lastUpdateTime": timestamp(now),
-        "lastTransitionTime": since or timestamp(now),
+        "lastTransitionTime": since(known, value, now),
         "reason": reason,
         "message": message,
     }
@@ -65,7 +58,6 @@ def drop_condition(status: Document, type: str) -> None:
 
 def current_status(deployment: Stored, sets: Sequence[Stored], now: float) -> Document:
     """The counts and whether enough pods are available; other conditions as they are."""
-    known = deployment.status
     new = find_new(deployment, sets)
 
     def total(name: str) -> int:
@@ -82,12 +74,13 @@ def current_status(deployment: Stored, sets: Sequence[Stored], now: float) -> Do
     }
     status: Document = {name: count for name, count in counts.items() if count}
     status["terminatingReplicas"] = total("terminatingReplicas")
-    status |= {name: known[name] for name in ("collisionCount", "conditions") if name in known}
+    kept = ("collisionCount", "conditions")
+    status |= {name: value for name, value in deployment.status.items() if name in kept}
     if available >= wanted(deployment) - surge_and_unavailable(deployment)[1]:
         words = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
         words = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
-    set_condition(status, AVAILABLE, *words, now)
+    set_condition(status, "Available", *words, now)
     return status
 
 

@@ -7,18 +7,16 @@ from collections.abc import Callable, Iterable
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.parts import condition, selector_of
 from moorage.cluster.base.store import Change, Document, Stored
-from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers import deployment_status as statuses
-from moorage.cluster.life.controllers import owners, revisions
+from moorage.cluster.life.controllers import objects, revisions
 from moorage.cluster.life.controllers import rollout_sizes as sizes
-from moorage.cluster.life.controllers.controller import Controller, Key, is_ending
-from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.pod_facts import is_finished
+from moorage.cluster.life.controllers.controller import Controller
 from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS
 from moorage.cluster.life.controllers.rollout_sizes import counted, wanted
-from moorage.cluster.life.controllers.writer import Writer, write_status
 
 DEPLOYMENTS = "deployments.apps"
+_CREATE_ERROR = "ReplicaSetCreateError"
+_PAUSED = "DeploymentPaused"
 
 
 class _Outdated(Exception):
@@ -28,22 +26,17 @@ class _Outdated(Exception):
 class Deployments(Controller):
     """A replica set for every template, worked on whenever one of its objects changes."""
 
-    def __init__(self, writer: Writer, clock: Clock) -> None:
-        super().__init__("deployment", writer)
-        self._clock = clock
-        self._recorder = Recorder(writer, "deployment-controller", clock)
+    name = "deployment"
 
     def _begin(self) -> None:
-        self._listen(DEPLOYMENTS, lambda change: self._queue.add(change.new.key))
+        self._listen(DEPLOYMENTS, self._add)
         self._listen(REPLICA_SETS, self._set_changed)
         self._listen("pods", self._pod_changed)
         self._add_all(DEPLOYMENTS)
 
     def _set_changed(self, change: Change) -> None:
-        for replica_set in (change.new, change.old):
-            if replica_set is None:
-                continue
-            owner = owners.controller_of(replica_set)
+        for replica_set in filter(None, (change.new, change.old)):
+            owner = objects.controller_of(replica_set)
             if owner is None:
                 for deployment in self._store.iterate(DEPLOYMENTS, replica_set.namespace):
                     if _selects(deployment, replica_set):
@@ -55,14 +48,14 @@ class Deployments(Controller):
         """A deployment that recreates waits for the last of its old pods to be gone."""
         if change.type != "DELETED":
             return
-        owner = owners.controller_of(change.new)
+        owner = objects.controller_of(change.new)
         if owner is None or owner.get("kind") != "ReplicaSet":
             return
         replica_set = self._store.get(REPLICA_SETS, change.new.namespace, owner.get("name", ""))
         if replica_set is not None:
             self._set_changed(Change("MODIFIED", REPLICA_SETS, replica_set, None))
 
-    async def _reconcile(self, key: Key) -> float | None:
+    async def _reconcile(self, key: objects.Key) -> float | None:
         deployment = self._store.get(DEPLOYMENTS, *key)
         if deployment is None or selector_of(deployment.spec.get("selector")).empty:
             return None
@@ -102,26 +95,26 @@ class Deployments(Controller):
     def _claim(self, deployment: Stored) -> list[Stored]:
         """The replica sets of a deployment, after fitting ones were adopted and others let go."""
         if not deployment.is_deleted:
-            reference = owners.controller_reference(deployment, "apps/v1", "Deployment")
+            reference = objects.controller_reference(deployment, "apps/v1", "Deployment")
             for each in self._store.objects(REPLICA_SETS, deployment.namespace):
                 fits = _selects(deployment, each)
-                if owners.is_controlled_by(each, deployment) and not fits:
-                    owners.drop_owners(self._writer, REPLICA_SETS, each, {deployment.uid})
-                elif fits and owners.controller_of(each) is None and not each.is_deleted:
-                    owners.adopt(self._writer, REPLICA_SETS, each, reference)
+                if objects.is_controlled_by(each, deployment) and not fits:
+                    objects.drop_owners(self._writer, REPLICA_SETS, each, {deployment.uid})
+                elif fits and objects.controller_of(each) is None and not each.is_deleted:
+                    objects.adopt(self._writer, REPLICA_SETS, each, reference)
         return self._sets(deployment)
 
     def _sets(self, deployment: Stored) -> list[Stored]:
         owned = [
             each
             for each in self._store.iterate(REPLICA_SETS, deployment.namespace)
-            if owners.is_controlled_by(each, deployment) and _selects(deployment, each)
+            if objects.is_controlled_by(each, deployment) and _selects(deployment, each)
         ]
         return revisions.oldest_first(owned)
 
     def _know_revision(self, deployment: Stored, new: Stored, old: Iterable[Stored]) -> tuple[Stored, Stored]:
         """Makes the newest replica set the newest revision, and has the deployment say so."""
-        revision = max((revisions.revision_of(each) for each in old), default=0) + 1
+        revision = revisions.next_revision(old)
         least = deployment.spec.get("minReadySeconds", 0)
 
         def renew(document: Document) -> None:
@@ -134,18 +127,19 @@ class Deployments(Controller):
         new = self._change(REPLICA_SETS, new, renew)
         deployment = self._note_revision(deployment, str(revisions.revision_of(new)))
         if condition(deployment.status, statuses.PROGRESSING) is None:
-            deployment = self._note(deployment, "True", statuses.FOUND, f'Found new replica set "{new.name}"')
+            text = f'Found new replica set "{new.name}"'
+            deployment = self._note(deployment, "True", "FoundNewReplicaSet", text)
         return deployment, new
 
     def _create(self, deployment: Stored, old: list[Stored]) -> tuple[Stored, Stored]:
         """Makes the replica set for the deployment's template."""
         size = sizes.size_of_new(deployment, 0, sum(wanted(each) for each in old))
-        revision = max((revisions.revision_of(each) for each in old), default=0) + 1
+        revision = revisions.next_revision(old)
         document = revisions.new_replica_set(deployment, size, revision)
         name = document["metadata"]["name"]
         present = self._store.get(REPLICA_SETS, deployment.namespace, name)
         if present is not None:
-            is_own = owners.is_controlled_by(present, deployment)
+            is_own = objects.is_controlled_by(present, deployment)
             if is_own and revisions.find_new(deployment, (present,)):
                 return deployment, present
             count = deployment.status.get("collisionCount", 0) + 1
@@ -154,17 +148,17 @@ class Deployments(Controller):
         try:
             new = self._writer.create(REPLICA_SETS, document)
         except Refusal as refusal:
-            if is_ending(self._store, deployment.namespace):
+            if objects.is_ending(self._store, deployment.namespace):
                 raise _Outdated from None
             text = f'Failed to create new replica set "{name}": {refusal.message}'
-            self._recorder.tell(deployment, statuses.CREATE_ERROR, text, warning=True)
-            self._note(deployment, "False", statuses.CREATE_ERROR, text)
+            self._recorder.tell(deployment, _CREATE_ERROR, text, warning=True)
+            self._note(deployment, "False", _CREATE_ERROR, text)
             raise
         if size:
             self._tell_size(deployment, name, 0, size)
         deployment = self._note_revision(deployment, str(revision))
         text = f'Created new replica set "{name}"'
-        return self._note(deployment, "True", statuses.CREATED, text), new
+        return self._note(deployment, "True", "NewReplicaSetCreated", text), new
 
     def _resize(self, deployment: Stored, replica_set: Stored, size: int, *, note: bool = False) -> bool:
         """Changes the size of a replica set; with `note`, the deployment's size is put down in any case."""
@@ -227,7 +221,7 @@ class Deployments(Controller):
             return True
         uids = {each.uid for each in old}
         return bool(uids) and any(
-            (owners.controller_of(pod) or {}).get("uid") in uids and not is_finished(pod)
+            (objects.controller_of(pod) or {}).get("uid") in uids and not objects.is_finished(pod)
             for pod in self._store.iterate("pods", old[0].namespace)
         )
 
@@ -235,15 +229,13 @@ class Deployments(Controller):
         """Brings a deployment whose size has changed to that size, in the middle of a rollout too."""
         active = [each for each in sets if wanted(each)]
         if len(active) <= 1:
-            latest = active[0] if active else new or (sets[-1] if sets else None)
-            if latest is not None:
-                self._resize(deployment, latest, wanted(deployment))
-            return
-        if new is not None and _is_saturated(deployment, new):
+            latest = active or ([new] if new else sets)
+            for each in latest[-1:]:
+                self._resize(deployment, each, wanted(deployment))
+        elif new is not None and _is_saturated(deployment, new):
             for each in _others(active, new):
                 self._resize(deployment, each, 0)
-            return
-        if sizes.strategy_type(deployment) != sizes.RECREATE:
+        elif sizes.strategy_type(deployment) != sizes.RECREATE:
             goals = sizes.proportional_sizes(deployment, active)
             for each in active:
                 self._resize(deployment, each, goals[each.name], note=True)
@@ -253,11 +245,11 @@ class Deployments(Controller):
     def _note_pause(self, deployment: Stored) -> Stored:
         reason = (condition(deployment.status, statuses.PROGRESSING) or {}).get("reason")
         paused = bool(deployment.spec.get("paused"))
-        if reason == statuses.TIMED_OUT or paused == (reason == statuses.PAUSED):
+        if reason == statuses.TIMED_OUT or paused == (reason == _PAUSED):
             return deployment
         if paused:
-            return self._note(deployment, "Unknown", statuses.PAUSED, "Deployment is paused")
-        return self._note(deployment, "Unknown", statuses.RESUMED, "Deployment is resumed")
+            return self._note(deployment, "Unknown", _PAUSED, "Deployment is paused")
+        return self._note(deployment, "Unknown", "DeploymentResumed", "Deployment is resumed")
 
     def _note(self, deployment: Stored, value: str, reason: str, message: str) -> Stored:
         """Tells how the rollout gets ahead, where that is watched at all."""
@@ -277,7 +269,7 @@ class Deployments(Controller):
         return self._change(DEPLOYMENTS, deployment, annotate)
 
     def _tell(self, deployment: Stored, status: Document) -> Stored:
-        return _up_to_date(write_status(self._writer, DEPLOYMENTS, deployment, status))
+        return _up_to_date(objects.write_status(self._writer, DEPLOYMENTS, deployment, status))
 
     def _change(self, resource: str, stored: Stored, change: Callable[[Document], None]) -> Stored:
         return _up_to_date(self._writer.change(resource, stored, change))

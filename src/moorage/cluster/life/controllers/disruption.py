@@ -5,12 +5,11 @@ from __future__ import annotations
 from moorage.api.selectors import Selector
 from moorage.cluster.base.parts import condition, other_conditions, selector_of
 from moorage.cluster.base.store import Change, Document, Stored
-from moorage.cluster.base.times import Clock, seconds_of, timestamp
-from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, same_object
-from moorage.cluster.life.controllers.owners import controller_of
-from moorage.cluster.life.controllers.pod_facts import ready_condition
+from moorage.cluster.base.times import Clock, seconds_of
+from moorage.cluster.life.controllers import objects
+from moorage.cluster.life.controllers.controller import Breaks, Controller
 from moorage.cluster.life.controllers.rollout_sizes import scaled
-from moorage.cluster.life.controllers.writer import Writer, write_status
+from moorage.cluster.objects.writes import InternalWriter
 
 BUDGETS = "poddisruptionbudgets.policy"
 GATHER = 0.1  # seconds in which changes of pods are gathered
@@ -25,9 +24,10 @@ _SCALED = {
 
 
 class Disruption(Controller):
-    def __init__(self, writer: Writer, clock: Clock) -> None:
-        super().__init__("disruption", writer)
-        self._clock = clock
+    name = "disruption"
+
+    def __init__(self, writer: InternalWriter, clock: Clock) -> None:
+        super().__init__(writer, clock)
         self._selectors: dict[str, dict[str, Selector]] = {}
 
     def _begin(self) -> None:
@@ -60,7 +60,7 @@ class Disruption(Controller):
             for name in self._selectors.get(change.new.namespace, ()):
                 self._queue.add_after((change.new.namespace, name), GATHER)
 
-    async def _reconcile(self, key: Key) -> float | None:
+    async def _reconcile(self, key: objects.Key) -> float | None:
         budget = self._store.get(BUDGETS, *key)
         if budget is None:
             return None
@@ -70,20 +70,20 @@ class Disruption(Controller):
         expected, desired = self._expected(budget, pods)
         disrupted, again = self._disrupted(budget, pods)
         healthy = sum(
-            not pod.is_deleted and pod.name not in disrupted and ready_condition(pod) is not None
+            not pod.is_deleted and pod.name not in disrupted and objects.ready_condition(pod) is not None
             for pod in pods
         )
         allowed = max(healthy - desired, 0) if expected > 0 else 0
-        status: Document = {}
-        if disrupted:
-            status["disruptedPods"] = disrupted
-        status.update(
-            disruptionsAllowed=allowed, currentHealthy=healthy, desiredHealthy=desired, expectedPods=expected
-        )
-        if budget.generation:
-            status["observedGeneration"] = budget.generation
-        status["conditions"] = self._conditions(budget, allowed)
-        write_status(self._writer, BUDGETS, budget, status)
+        status: Document = {
+            **({"disruptedPods": disrupted} if disrupted else {}),
+            "disruptionsAllowed": allowed,
+            "currentHealthy": healthy,
+            "desiredHealthy": desired,
+            "expectedPods": expected,
+            **_observed(budget),
+            "conditions": self._conditions(budget, allowed),
+        }
+        objects.write_status(self._writer, BUDGETS, budget, status)
         return again
 
     def _expected(self, budget: Stored, pods: list[Stored]) -> tuple[int, int]:
@@ -102,7 +102,7 @@ class Disruption(Controller):
         """The sum of the replicas of all that control these pods."""
         replicas: dict[str, int] = {}
         for pod in pods:
-            owner = controller_of(pod)
+            owner = objects.controller_of(pod)
             if owner is None or owner.get("uid", "") in replicas:
                 continue
             found = self._controller(pod.namespace, owner)
@@ -114,38 +114,34 @@ class Disruption(Controller):
     def _controller(self, namespace: str, owner: Document) -> Stored | None:
         """What says how many pods there are: for the replica set of a deployment, the deployment."""
         resource, above = _SCALED.get(owner.get("kind", ""), ("", ""))
-        found = same_object(self._store, resource, (namespace, owner.get("name", "")), owner.get("uid", ""))
+        key = (namespace, owner.get("name", ""))
+        found = objects.same_object(self._store, resource, key, owner.get("uid", ""))
         if found is None:
             return None
-        upper = controller_of(found) if above else None
+        upper = objects.controller_of(found) if above else None
         return found if upper is None else self._controller(namespace, upper) or found
 
     def _disrupted(self, budget: Stored, pods: list[Stored]) -> tuple[Document, float | None]:
         """Pods that are about to be deleted, and when the first of them should have been."""
         noted = budget.status.get("disruptedPods") or {}
-        now = self._clock()
-        left: Document = {}
-        again: float | None = None
-        for pod in pods:
-            if pod.name not in noted or pod.is_deleted:
-                continue
-            rest = seconds_of(noted[pod.name] or "") + DELETION_TIMEOUT - now
-            if rest > 0:
-                left[pod.name] = noted[pod.name]
-                again = rest if again is None else min(again, rest)
-        return left, again
+        awaited = [pod.name for pod in pods if pod.name in noted and not pod.is_deleted]
+        passed = self._clock() - DELETION_TIMEOUT
+        rests = {name: seconds_of(noted[name] or "") - passed for name in awaited}
+        left = {name: noted[name] for name, rest in rests.items() if rest > 0}
+        return left, min((rests[name] for name in left), default=None)
 
     def _conditions(self, budget: Stored, allowed: int) -> list[Document]:
-        known = condition(budget.status, "DisruptionAllowed")
-        value = "True" if allowed else "False"
-        since = known.get("lastTransitionTime") if known and known.get("status") == value else None
+        type_, value = "DisruptionAllowed", "True" if allowed else "False"
         new: Document = {
-            "type": "DisruptionAllowed",
+            "type": type_,
             "status": value,
-            "lastTransitionTime": since or timestamp(self._clock()),
+            "lastTransitionTime": objects.since(condition(budget.status, type_), value, self._clock()),
             "reason": "SufficientPods" if allowed else "InsufficientPods",
             "message": "",
+            **_observed(budget),
         }
-        if budget.generation:
-            new["observedGeneration"] = budget.generation
-        return [*other_conditions(budget.status, "DisruptionAllowed"), new]
+        return [*other_conditions(budget.status, type_), new]
+
+
+def _observed(budget: Stored) -> Document:
+    return {"observedGeneration": budget.generation} if budget.generation else {}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock, timestamp
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.objects.writes import InternalWriter
 
 SIMILAR = 10  # texts of one reason about an object before they are told together
 SIMILAR_SECONDS = 600.0
@@ -20,12 +20,6 @@ REMEMBERED = 4096
 
 V = TypeVar("V")
 log = logging.getLogger(__name__)
-
-
-@dataclass
-class _Similar:
-    last: float = 0.0
-    messages: set[str] = field(default_factory=set)
 
 
 class _Recent(OrderedDict[Any, V]):
@@ -46,12 +40,12 @@ class Recorder:
     five minutes.
     """
 
-    def __init__(self, writer: Writer, component: str, clock: Clock) -> None:
+    def __init__(self, writer: InternalWriter, component: str, clock: Clock) -> None:
         self._writer = writer
-        self._source = {"component": component}
+        self._component = component
         self._clock = clock
         self._written: _Recent[tuple[str, str]] = _Recent()
-        self._similar: _Recent[_Similar] = _Recent()
+        self._similar: _Recent[tuple[float, set[str]]] = _Recent()
         self._budgets: _Recent[tuple[float, float]] = _Recent()
 
     def tell(
@@ -66,24 +60,34 @@ class Recorder:
     ) -> None:
         """Records an event; never raises, since nothing depends on it. `host` is for nodes' components."""
         now = self._clock()
-        uid = about.uid
-        kind = (uid, field_path, reason, warning)
-        similar = self._similar.get(kind)
-        if similar is None or now - similar.last > SIMILAR_SECONDS:
-            similar = _Similar()
-        similar.last = now
-        if len(similar.messages) < SIMILAR:
-            similar.messages.add(message)
-        self._similar.put(kind, similar)
+        kind = (about.uid, field_path, reason, warning)
+        last, messages = self._similar.get(kind, (now, set()))
+        if now - last > SIMILAR_SECONDS:
+            messages = set()
+        if len(messages) < SIMILAR:
+            messages.add(message)
+        self._similar.put(kind, (now, messages))
         key: Any = (*kind, message)
-        if len(similar.messages) >= SIMILAR:
+        if len(messages) >= SIMILAR:
             key, message = kind, f"(combined from similar events): {message}"
-        if not self._may(uid, now):
+        if not self._may(about.uid, now):
             return
+        source = {"component": self._component, "host": host}
+        said = {
+            "reason": reason,
+            "message": message[:1024],
+            "source": {name: value for name, value in source.items() if value},
+            "firstTimestamp": timestamp(now),
+            "lastTimestamp": timestamp(now),
+            "count": 1,
+            "eventTime": None,
+            "type": "Warning" if warning else "Normal",
+            "reportingComponent": self._component,
+            "reportingInstance": host,
+        }
         try:
             if not self._repeat(key, message, now):
-                source = {**self._source, "host": host} if host else self._source
-                event = self._event(about, reason, message, warning, field_path, source, now)
+                event = self._about(about, field_path, now) | said
                 self._written.put(key, self._writer.create("events", event).key)
         except Refusal as refusal:
             log.debug("No event %s about %s: %s", reason, about.name, refusal)
@@ -108,16 +112,8 @@ class Recorder:
 
         return self._writer.change("events", stored, count) is not None
 
-    def _event(
-        self,
-        about: Stored,
-        reason: str,
-        message: str,
-        warning: bool,
-        field_path: str,
-        source: dict[str, str],
-        now: float,
-    ) -> Document:
+    def _about(self, about: Stored, field_path: str, now: float) -> Document:
+        """What any event about an object has."""
         namespace = about.namespace or "default"
         involved = {
             "kind": about.document.get("kind", ""),
@@ -128,24 +124,11 @@ class Recorder:
             "resourceVersion": str(about.revision),
             "fieldPath": field_path,
         }
-        name = f"{about.name}.{int(now * 1e9):x}"
-        for number in range(1, BURST):
-            if self._writer.store.get("events", namespace, name) is None:
-                break
-            name = f"{about.name}.{int(now * 1e9) + number:x}"
+        names = (f"{about.name}.{number:x}" for number in itertools.count(int(now * 1e9)))
+        name = next(each for each in names if self._writer.store.get("events", namespace, each) is None)
         return {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": name, "namespace": namespace},
             "involvedObject": {name: value for name, value in involved.items() if value},
-            "reason": reason,
-            "message": message[:1024],
-            "source": dict(source),
-            "firstTimestamp": timestamp(now),
-            "lastTimestamp": timestamp(now),
-            "count": 1,
-            "eventTime": None,
-            "type": "Warning" if warning else "Normal",
-            "reportingComponent": source["component"],
-            "reportingInstance": source.get("host", ""),
         }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from moorage.cluster.base.store import Change, Document, Stored
-from moorage.cluster.life.controllers.controller import Controller, Key, same_object
-from moorage.cluster.life.controllers.owners import drop_finalizer, drop_owners
-from moorage.cluster.life.controllers.writer import Writer, delete_if_there
+from moorage.cluster.base.store import Change, Stored
+from moorage.cluster.base.times import Clock
+from moorage.cluster.life.controllers import objects
+from moorage.cluster.life.controllers.controller import Controller
+from moorage.cluster.objects.writes import InternalWriter
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
@@ -23,11 +24,13 @@ class Garbage(Controller):
     within a second. Keys of its queue are uids, since that is how owners are named.
     """
 
-    def __init__(self, writer: Writer) -> None:
-        super().__init__("garbage collector", writer)
+    name = "garbage collector"
+
+    def __init__(self, writer: InternalWriter, clock: Clock) -> None:
+        super().__init__(writer, clock)
         self._known: set[str] = set()
         self._places: dict[str, _Place] = {}
-        self._dependents: dict[str, set[str]] = {}
+        self._dependents: objects.Groups[str, str] = objects.Groups()
 
     def _begin(self) -> None:
         self._discover()
@@ -66,69 +69,57 @@ class Garbage(Controller):
                 self._queue.add(("", dependent))
             return
         metadata, before = new.document["metadata"], old.document["metadata"]
-        if metadata.get("ownerReferences") != before.get("ownerReferences"):
+        if new.owners != old.owners:
             self._forget_owners(uid, old)
-            self._added(change.resource, new)
-        elif metadata.get("deletionTimestamp") != before.get("deletionTimestamp") or (
-            metadata.get("finalizers") != before.get("finalizers")
-        ):
+        names = ("ownerReferences", "deletionTimestamp", "finalizers")
+        if any(metadata.get(name) != before.get(name) for name in names):
             self._added(change.resource, new)
 
     def _added(self, resource: str, stored: Stored) -> None:
         uid = stored.uid
         self._places[uid] = (resource, stored.namespace, stored.name)
-        owners = stored.owners
-        for owner in owners:
-            self._dependents.setdefault(owner.get("uid", ""), set()).add(uid)
-        if owners or stored.is_deleted:
+        for owner in stored.owners:
+            self._dependents.add(owner.get("uid", ""), uid)
+        if stored.owners or stored.is_deleted:
             self._queue.add(("", uid))
 
     def _forget_owners(self, uid: str, stored: Stored) -> None:
         for owner in stored.owners:
             owner_uid = owner.get("uid", "")
-            others = self._dependents.get(owner_uid)
-            if others is not None:
-                others.discard(uid)
-                if not others:
-                    del self._dependents[owner_uid]
+            self._dependents.discard(owner_uid, uid)
             # An owner in the middle of its deletion may have waited for this one.
             if owner_uid in self._places:
                 self._queue.add(("", owner_uid))
 
     def _find(self, uid: str) -> tuple[str, Stored] | None:
         place = self._places.get(uid)
-        stored = same_object(self._store, place[0], place[1:], uid) if place else None
+        stored = objects.same_object(self._store, place[0], place[1:], uid) if place else None
         return (place[0], stored) if place and stored else None
 
-    async def _reconcile(self, key: Key) -> None:
+    async def _reconcile(self, key: objects.Key) -> None:
         uid = key[1]
         found = self._find(uid)
         if found is None:
             return
         resource, stored = found
         if stored.is_deleted:
-            finalizers = stored.finalizers
-            if ORPHAN in finalizers:
+            if ORPHAN in stored.finalizers:
                 self._orphan_dependents(resource, stored)
-            elif FOREGROUND in finalizers:
+            elif FOREGROUND in stored.finalizers:
                 self._delete_dependents(resource, stored)
             return
-        owners = stored.owners
-        if not owners:
-            return
-        gone, waiting = self._sort(stored, owners)
-        if len(gone) + len(waiting) < len(owners):
+        gone, waiting = self._sort(stored)
+        if len(gone) + len(waiting) < len(stored.owners):
             if gone or waiting:
-                drop_owners(self._writer, resource, stored, gone | waiting)
-            return
-        blocked = bool(waiting) and bool(self._dependents.get(uid))
-        self._delete(resource, stored, "Foreground" if blocked else "Background")
+                objects.drop_owners(self._writer, resource, stored, gone | waiting)
+        elif stored.owners:
+            self._delete(resource, stored, blocked=bool(waiting) and uid in self._dependents)
 
-    def _sort(self, stored: Stored, owners: list[Document]) -> tuple[set[str], set[str]]:
+    def _sort(self, stored: Stored) -> tuple[set[str], set[str]]:
         """The owners that are gone, and those that wait for this object to go."""
         gone: set[str] = set()
         waiting: set[str] = set()
-        for reference in owners:
+        for reference in stored.owners:
             uid = reference.get("uid", "")
             found = self._find(uid)
             if found is None:
@@ -140,33 +131,28 @@ class Garbage(Controller):
                 waiting.add(uid)
         return gone, waiting
 
-    def _delete(self, resource: str, stored: Stored, propagation: str) -> None:
-        finalizers = stored.finalizers
-        if ORPHAN in finalizers:
+    def _delete(self, resource: str, stored: Stored, *, blocked: bool) -> None:
+        if ORPHAN in stored.finalizers:
             propagation = "Orphan"
-        elif FOREGROUND in finalizers:
-            propagation = "Foreground"
-        delete_if_there(self._writer, resource, stored, propagation)
+        else:
+            propagation = "Foreground" if blocked or FOREGROUND in stored.finalizers else "Background"
+        objects.delete_if_there(self._writer, resource, stored, propagation)
+
+    def _dependents_of(self, owner: Stored) -> list[tuple[str, Stored]]:
+        return list(filter(None, map(self._find, sorted(self._dependents.get(owner.uid, ())))))
 
     def _delete_dependents(self, resource: str, owner: Stored) -> None:
         """Foreground: the owner stays until those that hold it are gone."""
-        uid = owner.uid
         held = False
-        for dependent in sorted(self._dependents.get(uid, ())):
-            found = self._find(dependent)
-            if found is None:
-                continue
-            references = [each for each in found[1].owners if each.get("uid") == uid]
+        for _, dependent in self._dependents_of(owner):
+            references = [each for each in dependent.owners if each.get("uid") == owner.uid]
             held = held or any(each.get("blockOwnerDeletion") for each in references)
-            if not found[1].is_deleted:
-                self._queue.add(("", dependent))
+            if not dependent.is_deleted:
+                self._queue.add(("", dependent.uid))
         if not held:
-            drop_finalizer(self._writer, resource, owner, FOREGROUND)
+            objects.drop_finalizer(self._writer, resource, owner, FOREGROUND)
 
     def _orphan_dependents(self, resource: str, owner: Stored) -> None:
-        uid = owner.uid
-        for dependent in sorted(self._dependents.get(uid, ())):
-            found = self._find(dependent)
-            if found is not None:
-                drop_owners(self._writer, *found, {uid})
-        drop_finalizer(self._writer, resource, owner, ORPHAN)
+        for found in self._dependents_of(owner):
+            objects.drop_owners(self._writer, *found, {owner.uid})
+        objects.drop_finalizer(self._writer, resource, owner, ORPHAN)

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from moorage.api.selectors import Selector
 from moorage.cluster.base.parts import selector_of
 from moorage.cluster.base.store import Change, Store, Stored
-from moorage.cluster.life.controllers.controller import Key
-from moorage.cluster.life.controllers.owners import controller_of
-from moorage.cluster.life.controllers.pod_facts import is_active
+from moorage.cluster.life.controllers.objects import Groups, Key, controller_of, is_active, pods_of
 
 REPLICA_SETS = "replicasets.apps"
 
@@ -20,38 +18,27 @@ class ReplicaPods:
     def __init__(self, store: Store, touched: Callable[[Key], None]) -> None:
         self._store = store
         self._touched = touched
-        self._owned: dict[str, set[Key]] = {}
-        self._orphans: dict[str, set[Key]] = {}
+        self._owned: Groups[str, Key] = Groups()
+        self._orphans: Groups[str, Key] = Groups()
         self._selectors: dict[str, dict[str, Selector]] = {}
-        self._to_adopt: dict[Key, set[Key]] = {}
+        self._to_adopt: Groups[Key, Key] = Groups()
 
-    def listen(self) -> list[Callable[[], None]]:
+    def start(self) -> None:
         for pod in self._store.iterate("pods"):
             self._pod_added(pod)
         for replica_set in self._store.iterate(REPLICA_SETS):
             self._set_known(replica_set)
-        return [
-            self._store.listen("pods", self._pod_changed),
-            self._store.listen(REPLICA_SETS, self._set_changed),
-        ]
 
     def owned(self, uid: str) -> list[Stored]:
         """The pods that name this replica set as their controller."""
-        return self._present(self._owned.get(uid, ()))
+        return pods_of(self._store, self._owned.get(uid, ()))
 
     def take_adoptable(self, key: Key) -> list[Stored]:
         """Pods without a controller that the replica set selects, each told once."""
-        return [
-            pod
-            for pod in self._present(self._to_adopt.pop(key, ()))
-            if controller_of(pod) is None and is_active(pod)
-        ]
+        pods = pods_of(self._store, self._to_adopt.pop(key, ()))
+        return [pod for pod in pods if controller_of(pod) is None and is_active(pod)]
 
-    def _present(self, keys: set[Key] | tuple[()]) -> list[Stored]:
-        get = self._store.get
-        return [pod for key in keys if (pod := get("pods", *key)) is not None]
-
-    def _set_changed(self, change: Change) -> None:
+    def set_changed(self, change: Change) -> None:
         if change.type == "DELETED":
             self._selectors.get(change.new.namespace, {}).pop(change.new.name, None)
             self._to_adopt.pop(change.new.key, None)
@@ -64,51 +51,39 @@ class ReplicaPods:
         if selector.empty:
             return
         self._selectors.setdefault(replica_set.namespace, {})[replica_set.name] = selector
-        orphans = self._present(self._orphans.get(replica_set.namespace, ()))
-        matching = {pod.key for pod in orphans if selector.matches(pod.labels)}
-        if matching:
-            self._to_adopt.setdefault(replica_set.key, set()).update(matching)
+        for pod in pods_of(self._store, self._orphans.get(replica_set.namespace, ())):
+            if selector.matches(pod.labels):
+                self._to_adopt.add(replica_set.key, pod.key)
         self._touched(replica_set.key)
 
-    def _pod_changed(self, change: Change) -> None:
+    def pod_changed(self, change: Change) -> None:
         new, old = change.new, change.old
-        if change.type == "MODIFIED" and old is not None:
-            if new.owners != old.owners:
-                self._pod_removed(old)
-                self._pod_added(new)
-                return
-            if controller_of(new) is None and new.labels == old.labels:
-                return
-        if change.type == "DELETED":
-            self._pod_removed(new)
-        else:
+        if old is not None and (change.type == "DELETED" or new.owners != old.owners):
+            self._pod_removed(old)
+        elif old is not None and controller_of(new) is None and new.labels == old.labels:
+            return
+        if change.type != "DELETED":
             self._pod_added(new)
 
     def _pod_added(self, pod: Stored) -> None:
-        key = pod.key
         owner = controller_of(pod)
         if owner is not None:
-            self._owned.setdefault(owner.get("uid", ""), set()).add(key)
+            self._owned.add(owner.get("uid", ""), pod.key)
             self._tell(pod, owner)
             return
-        self._orphans.setdefault(pod.namespace, set()).add(key)
+        self._orphans.add(pod.namespace, pod.key)
         for name, selector in self._selectors.get(pod.namespace, {}).items():
             if selector.matches(pod.labels):
-                self._to_adopt.setdefault((pod.namespace, name), set()).add(key)
+                self._to_adopt.add((pod.namespace, name), pod.key)
                 self._touched((pod.namespace, name))
 
     def _pod_removed(self, pod: Stored) -> None:
-        key = pod.key
         owner = controller_of(pod)
         if owner is None:
-            self._orphans.get(pod.namespace, set()).discard(key)
-            return
-        uid = owner.get("uid", "")
-        pods = self._owned.get(uid, set())
-        pods.discard(key)
-        if not pods:
-            self._owned.pop(uid, None)
-        self._tell(pod, owner)
+            self._orphans.discard(pod.namespace, pod.key)
+        else:
+            self._owned.discard(owner.get("uid", ""), pod.key)
+            self._tell(pod, owner)
 
     def _tell(self, pod: Stored, owner: dict[str, str]) -> None:
         if owner.get("kind") == "ReplicaSet":

@@ -11,35 +11,35 @@ from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.parts import condition, other_conditions, part, selector_of
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock, seconds_of, timestamp
-from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, is_ending, same_object
-from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.owners import adopt, controller_reference, drop_owners
-from moorage.cluster.life.controllers.pod_facts import is_active, is_finished, ready_condition
+from moorage.cluster.life.controllers import objects
+from moorage.cluster.life.controllers.controller import Breaks, Controller
 from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS, ReplicaPods
 from moorage.cluster.life.controllers.rollout_sizes import wanted
-from moorage.cluster.life.controllers.writer import Writer, write_status
+from moorage.cluster.objects.writes import InternalWriter
 
 BURST = 500  # pods that are made or deleted before the counts are looked at again
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 class ReplicaSets(Controller):
-    def __init__(self, writer: Writer, clock: Clock) -> None:
-        super().__init__("replicaset", writer)
-        self._clock = clock
-        self._recorder = Recorder(writer, "replicaset-controller", clock)
+    name = "replicaset"
+
+    def __init__(self, writer: InternalWriter, clock: Clock) -> None:
+        super().__init__(writer, clock)
         self._pods = ReplicaPods(self._store, self._queue.add)
 
     def _begin(self) -> None:
-        self._silencers = self._pods.listen()
+        self._pods.start()
+        self._listen("pods", self._pods.pod_changed)
+        self._listen(REPLICA_SETS, self._pods.set_changed)
         self._add_all(REPLICA_SETS)
 
-    async def _reconcile(self, key: Key) -> float | None:
+    async def _reconcile(self, key: objects.Key) -> float | None:
         replica_set = self._store.get(REPLICA_SETS, *key)
         if replica_set is None:
             return None
         pods = await self._claim(replica_set)
-        active = [pod for pod in pods if is_active(pod)]
+        active = [pod for pod in pods if objects.is_active(pod)]
         missing = wanted(replica_set) - len(active)
         refusal: Refusal | None = None
         if not replica_set.is_deleted:
@@ -49,7 +49,7 @@ class ReplicaSets(Controller):
                 elif missing < 0:
                     await self._delete(replica_set, active, min(-missing, BURST))
             except Refusal as refused:
-                if is_ending(self._store, key[0]):
+                if objects.is_ending(self._store, key[0]):
                     return None
                 refusal = refused
         again = await self._tell_status(key, replica_set.uid, refusal)
@@ -66,25 +66,24 @@ class ReplicaSets(Controller):
             if selector.matches(pod.labels):
                 pods.append(pod)
             elif not replica_set.is_deleted:
-                drop_owners(self._writer, "pods", pod, {uid})
+                objects.drop_owners(self._writer, "pods", pod, {uid})
         if not replica_set.is_deleted:
-            reference = controller_reference(replica_set, "apps/v1", "ReplicaSet")
+            reference = objects.controller_reference(replica_set, "apps/v1", "ReplicaSet")
             for orphan in self._pods.take_adoptable(replica_set.key):
-                adopted = selector.matches(orphan.labels) and adopt(self._writer, "pods", orphan, reference)
-                if adopted:
+                fits = selector.matches(orphan.labels)
+                if fits and (adopted := objects.adopt(self._writer, "pods", orphan, reference)):
                     pods.append(adopted)
         return pods
 
     async def _create(self, replica_set: Stored, count: int) -> None:
         template = replica_set.spec.get("template") or {}
+        given = part(template, "metadata")
         metadata: Document = {
             "generateName": f"{replica_set.name}-",
             "namespace": replica_set.namespace,
-            "ownerReferences": [controller_reference(replica_set, "apps/v1", "ReplicaSet")],
+            "ownerReferences": [objects.controller_reference(replica_set, "apps/v1", "ReplicaSet")],
+            **{name: given[name] for name in ("labels", "annotations", "finalizers") if given.get(name)},
         }
-        for name in ("labels", "annotations", "finalizers"):
-            if (template.get("metadata") or {}).get(name):
-                metadata[name] = template["metadata"][name]
         encoded = msgspec.json.encode(
             {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}
         )
@@ -93,9 +92,8 @@ class ReplicaSets(Controller):
             try:
                 pod = self._writer.create("pods", msgspec.json.decode(encoded))
             except Refusal as refusal:
-                self._recorder.tell(
-                    replica_set, "FailedCreate", f"Error creating: {refusal.message}", warning=True
-                )
+                text = f"Error creating: {refusal.message}"
+                self._recorder.tell(replica_set, "FailedCreate", text, warning=True)
                 raise
             self._recorder.tell(replica_set, "SuccessfulCreate", f"Created pod: {pod.name}")
             await breaks.take()
@@ -105,7 +103,7 @@ class ReplicaSets(Controller):
     async def _delete(self, replica_set: Stored, active: list[Stored], count: int) -> None:
         breaks = Breaks()
         for pod in self._dispensable(active, count):
-            found = same_object(self._store, "pods", pod.key, pod.uid)
+            found = objects.same_object(self._store, "pods", pod.key, pod.uid)
             if found is not None and not found.is_deleted:
                 self._writer.delete("pods", found)
                 self._recorder.tell(replica_set, "SuccessfulDelete", f"Deleted pod: {pod.name}")
@@ -117,20 +115,20 @@ class ReplicaSets(Controller):
         """The pods whose end does the least harm."""
         if count >= len(active):
             return active
-        ready = (pod for pod in active if ready_condition(pod) is not None)
+        ready = (pod for pod in active if objects.ready_condition(pod) is not None)
         neighbours = Counter(pod.spec.get("nodeName", "") for pod in ready)
         return sorted(active, key=lambda pod: _worth(pod, neighbours))[:count]
 
     def _is_as_it_was(self, replica_set: Stored) -> bool:
         """Whether the wishes are still those that are being carried out."""
-        found = same_object(self._store, REPLICA_SETS, replica_set.key, replica_set.uid)
+        found = objects.same_object(self._store, REPLICA_SETS, replica_set.key, replica_set.uid)
         if found is None or found.is_deleted:
             return False
         return bool(found.spec.get("replicas") == replica_set.spec.get("replicas"))
 
-    async def _tell_status(self, key: Key, uid: str, refusal: Refusal | None) -> float | None:
+    async def _tell_status(self, key: objects.Key, uid: str, refusal: Refusal | None) -> float | None:
         """Writes the counts, and says when a pod that is ready now will count as available."""
-        replica_set = same_object(self._store, REPLICA_SETS, key, uid)
+        replica_set = objects.same_object(self._store, REPLICA_SETS, key, uid)
         if replica_set is None:
             return None
         # Should it change while pods are counted, the status is not written, but it is in the queue again.
@@ -139,41 +137,31 @@ class ReplicaSets(Controller):
         template_labels = part(spec, "template", "metadata", "labels")
         least = spec.get("minReadySeconds", 0)
         now = self._clock()
-        active = terminating = labelled = ready = available = 0
-        again: float | None = None
+        active = terminating = labelled = 0
+        waits: list[float] = []  # seconds until each of the pods that are ready is available
         async for pod in Breaks().between(self._pods.owned(uid)):
-            labels = pod.labels
-            if not selector.matches(labels):
+            if not selector.matches(pod.labels):
                 continue
-            if not is_active(pod):
-                terminating += not is_finished(pod)
+            if not objects.is_active(pod):
+                terminating += not objects.is_finished(pod)
                 continue
             active += 1
-            labelled += template_labels.items() <= labels.items()
-            condition = ready_condition(pod)
-            if condition is None:
-                continue
-            ready += 1
-            since = seconds_of(condition.get("lastTransitionTime") or "") if least > 0 else now
-            left = since + least - now
-            if least <= 0 or left <= 0:
-                available += 1
-            else:
-                again = left if again is None else min(again, left)
-        status: Document = {"replicas": active}
-        counts = (
-            ("fullyLabeledReplicas", labelled),
-            ("readyReplicas", ready),
-            ("availableReplicas", available),
-            ("observedGeneration", replica_set.generation),
-        )
-        status.update((name, count) for name, count in counts if count)
+            labelled += template_labels.items() <= pod.labels.items()
+            if (ready := objects.ready_condition(pod)) is not None:
+                since = seconds_of(ready.get("lastTransitionTime") or "")
+                waits.append(since + least - now if least > 0 else 0.0)
+        counts = {
+            "fullyLabeledReplicas": labelled,
+            "readyReplicas": len(waits),
+            "availableReplicas": sum(wait <= 0 for wait in waits),
+            "observedGeneration": replica_set.generation,
+        }
+        status: Document = {"replicas": active} | {name: count for name, count in counts.items() if count}
         status["terminatingReplicas"] = terminating
-        conditions = self._conditions(replica_set, active, refusal)
-        if conditions:
+        if conditions := self._conditions(replica_set, active, refusal):
             status["conditions"] = conditions
-        write_status(self._writer, REPLICA_SETS, replica_set, status)
-        return None if again is None else again + 0.01
+        objects.write_status(self._writer, REPLICA_SETS, replica_set, status)
+        return min((wait + 0.01 for wait in waits if wait > 0), default=None)
 
     def _conditions(self, replica_set: Stored, active: int, refusal: Refusal | None) -> list[Document]:
         status = replica_set.status
@@ -189,14 +177,14 @@ class ReplicaSets(Controller):
             "reason": "FailedCreate" if few else "FailedDelete",
             "message": refusal.message,
         }
-        return [*other_conditions(status, "ReplicaFailure"), new]
+        return [*(status.get("conditions") or ()), new]
 
 
 def _worth(pod: Stored, neighbours: Counter[str]) -> tuple[Any, ...]:
     """Sorts those to be deleted first to the front."""
     spec, status = pod.spec, pod.status
     node = spec.get("nodeName", "")
-    ready = ready_condition(pod)
+    ready = objects.ready_condition(pod)
     phases = {"Pending": 0, "Unknown": 1}
     try:
         cost = int(pod.annotations.get(DELETION_COST, "0"))

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.life.controllers.owners import controller_reference
+from moorage.cluster.life.controllers.objects import controller_reference
 from moorage.cluster.life.controllers.rollout_sizes import DESIRED, MAXIMUM, surge_and_unavailable, wanted
 
 HASH_LABEL = "pod-template-hash"
@@ -47,10 +47,13 @@ def revision_of(stored: Stored) -> int:
     return _number(stored.annotations.get(REVISION, ""))
 
 
+def next_revision(old: Iterable[Stored]) -> int:
+    return max(map(revision_of, old), default=0) + 1
+
+
 def template_hash(deployment: Stored) -> str:
     """A short text that another template, or a collision, changes."""
-    collisions = deployment.status.get("collisionCount")
-    content = [deployment.spec.get("template"), collisions]
+    content = [deployment.spec.get("template"), deployment.status.get("collisionCount")]
     number = 2166136261
     for byte in msgspec.json.encode(content, order="sorted"):
         number = (number ^ byte) * 16777619 & 0xFFFFFFFF
@@ -134,11 +137,9 @@ def superfluous(deployment: Stored, old: Iterable[Stored]) -> list[Stored]:
 def _without_hash(template: Document) -> Any:
     metadata = dict(template.get("metadata") or {})
     metadata.pop("creationTimestamp", None)
-    labels = {
-        name: value for name, value in (metadata.pop("labels", None) or {}).items() if name != HASH_LABEL
-    }
-    rest = {name: value for name, value in template.items() if name != "metadata"}
-    return labels, {name: value for name, value in metadata.items() if value}, rest
+    labels = dict(metadata.pop("labels", None) or {})
+    labels.pop(HASH_LABEL, None)
+    return labels, {name: value for name, value in metadata.items() if value}, {**template, "metadata": None}
 
 
 def _number(text: str) -> int:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from moorage.cluster.base.store import Change, Stored
-from moorage.cluster.life.controllers.controller import Controller, Key
-from moorage.cluster.life.controllers.owners import drop_finalizer
-from moorage.cluster.life.controllers.pod_facts import is_finished
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.controller import Controller
+from moorage.cluster.life.controllers.objects import Key, drop_finalizer, is_finished
 
 CLAIMS = "persistentvolumeclaims"
 VOLUMES = "persistentvolumes"
@@ -19,8 +17,7 @@ VOLUME_FINALIZER = "kubernetes.io/pv-protection"
 class VolumeProtection(Controller):
     """Takes away the finalizers that keep claims no pod on a node names and volumes no claim is bound to."""
 
-    def __init__(self, writer: Writer) -> None:
-        super().__init__("volume protection", writer)
+    name = "volume protection"
 
     def _begin(self) -> None:
         for resource in (CLAIMS, VOLUMES):

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.writer import Writer
 from moorage.cluster.life.nodes.addresses import PodAddresses
-from moorage.cluster.life.nodes.bound_pods import BoundPods
-from moorage.cluster.life.nodes.guard import Guard
 from moorage.cluster.life.nodes.heartbeats import Heartbeats
 from moorage.cluster.life.nodes.logs import Logs
-from moorage.cluster.life.nodes.machine import Machine
+from moorage.cluster.life.nodes.machine import BoundPods, Machine
 from moorage.cluster.life.nodes.node_documents import default_nodes as default_nodes
 from moorage.cluster.life.nodes.pods import Pods
+from moorage.cluster.life.nodes.processes import Guard
 from moorage.cluster.life.nodes.programs import Programs
 from moorage.cluster.life.nodes.runner import Runner
 from moorage.cluster.life.nodes.volumes import TokenFor
+from moorage.cluster.objects.writes import InternalWriter
 
 
 class Nodes:
@@ -31,7 +30,7 @@ class Nodes:
 
     def __init__(
         self,
-        writer: Writer,
+        writer: InternalWriter,
         *,
         folder: Path,
         server: tuple[str, int],
@@ -40,11 +39,9 @@ class Nodes:
         clock: Clock = time.time,
     ) -> None:
         self.logs = Logs(clock)
-        self._guard = Guard()
-        self._bound = BoundPods(writer.store)
-        self._heartbeats = Heartbeats(writer, self._bound, clock)
-        machine = Machine(
+        self._machine = Machine(
             writer,
+            BoundPods(writer.store),
             folder,
             server,
             token_for,
@@ -53,23 +50,21 @@ class Nodes:
             self.logs,
             Recorder(writer, "kubelet", clock),
             clock,
-            self._guard,
+            Guard(),
         )
-        self._pods = Pods(machine, self._bound)
-        self._runner = Runner(machine, self._bound)
-        self._silence: Callable[[], None] = lambda: None
+        self._heartbeats = Heartbeats(writer, clock, self._machine.bound)
+        self._pods = Pods(self._machine)
+        self._runner = Runner(self._machine)
 
     def start(self) -> None:
         """Needs a running event loop."""
-        self._silence = self._bound.listen()
-        self._heartbeats.start()
-        self._pods.start()
-        self._runner.start()
+        for part in (self._machine.bound, self._heartbeats, self._pods, self._runner):
+            part.start()
 
     async def stop(self) -> None:
         """Ends all processes, too."""
-        self._silence()
+        self._machine.bound.stop()
         await self._runner.stop()
-        self._guard.close()
+        self._machine.guard.close()
         await self._pods.stop()
         await self._heartbeats.stop()

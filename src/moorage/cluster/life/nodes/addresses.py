@@ -13,7 +13,7 @@ from moorage.cluster.base.store import Document, Stored
 
 RANGES = 2**15  # ranges for pods; what nodes come after that do not get one of their own
 LOOPBACK = "127.0.0.1"
-_OVERFLOW = ip_network("100.64.0.0/10")
+_OVERFLOW = "100.64.0.0/10"
 
 
 def node_address(number: int) -> str:
@@ -79,18 +79,13 @@ class PodAddresses:
 
     def take(self, uid: str, node: Document) -> str:
         """The address of a pod, from its node's range as long as there are some."""
-        held = self._held.get(uid)
-        if held is not None:
-            return held
-        text = (node.get("spec") or {}).get("podCIDR") or ""
-        address = self._from(text) or self._from(str(_OVERFLOW))
-        self.note(uid, address)
-        return address
+        if uid not in self._held:
+            own = parts.text(node, "spec", "podCIDR")
+            self.note(uid, self._from(own) or self._from(_OVERFLOW))
+        return self._held[uid]
 
     def release(self, uid: str) -> None:
-        address = self._held.pop(uid, None)
-        if address is not None:
-            self._used.discard(address)
+        self._used.discard(self._held.pop(uid, ""))
 
     def _from(self, text: str) -> str:
         network = _network(text)
@@ -101,18 +96,11 @@ class PodAddresses:
         start = self._next.get(text, 0)
         for step in range(count):
             offset = (start + step) % count
-            address = _text(network, 1 + offset)
+            address = str(network[1 + offset])
             if address not in self._used:
                 self._next[text] = offset + 1
                 return address
         return ""
-
-
-def _text(network: IPv4Network | IPv6Network, offset: int) -> str:
-    if network.version == 6:
-        return str(network.network_address + offset)
-    number = int(network.network_address) + offset
-    return f"{number >> 24}.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
 @lru_cache(maxsize=8192)

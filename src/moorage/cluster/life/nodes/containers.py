@@ -80,7 +80,8 @@ class Container:
                 self._end(code, began)
                 if self.clock() - began >= FORGIVEN_AFTER:
                     self._backoff = FIRST_BACKOFF
-            if self._stopped.is_set() or not self._again():
+            again = self.policy == "Always" or (self.policy == "OnFailure" and self.exit_code != 0)
+            if self._stopped.is_set() or not again:
                 break
             await self._wait()
         self.over = True
@@ -104,7 +105,10 @@ class Container:
             try:
                 process = await self.start()
             except Unavailable as problem:
-                if self._waits("CreateContainerConfigError", str(problem)):
+                waiting = {"waiting": {"reason": "CreateContainerConfigError", "message": str(problem)}}
+                if waiting != self.state:
+                    self.state = waiting
+                    self.changed()
                     self.tell("Failed", f"Error: {problem}", True)
                 await self._pause(RETRY)
             except NotStarted as problem:
@@ -112,16 +116,13 @@ class Container:
                 self._end(NOT_STARTED, self.clock(), reason="StartError", message=str(problem))
                 return None
             else:
-                self._run_on(process)
+                self._process = process
+                self.state = statuses.running_state(self.clock())
+                self.ready = not _is_probed(self.spec)
+                self.tell("Started", "Container started", False)
+                self.changed()
                 return process
         return None
-
-    def _run_on(self, process: Process) -> None:
-        self._process = process
-        self.state = statuses.running_state(self.clock())
-        self.ready = not _is_probed(self.spec)
-        self.tell("Started", "Container started", False)
-        self.changed()
 
     async def _watch(self, process: Process) -> int:
         probing = asyncio.get_running_loop().create_task(self._probe()) if _is_probed(self.spec) else None
@@ -143,9 +144,6 @@ class Container:
         self.state = statuses.terminated_state(code, timestamp(began), self.clock(), container_id=run, **why)
         self.changed()
 
-    def _again(self) -> bool:
-        return self.policy == "Always" or (self.policy == "OnFailure" and self.exit_code != 0)
-
     async def _wait(self) -> None:
         """Waits before the next run, longer every time."""
         name, seconds = self.spec.get("name", ""), self._backoff
@@ -158,15 +156,6 @@ class Container:
         await self._pause(seconds)
         if not self._stopped.is_set():
             self.restarts += 1
-
-    def _waits(self, reason: str, message: str) -> bool:
-        """Says what it waits for; whether that is new."""
-        state = {"waiting": {"reason": reason, "message": message}}
-        if state == self.state:
-            return False
-        self.state = state
-        self.changed()
-        return True
 
     async def _probe(self) -> None:
         check = self.spec.get("readinessProbe") or {}
@@ -197,9 +186,6 @@ def _is_probed(spec: Document) -> bool:
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}m{rest}s" if minutes else f"{rest}s"
-
-
-# Probes
 
 
 async def _probe_result(check: Document, container: Document, host: str) -> str:
@@ -236,8 +222,7 @@ def _port(port: object, container: Document) -> int:
     """A number, or the port of the container that has this name."""
     if isinstance(port, int):
         return port
-    for each in container.get("ports") or ():
-        if each.get("name") == port:
-            number: int = each.get("containerPort", 0)
-            return number
-    return int(str(port))
+    named = (
+        each.get("containerPort", 0) for each in container.get("ports") or () if each.get("name") == port
+    )
+    return int(next(named, str(port)))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from moorage.api import quantities
 from moorage.cluster.base import parts
+from moorage.cluster.base.quoting import quoted
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.life.nodes.addresses import local_address
 
@@ -107,22 +108,17 @@ def _from(source: Document, pod: Document, container: Document, node: Document, 
     if source.get("fieldRef"):
         return field_value(pod, source["fieldRef"].get("fieldPath", ""))
     if source.get("resourceFieldRef"):
-        reference = source["resourceFieldRef"]
-        return resource_value(container, node, reference.get("resource", ""), reference.get("divisor", ""))
-    for kind, resource, title in (
-        ("configMapKeyRef", "configmaps", "ConfigMap"),
-        ("secretKeyRef", "secrets", "Secret"),
-    ):
-        reference = source.get(kind)
-        if not reference:
-            continue
-        key = reference.get("key", "")
-        content = content_of(store, resource, namespace, reference)
-        if key in content:
-            return _text(content[key])
-        if not reference.get("optional"):
-            raise Unavailable(f"couldn't find key {key} in {title} {namespace}/{reference.get('name', '')}")
-    return None
+        return resource_value(container, node, source["resourceFieldRef"])
+    config_map, secret = source.get("configMapKeyRef"), source.get("secretKeyRef")
+    reference = config_map or secret
+    if not reference:
+        return None
+    key = reference.get("key", "")
+    content = content_of(store, "configmaps" if config_map else "secrets", namespace, reference)
+    if key not in content and not reference.get("optional"):
+        title = "ConfigMap" if config_map else "Secret"
+        raise Unavailable(f"couldn't find key {key} in {title} {namespace}/{reference.get('name', '')}")
+    return _text(content[key]) if key in content else None
 
 
 def _text(value: bytes) -> str:
@@ -140,7 +136,7 @@ def field_value(pod: Document, path: str) -> str:
         return str((metadata.get(part[1]) or {}).get(part[2], ""))
     if path in ("metadata.labels", "metadata.annotations"):
         values = metadata.get(path.removeprefix("metadata.")) or {}
-        return "\n".join(f"{name}={_quoted(value)}" for name, value in sorted(values.items()))
+        return "\n".join(f"{name}={quoted(value)}" for name, value in sorted(values.items()))
     if path in ("status.podIPs", "status.hostIPs"):
         return ",".join(parts.text(each, "ip") for each in parts.records(pod, *path.split(".")))
     place, _, name = path.partition(".")
@@ -149,21 +145,15 @@ def field_value(pod: Document, path: str) -> str:
     return parts.text(pod, place, name)
 
 
-def resource_value(container: Document, node: Document, resource: str, divisor: str) -> str:
+def resource_value(container: Document, node: Document, reference: Document) -> str:
     """`limits.cpu` or `requests.memory` of a container; a limit that is not set is what the node has."""
-    kind, _, name = resource.partition(".")
-    amounts = (container.get("resources") or {}).get(kind) or {}
-    amount = amounts.get(name)
-    if amount is None:
-        amount = ((node.get("status") or {}).get("allocatable") or {}).get(name) if kind == "limits" else "0"
+    kind, _, name = reference.get("resource", "").partition(".")
+    amount = parts.value(container, "resources", kind, name)
+    if amount is None and kind == "limits":
+        amount = parts.value(node, "status", "allocatable", name)
     try:
         whole = quantities.parse(amount or "0")
-        unit = quantities.parse(divisor or "1") or quantities.parse("1")
+        unit = quantities.parse(reference.get("divisor") or "1") or quantities.parse("1")
     except quantities.QuantityError as error:
         raise Unavailable(str(error)) from None
     return str(-(-whole // unit))
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

@@ -11,11 +11,12 @@ from functools import partial
 
 from moorage.cluster.base.store import Change, Document, Stale, Stored
 from moorage.cluster.base.times import Clock, micro_timestamp
-from moorage.cluster.life.controllers.controller import Breaks, Controller, Key, same_object
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.controller import Breaks, Controller
+from moorage.cluster.life.controllers.objects import Key, same_object
 from moorage.cluster.life.nodes import node_documents as documents
 from moorage.cluster.life.nodes.addresses import NodeNumbers, address_of
-from moorage.cluster.life.nodes.bound_pods import BoundPods
+from moorage.cluster.life.nodes.machine import BoundPods
+from moorage.cluster.objects.writes import InternalWriter
 
 LEASES = "leases.coordination.k8s.io"
 LEASE_NAMESPACE = "kube-node-lease"
@@ -31,10 +32,11 @@ log = logging.getLogger(__name__)
 class Heartbeats(Controller):
     """The part of all kubelets that concerns the node itself, and what follows from a node's conditions."""
 
-    def __init__(self, writer: Writer, bound: BoundPods, clock: Clock) -> None:
-        super().__init__("node", writer)
+    name = "node"
+
+    def __init__(self, writer: InternalWriter, clock: Clock, bound: BoundPods) -> None:
+        super().__init__(writer, clock)
         self._bound = bound
-        self._clock = clock
         self._numbers = NodeNumbers()
         self._leases: OrderedDict[str, None] = OrderedDict()
         self._statuses: OrderedDict[str, None] = OrderedDict()
@@ -48,16 +50,15 @@ class Heartbeats(Controller):
         self._run_beside(self._renew())
 
     def _changed(self, change: Change) -> None:
-        key = change.new.key
-        if change.type == "DELETED":
-            self._gone[change.new.name] = asyncio.get_running_loop().time()
-            self._queue.add(key)
-            self._queue.add_after(key, GONE_FOR_GOOD)
-            return
-        self._numbers.note(change.new)
         old, new = change.old, change.new
-        if old is None or _what_matters(old.document) != _what_matters(new.document):
-            self._queue.add(key)
+        if change.type == "DELETED":
+            self._gone[new.name] = asyncio.get_running_loop().time()
+            self._queue.add(new.key)
+            self._queue.add_after(new.key, GONE_FOR_GOOD)
+            return
+        self._numbers.note(new)
+        if old is None or _what_matters(old) != _what_matters(new):
+            self._queue.add(new.key)
 
     async def _reconcile(self, key: Key) -> None:
         name = key[1]
@@ -66,7 +67,9 @@ class Heartbeats(Controller):
             await self._forget(name)
             return
         self._gone.pop(name, None)
-        number = self._number(node)
+        # One that lacks nothing does not use up a number.
+        lacks_nothing = address_of(node.document) and node.spec.get("podCIDR")
+        number = 0 if lacks_nothing else self._numbers.take()
         now = self._clock()
         told = self._tell(node, partial(documents.complete_status, number=number, now=now), "status")
 
@@ -89,11 +92,6 @@ class Heartbeats(Controller):
         if probe["spec"] == document.get("spec", {}) and probe["status"] == document.get("status", {}):
             return node
         return self._writer.change("nodes", node, change, subresource=subresource)
-
-    def _number(self, node: Stored) -> int:
-        """A number for what the node lacks; one that lacks nothing does not use one up."""
-        lacks_nothing = address_of(node.document) and node.spec.get("podCIDR")
-        return 0 if lacks_nothing else self._numbers.take()
 
     def _lease(self, node: Stored) -> Document:
         return {
@@ -133,64 +131,50 @@ class Heartbeats(Controller):
 
     async def _renew(self) -> None:
         """Spreads the renewals of all nodes evenly over time."""
-        leases = statuses = 0.0
+        rounds = (
+            (self._leases, RENEW_LEASE, self._renew_lease),
+            (self._statuses, RENEW_STATUS, self._renew_status),
+        )
+        due = [0.0, 0.0]
         breaks = Breaks()
         while True:
             await asyncio.sleep(TICK)
-            leases += len(self._leases) * TICK / RENEW_LEASE
-            statuses += len(self._statuses) * TICK / RENEW_STATUS
             now = self._clock()
-            time = micro_timestamp(now)
+            due = [
+                each + len(names) * TICK / every for each, (names, every, _) in zip(due, rounds, strict=True)
+            ]
             try:
-                while leases >= 1:
-                    leases -= 1
-                    self._renew_lease(self._turn(self._leases), time)
-                    await breaks.take()
-                while statuses >= 1:
-                    statuses -= 1
-                    self._renew_status(self._turn(self._statuses), now)
-                    await breaks.take()
+                for index, (names, _, renew) in enumerate(rounds):
+                    while due[index] >= 1:
+                        due[index] -= 1
+                        if name := next(iter(names), ""):
+                            names.move_to_end(name)
+                            renew(name, now)
+                        await breaks.take()
             except Exception:
                 log.warning("A node could not say that it is there", exc_info=True)
 
-    @staticmethod
-    def _turn(names: OrderedDict[str, None]) -> str:
-        """The node whose turn it is, or none."""
-        for name in names:
-            names.move_to_end(name)
-            return name
-        return ""
-
-    def _renew_lease(self, name: str, time: str) -> None:
+    def _renew_lease(self, name: str, now: float) -> None:
         lease = self._store.get(LEASES, LEASE_NAMESPACE, name)
         if lease is None:
-            if name:
-                self._queue.add(("", name))
+            self._queue.add(("", name))
             return
         # Thousands of these are written every few seconds and nothing in them needs to be checked, so they
         # go to the store directly.
-        document = lease.document
-        spec = {**(document.get("spec") or {}), "holderIdentity": name, "renewTime": time}
+        spec = {**lease.spec, "holderIdentity": name, "renewTime": micro_timestamp(now)}
         with suppress(Stale):
-            self._store.update(LEASES, lease, {**document, "spec": spec}, lasting=False)
+            self._store.update(LEASES, lease, {**lease.document, "spec": spec}, lasting=False)
 
     def _renew_status(self, name: str, now: float) -> None:
-        node = self._store.get("nodes", "", name)
-        if node is not None:
+        if (node := self._store.get("nodes", "", name)) is not None:
             renew = partial(documents.renew_conditions, now=now)
             self._writer.change("nodes", node, renew, subresource="status")
 
 
-def _what_matters(node: Document) -> object:
+def _what_matters(node: Stored) -> object:
     """The parts of a node that can make work here."""
-    spec, status = node.get("spec") or {}, node.get("status") or {}
     return (
-        spec.get("unschedulable"),
-        spec.get("taints"),
-        spec.get("podCIDR"),
-        status.get("addresses"),
-        status.get("capacity"),
-        status.get("allocatable"),
-        status.get("nodeInfo"),
-        [(each.get("type"), each.get("status")) for each in status.get("conditions") or ()],
+        [node.spec.get(name) for name in ("unschedulable", "taints", "podCIDR")],
+        [node.status.get(name) for name in ("addresses", "capacity", "allocatable", "nodeInfo")],
+        [(each.get("type"), each.get("status")) for each in node.status.get("conditions") or ()],
     )

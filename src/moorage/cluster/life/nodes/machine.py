@@ -1,24 +1,78 @@
-"""What all pods share: the machine that they run on, or look as if they did."""
+"""What all pods share: the machine that they run on, or look as if they did, and where each of them is."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from moorage.cluster.base.store import Stored
+from moorage.cluster.base.store import Change, Store, Stored
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.events import Recorder
-from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.life.controllers.objects import Groups, Key, pods_of
 from moorage.cluster.life.nodes.addresses import PodAddresses
-from moorage.cluster.life.nodes.guard import Guard
 from moorage.cluster.life.nodes.logs import Logs
+from moorage.cluster.life.nodes.processes import Guard
 from moorage.cluster.life.nodes.programs import Programs
 from moorage.cluster.life.nodes.volumes import TokenFor
+from moorage.cluster.objects.writes import InternalWriter
+
+
+class BoundPods:
+    """The pods of each node. Whoever listens does so until `stop`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._by_node: Groups[str, Key] = Groups()
+        self._heard = ExitStack()
+
+    def start(self) -> None:
+        for pod in self._store.iterate("pods"):
+            self._note(pod)
+        self.listen("pods", self._changed)
+
+    def stop(self) -> None:
+        self._heard.close()
+
+    def on(self, node: str) -> list[Stored]:
+        return pods_of(self._store, sorted(self._by_node.get(node, ())))
+
+    def listen(self, resource: str, hear: Callable[[Change], None]) -> None:
+        self._heard.callback(self._store.listen(resource, hear))
+
+    def tell(self, look: Callable[[Stored], None], gone: Callable[[Stored], None]) -> None:
+        """Has somebody look at pods that change or whose node comes, and know of those that are gone."""
+
+        def pod_changed(change: Change) -> None:
+            if change.type == "DELETED":
+                gone(change.new)
+            else:
+                look(change.new)
+
+        def node_changed(change: Change) -> None:
+            if change.type == "ADDED":
+                for pod in self.on(change.new.name):
+                    look(pod)
+
+        self.listen("pods", pod_changed)
+        self.listen("nodes", node_changed)
+
+    def _note(self, pod: Stored) -> None:
+        if node := pod.spec.get("nodeName"):
+            self._by_node.add(node, pod.key)
+
+    def _changed(self, change: Change) -> None:
+        if change.type == "DELETED":
+            self._by_node.discard(change.new.spec.get("nodeName", ""), change.new.key)
+        elif change.old is None or change.old.spec.get("nodeName") != change.new.spec.get("nodeName"):
+            self._note(change.new)
 
 
 @dataclass(frozen=True)
 class Machine:
-    writer: Writer
+    writer: InternalWriter
+    bound: BoundPods
     folder: Path
     server: tuple[str, int]
     token_for: TokenFor

@@ -9,8 +9,8 @@ from moorage.cluster.base.parts import condition
 from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import Clock, timestamp
 from moorage.cluster.life.nodes.addresses import RANGES, node_address, pod_range
+from moorage.cluster.serving.discovery import VERSION
 
-VERSION = "v1.36.4"
 ZONES = ("zone-a", "zone-b", "zone-c")
 REGION = "region-1"
 RESOURCES = {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}
@@ -96,7 +96,7 @@ def complete_status(node: Document, number: int, now: float) -> None:
             "kernelVersion": platform.release(),
             "osImage": "Moorage (simulated)",
             "containerRuntimeVersion": "moorage://1",
-            "kubeletVersion": VERSION,
+            "kubeletVersion": VERSION["gitVersion"],
             "kubeProxyVersion": "",
             "operatingSystem": "linux",
             "architecture": _architecture(),

@@ -8,6 +8,7 @@ from hashlib import sha256
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import timestamp
+from moorage.cluster.life.controllers.objects import FINISHED, since
 from moorage.cluster.life.nodes.addresses import address_of
 
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
@@ -49,7 +50,6 @@ def container_status(
     last_state: Document | None = None,
 ) -> Document:
     name, image = container.get("name", ""), container.get("image", "")
-    started = "running" in state
     waits_first = "waiting" in state and not restarts and not last_state
     return {
         "name": name,
@@ -60,7 +60,7 @@ def container_status(
         "image": image,
         "imageID": "" if waits_first else _image_id(image),
         **({} if waits_first else {"containerID": container_id(uid, name, restarts)}),
-        "started": started,
+        "started": "running" in state,
     }
 
 
@@ -68,12 +68,16 @@ def container_id(uid: str, name: str, restarts: int) -> str:
     return "moorage://" + sha256(f"{uid}/{name}/{restarts}".encode()).hexdigest()
 
 
+def running(uid: str, container: Document, since: float, *, ready: bool = True) -> Document:
+    return container_status(uid, container, running_state(since), ready=ready)
+
+
 def simulated_init(uid: str, container: Document, now: float) -> Document:
     """An init container that has done its work, or a sidecar that runs."""
     if container.get("restartPolicy") == "Always":
-        return container_status(uid, container, running_state(now), ready=True)
-    time = timestamp(now)
-    state = terminated_state(0, time, now, container_id=container_id(uid, container.get("name", ""), 0))
+        return running(uid, container, now)
+    run = container_id(uid, container.get("name", ""), 0)
+    state = terminated_state(0, timestamp(now), now, container_id=run)
     return container_status(uid, container, state, ready=True)
 
 
@@ -88,23 +92,16 @@ def pod_status(
     now: float,
 ) -> Document:
     """The whole status; what others have put there stays."""
-    known = pod.get("status") or {}
-    metadata = pod["metadata"]
-    status: Document = dict(known)
-    generation = metadata.get("generation")
-    if generation:
+    status: Document = dict(pod.get("status") or {})
+    if generation := pod["metadata"].get("generation"):
         status["observedGeneration"] = generation
     status["phase"] = phase
-    status["conditions"] = _conditions(pod, phase, containers, init_containers, timestamp(now))
+    status["conditions"] = _conditions(pod, phase, containers, init_containers, now)
     host = address_of(node)
-    if host:
-        status["hostIP"] = host
-        status["hostIPs"] = [{"ip": host}]
-    if (pod.get("spec") or {}).get("hostNetwork"):
-        address = host
-    if address:
-        status["podIP"] = address
-        status["podIPs"] = [{"ip": address}]
+    own = host if (pod.get("spec") or {}).get("hostNetwork") else address
+    for name, found in (("hostIP", host), ("podIP", own)):
+        if found:
+            status |= {name: found, f"{name}s": [{"ip": found}]}
     status.setdefault("startTime", timestamp(now))
     status["containerStatuses"] = containers
     if init_containers:
@@ -124,26 +121,23 @@ def ended_status(pod: Document, now: float) -> Document:
         status["containerStatuses"] = containers
     status["phase"] = SUCCEEDED
     init_containers = status.get("initContainerStatuses") or []
-    status["conditions"] = _conditions(pod, SUCCEEDED, containers, init_containers, timestamp(now))
+    status["conditions"] = _conditions(pod, SUCCEEDED, containers, init_containers, now)
     return status
 
 
 def _conditions(
-    pod: Document, phase: str, containers: Sequence[Document], inits: Sequence[Document], now: str
+    pod: Document, phase: str, containers: Sequence[Document], inits: Sequence[Document], now: float
 ) -> list[Document]:
     known = {each.get("type"): each for each in (pod.get("status") or {}).get("conditions") or ()}
     generation = pod["metadata"].get("generation")
     made = []
     for name, value, reason, message in (
-        ("PodReadyToStartContainers", "False" if phase in (SUCCEEDED, FAILED) else "True", "", ""),
+        ("PodReadyToStartContainers", "False" if phase in FINISHED else "True", "", ""),
         _initialized(phase, inits),
         *_readiness(pod, known, phase, containers),
         ("PodScheduled", "True", "", ""),
     ):
-        before = known.pop(name, None)
-        same = before is not None and before.get("status") == value
-        since = before.get("lastTransitionTime") if before is not None and same else None
-        times = {"lastProbeTime": None, "lastTransitionTime": since or now}
+        times = {"lastProbeTime": None, "lastTransitionTime": since(known.pop(name, None), value, now)}
         more = {"observedGeneration": generation, "reason": reason, "message": message}
         made.append({"type": name, "status": value, **times, **{key: of for key, of in more.items() if of}})
     return [*made, *known.values()]
@@ -163,13 +157,13 @@ def _readiness(
     pod: Document, known: dict[str, Document], phase: str, containers: Sequence[Document]
 ) -> tuple[_Condition, _Condition]:
     """Ready and ContainersReady."""
-    if phase in (SUCCEEDED, FAILED):
-        reason = "PodCompleted" if phase == SUCCEEDED else "PodFailed"
-        return ("Ready", "False", reason, ""), ("ContainersReady", "False", reason, "")
-    unready = [each["name"] for each in containers if not each["ready"]]
-    if unready:
-        reason, message = "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]"
-        return ("Ready", "False", reason, message), ("ContainersReady", "False", reason, message)
+    ready, unready = ("True", "", ""), [each["name"] for each in containers if not each["ready"]]
+    if phase in FINISHED:
+        ready = ("False", "PodCompleted" if phase == SUCCEEDED else "PodFailed", "")
+    elif unready:
+        ready = ("False", "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]")
+    if ready[0] == "False":
+        return ("Ready", *ready), ("ContainersReady", *ready)
     lacking = []
     for gate in (pod.get("spec") or {}).get("readinessGates") or ():
         name = gate.get("conditionType", "")
@@ -178,10 +172,8 @@ def _readiness(
             lacking.append(f'corresponding condition of pod readiness gate "{name}" does not exist.')
         elif value != "True":
             lacking.append(f'the status of pod readiness gate "{name}" is not "True", but {value}')
-    if lacking:
-        gates = ("Ready", "False", "ReadinessGatesNotReady", ", ".join(lacking))
-        return gates, ("ContainersReady", "True", "", "")
-    return ("Ready", "True", "", ""), ("ContainersReady", "True", "", "")
+    gates = ("False", "ReadinessGatesNotReady", ", ".join(lacking)) if lacking else ready
+    return ("Ready", *gates), ("ContainersReady", *ready)
 
 
 @lru_cache(maxsize=1024)

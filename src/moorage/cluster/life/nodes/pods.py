@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from moorage.cluster.base.store import Stored
-from moorage.cluster.life.controllers.controller import Key, same_object
-from moorage.cluster.life.controllers.writer import write_status
+from moorage.cluster.life.controllers.objects import Key, same_object, write_status
 from moorage.cluster.life.nodes import pod_status as statuses
-from moorage.cluster.life.nodes.bound_pods import BoundPods
 from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.pacing import Paced
 
@@ -25,30 +21,25 @@ class Pods:
     deleted; so a pod that a Job would wait for does not end by itself.
     """
 
-    def __init__(self, machine: Machine, bound: BoundPods) -> None:
+    def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._writer = machine.writer
         self._store = machine.writer.store
-        self._bound = bound
         self._starting: set[str] = set()
         self._ending: set[str] = set()
         self._starts: Paced[_Item] = Paced("starting pods", START_AFTER, self._start)
         self._ends: Paced[_Item] = Paced("ending pods", END_AFTER, self._end)
-        self._silencers: list[Callable[[], None]] = []
 
     def start(self) -> None:
-        self._silencers = self._bound.tell(self._look, self._gone)
+        self._machine.bound.tell(self._look, self._gone)
         for pod in self._store.iterate("pods"):
-            address = pod.status.get("podIP")
-            if address:
+            if address := pod.status.get("podIP"):
                 self._machine.addresses.note(pod.uid, address)
             self._look(pod)
         self._starts.start()
         self._ends.start()
 
     async def stop(self) -> None:
-        for silence in self._silencers:
-            silence()
         await self._starts.stop()
         await self._ends.stop()
 
@@ -61,16 +52,12 @@ class Pods:
         """Sees what there is to be done for a pod."""
         if not pod.spec.get("nodeName"):
             return
-        uid = pod.uid
-        if pod.is_deleted:
-            if uid not in self._ending and not self._machine.programs.runs_pod(pod.document):
-                self._ending.add(uid)
-                self._ends.add((pod.key, uid))
+        if not pod.is_deleted and not _is_pending(pod) and not _gates_differ(pod):
             return
-        waits = (pod.status.get("phase") or statuses.PENDING) == statuses.PENDING or _gates_differ(pod)
-        if waits and uid not in self._starting and not self._machine.programs.runs_pod(pod.document):
-            self._starting.add(uid)
-            self._starts.add((pod.key, uid))
+        known, work = (self._ending, self._ends) if pod.is_deleted else (self._starting, self._starts)
+        if pod.uid not in known and not self._machine.programs.runs_pod(pod.document):
+            known.add(pod.uid)
+            work.add((pod.key, pod.uid))
 
     def _find(self, item: _Item) -> Stored | None:
         return same_object(self._store, "pods", *item)
@@ -81,22 +68,16 @@ class Pods:
         pod = self._find(item)
         if pod is None or pod.is_deleted:
             return
-        spec = pod.spec
-        node = self._store.get("nodes", "", spec.get("nodeName", ""))
+        node = self._store.get("nodes", "", pod.spec.get("nodeName", ""))
         if node is None:
             return
         now = self._machine.clock()
-        known = pod.status
-        first = (known.get("phase") or statuses.PENDING) == statuses.PENDING
-        if first:
-            containers = [
-                statuses.container_status(uid, each, statuses.running_state(now), ready=True)
-                for each in spec.get("containers") or ()
-            ]
-            inits = [statuses.simulated_init(uid, each, now) for each in spec.get("initContainers") or ()]
+        if first := _is_pending(pod):
+            containers = [statuses.running(uid, each, now) for each in pod.spec.get("containers") or ()]
+            inits = [statuses.simulated_init(uid, each, now) for each in pod.spec.get("initContainers") or ()]
         else:
-            containers = known.get("containerStatuses") or []
-            inits = known.get("initContainerStatuses") or []
+            containers = pod.status.get("containerStatuses") or []
+            inits = pod.status.get("initContainerStatuses") or []
         status = statuses.pod_status(
             pod.document,
             node.document,
@@ -133,6 +114,10 @@ class Pods:
         current = write_status(self._writer, "pods", pod, status) or self._find(item)
         if current is not None and self._find(item) is current:
             self._writer.delete("pods", current, grace_seconds=0)
+
+
+def _is_pending(pod: Stored) -> bool:
+    return (pod.status.get("phase") or statuses.PENDING) == statuses.PENDING
 
 
 def _gates_differ(pod: Stored) -> bool:

@@ -1,23 +1,84 @@
-"""A program that is run for a container, as a process group of its own."""
+"""Programs that are run for containers, each as a process group of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+import subprocess
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from moorage.cluster.life.nodes.guard import Guard
 from moorage.cluster.life.nodes.logs import Log
 
 LAST_OUTPUT = 1.0  # seconds to wait for output after the end
 _PORTION = 2**16
+_GUARD = """
+groups=
+while read -r line; do groups=$line; done
+for group in $groups; do kill -s KILL -- "-$group"; done
+"""
+
+
+class Guard:
+    """Ends the processes of a cluster that is itself killed before it can.
+
+    A small process beside this one, from the first group of processes to be watched until `close`, reads
+    which groups there are. When this process is gone, by whatever signal, its input ends, and it kills those
+    that are left.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[int, None] = {}
+        self._shell: subprocess.Popen[bytes] | None = None
+
+    def watch(self, group: int) -> None:
+        self._groups[group] = None
+        self._tell()
+
+    def forget(self, group: int) -> None:
+        if group in self._groups:
+            del self._groups[group]
+            self._tell()
+
+    def close(self) -> None:
+        if self._shell is not None:
+            self._shell.communicate()
+            self._shell = None
+
+    def _tell(self) -> None:
+        try:
+            if self._shell is None:
+                self._shell = self._start()
+            assert self._shell.stdin is not None
+            self._shell.stdin.write(f"{' '.join(map(str, self._groups))}\n".encode())
+        except OSError:
+            return  # there is no shell, or somebody has ended it: the cluster works without
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # In a session of its own: what the terminal sends to this process does not end it.
+        return subprocess.Popen(
+            ("/bin/sh", "-c", _GUARD),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            bufsize=0,
+            start_new_session=True,
+        )
 
 
 class NotStarted(Exception):
     """The program cannot be run; the text says why."""
+
+
+class Launch(NamedTuple):
+    """All that is needed to start a program."""
+
+    words: list[str]
+    variables: dict[str, str]
+    folder: Path
 
 
 class Process:
@@ -31,20 +92,18 @@ class Process:
         self._output = asyncio.get_running_loop().create_task(self._copy(output))
 
     @classmethod
-    async def start(
-        cls, words: list[str], *, variables: Mapping[str, str], folder: Path, log: Log, guard: Guard
-    ) -> Process:
+    async def start(cls, launch: Launch, log: Log, guard: Guard) -> Process:
         # A pipe of our own: with one of asyncio's, a program counts as running as long as anything it has
         # started holds the other end.
         output, theirs = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
-                *words,
+                *launch.words,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=theirs,
                 stderr=theirs,
-                env=variables,
-                cwd=folder,
+                env=launch.variables,
+                cwd=launch.folder,
                 start_new_session=True,
             )
         except BaseException as error:
@@ -52,7 +111,7 @@ class Process:
             log.close()
             if not isinstance(error, OSError | ValueError):
                 raise
-            raise NotStarted(f"{words[0]}: {getattr(error, 'strerror', None) or error}") from None
+            raise NotStarted(f"{launch.words[0]}: {getattr(error, 'strerror', None) or error}") from None
         finally:
             os.close(theirs)
         return cls(process, output, log, guard)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
-from moorage.cluster.base.store import Document, Store
-from moorage.cluster.life.nodes.environment import base_environment, container_environment, expand
+from moorage.cluster.base.store import Document
+from moorage.cluster.life.nodes.environment import container_environment, expand
+from moorage.cluster.life.nodes.processes import Launch
 from moorage.cluster.life.nodes.volumes import SERVICE_ACCOUNT_PATH, Mount, Volumes, relocate
 
 IMAGE = "moorage"
@@ -26,10 +26,8 @@ class Programs:
 
     def is_run(self, container: Document) -> bool:
         image: str = container.get("image", "")
-        if image in self._images:
-            return True
-        name = image.rpartition("/")[2].partition("@")[0]
-        return name.partition(":")[0] == IMAGE
+        name = image.rpartition("/")[2].partition("@")[0].partition(":")[0]
+        return image in self._images or name == IMAGE
 
     def runs_pod(self, pod: Document) -> bool:
         """Whether any container of a pod is run for real."""
@@ -39,26 +37,11 @@ class Programs:
         )
 
 
-class Launch(NamedTuple):
-    """All that is needed to start a program."""
-
-    words: list[str]
-    variables: dict[str, str]
-    folder: Path
-
-
 def prepare(
-    pod: Document,
-    container: Document,
-    node: Document,
-    store: Store,
-    volumes: Volumes,
-    server: tuple[str, int],
-    home: Path,
+    pod: Document, container: Document, node: Document, volumes: Volumes, given: dict[str, str]
 ) -> Launch:
-    """How a container's program is started here; `home` is its folder. Raises Unavailable."""
-    given = base_environment(server, str(home), pod)
-    variables = container_environment(pod, container, node, store, given)
+    """How a container's program is started here, with variables that are given. Raises Unavailable."""
+    variables = container_environment(pod, container, node, volumes.store, given)
     mounts = volumes.mounts(pod, container, variables)
     words = command_line(container, variables, mounts)
     for name, value in variables.items():
@@ -67,8 +50,9 @@ def prepare(
     for mount in mounts:
         if mount.path == SERVICE_ACCOUNT_PATH:
             variables[FOLDER_VARIABLE] = str(mount.place)
-    folder = Path(relocate(container.get("workingDir") or str(home), mounts, after_equals=False))
-    return Launch(words, variables, folder if folder.is_dir() else home)
+    home = given["HOME"]
+    folder = Path(relocate(container.get("workingDir") or home, mounts, after_equals=False))
+    return Launch(words, variables, folder if folder.is_dir() else Path(home))
 
 
 def command_line(container: Document, variables: Mapping[str, str], mounts: list[Mount]) -> list[str]:

@@ -8,13 +8,11 @@ from collections.abc import Iterable
 
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.life.controllers.controller import Key, same_object
-from moorage.cluster.life.controllers.pod_facts import FINISHED
-from moorage.cluster.life.controllers.writer import write_status
+from moorage.cluster.life.controllers.objects import FINISHED, Key, same_object, write_status
 from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.addresses import local_address
 from moorage.cluster.life.nodes.containers import Container
-from moorage.cluster.life.nodes.environment import Unavailable
+from moorage.cluster.life.nodes.environment import Unavailable, base_environment
 from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.processes import LAST_OUTPUT, Process
 from moorage.cluster.life.nodes.programs import prepare
@@ -179,14 +177,10 @@ class RealPod:
         name = spec.get("name", "")
         home = self._folder / "containers" / folder_name(name)
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        launch = prepare(pod, spec, node, self._store, self._volumes, machine.server, home)
-        return await Process.start(
-            launch.words,
-            variables=launch.variables,
-            folder=launch.folder,
-            log=machine.logs.open(*self._key, self._uid, name),
-            guard=machine.guard,
-        )
+        given = base_environment(machine.server, str(home), pod)
+        launch = prepare(pod, spec, node, self._volumes, given)
+        output = machine.logs.open(*self._key, self._uid, name)
+        return await Process.start(launch, output, machine.guard)
 
     def _real(self, containers: Iterable[Container | Document] | None = None) -> list[Container]:
         every = [*self._inits, *self._containers] if containers is None else containers
@@ -226,9 +220,7 @@ class RealPod:
             return statuses.container_status(self._uid, container, self._first_state, ready=False)
         if init:
             return statuses.simulated_init(self._uid, container, self._began)
-        return statuses.container_status(
-            self._uid, container, statuses.running_state(self._began), ready=phase not in FINISHED
-        )
+        return statuses.running(self._uid, container, self._began, ready=phase not in FINISHED)
 
     def _phase(self, ended: bool) -> str:
         real = self._real(self._containers)

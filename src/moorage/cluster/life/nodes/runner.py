@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Stored
-from moorage.cluster.life.controllers.pod_facts import FINISHED
-from moorage.cluster.life.nodes.bound_pods import BoundPods
+from moorage.cluster.life.controllers.objects import is_finished
 from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.real_pods import RealPod
 
@@ -17,27 +15,21 @@ REFRESH_AFTER = 0.2  # seconds in which changes of a ConfigMap or a Secret are g
 class Runner:
     """Starts and ends the pods whose containers are run for real, and keeps their volumes up to date."""
 
-    def __init__(self, machine: Machine, bound: BoundPods) -> None:
+    def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._store = machine.writer.store
-        self._bound = bound
         self._pods: dict[str, RealPod] = {}
         self._leaving: set[RealPod] = set()
-        self._silencers: list[Callable[[], None]] = []
         self._refreshing: dict[str, asyncio.TimerHandle] = {}
 
     def start(self) -> None:
-        self._silencers = [
-            *self._bound.tell(self._look, self._gone),
-            self._store.listen("configmaps", self._source_changed),
-            self._store.listen("secrets", self._source_changed),
-        ]
+        self._machine.bound.tell(self._look, self._gone)
+        self._machine.bound.listen("configmaps", self._source_changed)
+        self._machine.bound.listen("secrets", self._source_changed)
         for pod in self._store.objects("pods"):
             self._look(pod)
 
     async def stop(self) -> None:
-        for silence in self._silencers:
-            silence()
         for timer in self._refreshing.values():
             timer.cancel()
         await asyncio.gather(*(pod.stop() for pod in {*self._pods.values(), *self._leaving}))
@@ -53,18 +45,13 @@ class Runner:
         node = pod.spec.get("nodeName")
         if not node or not self._machine.programs.runs_pod(pod.document):
             return
-        uid = pod.uid
-        known = self._pods.get(uid)
-        if known is not None:
-            if pod.is_deleted:
-                known.end()
-            return
-        if pod.status.get("phase") in FINISHED or self._store.get("nodes", "", node) is None:
-            return
+        if pod.uid not in self._pods:
+            if is_finished(pod) or self._store.get("nodes", "", node) is None:
+                return
+            self._pods[pod.uid] = RealPod(self._machine, pod)
         # One that is to be deleted, from before a restart of the cluster, has only its end left.
-        self._pods[uid] = RealPod(self._machine, pod)
         if pod.is_deleted:
-            self._pods[uid].end()
+            self._pods[pod.uid].end()
 
     def _source_changed(self, change: Change) -> None:
         reference = (change.resource, change.new.name)

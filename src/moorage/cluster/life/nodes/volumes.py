@@ -10,14 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from moorage.cluster.base.parts import records
 from moorage.cluster.base.store import Document, Store
-from moorage.cluster.life.nodes.environment import (
-    Unavailable,
-    content_of,
-    expand,
-    field_value,
-    resource_value,
-)
+from moorage.cluster.life.nodes import environment
+from moorage.cluster.life.nodes.environment import Unavailable
 
 TokenFor = Callable[[str, str, str, str], str]
 """Namespace, service account, name and uid of a pod make a token."""
@@ -26,7 +22,7 @@ SERVICE_ACCOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 _DATA = "..data"
 _generations = itertools.count(1)
 _DEFAULT_MODE = 0o644
-_WRITTEN = ("configMap", "secret", "projected", "downwardAPI")
+_SOURCES = ("configMap", "secret", "downwardAPI", "serviceAccountToken")
 
 
 class File(NamedTuple):
@@ -50,39 +46,36 @@ class Volumes:
 
     def __init__(self, folder: Path, store: Store, token_for: TokenFor) -> None:
         self._folder = folder
-        self._store = store
+        self.store = store
         self._token_for = token_for
 
     def write(self, pod: Document, node: Document) -> None:
         """Raises Unavailable, with the kubelet's words, if something a volume is made of is missing."""
-        for volume in (pod.get("spec") or {}).get("volumes") or ():
-            place = self._place(volume.get("name", ""))
+        for volume in records(pod, "spec", "volumes"):
+            name = volume.get("name", "")
+            place = self._place(name)
             place.mkdir(parents=True, exist_ok=True, mode=0o700)
             try:
                 files = self._files(volume, pod, node)
                 if files is not None:
                     _replace_files(place, files)
             except (Unavailable, OSError) as problem:
-                raise Unavailable(
-                    f'MountVolume.SetUp failed for volume "{volume.get("name", "")}" : {problem}'
-                ) from None
+                raise Unavailable(f'MountVolume.SetUp failed for volume "{name}" : {problem}') from None
 
     def mounts(self, pod: Document, container: Document, variables: Mapping[str, str]) -> list[Mount]:
         """Where the volumes of a container really are."""
-        volumes = {each.get("name", ""): each for each in (pod.get("spec") or {}).get("volumes") or ()}
+        volumes = {each.get("name", ""): each for each in records(pod, "spec", "volumes")}
         found = []
         for mount in container.get("volumeMounts") or ():
             volume = volumes.get(mount.get("name", ""))
             path = mount.get("mountPath", "").rstrip("/")
-            if volume is None or not path:
+            if volume is None or not path or (volume.get("hostPath") and not mount.get("readOnly")):
                 continue
             if volume.get("hostPath"):
-                if not mount.get("readOnly"):
-                    continue
                 place = Path(volume["hostPath"].get("path", "/"))
             else:
                 place = self._place(volume.get("name", ""))
-            below = mount.get("subPath") or expand(mount.get("subPathExpr", ""), variables)
+            below = mount.get("subPath") or environment.expand(mount.get("subPathExpr", ""), variables)
             if below:
                 place = place / _inside(below)
                 if "emptyDir" in volume:
@@ -98,20 +91,16 @@ class Volumes:
 
     def _files(self, volume: Document, pod: Document, node: Document) -> dict[str, File] | None:
         """What is in a volume that is written from objects."""
-        for kind in _WRITTEN:
-            source = volume.get(kind)
-            if source is None:
-                continue
-            mode = source.get("defaultMode", _DEFAULT_MODE)
-            if kind == "projected":
-                files: dict[str, File] = {}
-                for part in source.get("sources") or ():
-                    for name in (*_WRITTEN, "serviceAccountToken"):
-                        if part.get(name) is not None:
-                            files.update(self._source(name, part[name], mode, pod, node))
-                return files
-            return dict(self._source(kind, source, mode, pod, node))
-        return None
+        kind = next((kind for kind in (*_SOURCES, "projected") if volume.get(kind) is not None), "")
+        if not kind:
+            return None
+        mode = volume[kind].get("defaultMode", _DEFAULT_MODE)
+        files: dict[str, File] = {}
+        for source in volume[kind].get("sources") or () if kind == "projected" else (volume,):
+            for name in _SOURCES:
+                if source.get(name) is not None:
+                    files.update(self._source(name, source[name], mode, pod, node))
+        return files
 
     def _source(
         self, kind: str, source: Document, mode: int, pod: Document, node: Document
@@ -131,29 +120,20 @@ class Volumes:
                 yield _inside(item.get("path", "")), File(content, item.get("mode", mode))
         else:
             resource = "configmaps" if kind == "configMap" else "secrets"
-            data = content_of(self._store, resource, metadata.get("namespace", ""), source)
-            yield from _keys(resource, data, source, mode)
-
-
-def _keys(
-    resource: str, content: dict[str, bytes], source: Document, mode: int
-) -> Iterator[tuple[str, File]]:
-    if not source.get("items"):
-        yield from ((_inside(key), File(value, mode)) for key, value in content.items())
-    for item in source.get("items") or ():
-        key = item.get("key", "")
-        if key in content:
-            yield _inside(item.get("path", "")), File(content[key], item.get("mode", mode))
-        elif not source.get("optional"):
-            raise Unavailable(f"{resource.removesuffix('s')} references non-existent config key: {key}")
+            found = environment.content_of(self.store, resource, metadata.get("namespace", ""), source)
+            for item in source.get("items") or [{"key": key, "path": key} for key in found]:
+                key = item.get("key", "")
+                if key in found:
+                    yield _inside(item.get("path", "")), File(found[key], item.get("mode", mode))
+                elif not source.get("optional"):
+                    raise Unavailable(f"{kind.lower()} references non-existent config key: {key}")
 
 
 def referenced(pod: Document) -> set[tuple[str, str]]:
     """The ConfigMaps and Secrets, as resource and name, whose changes must reach the pod's volumes."""
     found = set()
-    for volume in (pod.get("spec") or {}).get("volumes") or ():
-        sources = [volume, *((volume.get("projected") or {}).get("sources") or ())]
-        for source in sources:
+    for volume in records(pod, "spec", "volumes"):
+        for source in (volume, *records(volume, "projected", "sources")):
             if source.get("configMap"):
                 found.add(("configmaps", source["configMap"].get("name", "")))
             if source.get("secret"):
@@ -169,12 +149,7 @@ def relocate(word: str, mounts: list[Mount], *, after_equals: bool) -> str:
         return word
     paths = "|".join(re.escape(path) for path in sorted(places, key=len, reverse=True))
     start = "(^|=)" if after_equals else "(^)"
-    return re.sub(
-        rf"{start}({paths})(?=/|$)",
-        lambda found: found[1] + places[found[2]],
-        word,
-        count=0 if after_equals else 1,
-    )
+    return re.sub(rf"{start}({paths})(?=/|$)", lambda found: found[1] + places[found[2]], word)
 
 
 def folder_name(text: str) -> str:
@@ -192,11 +167,11 @@ def _inside(path: str) -> str:
 
 def _downward(item: Document, pod: Document, node: Document) -> str:
     if item.get("fieldRef"):
-        return field_value(pod, item["fieldRef"].get("fieldPath", ""))
+        return environment.field_value(pod, item["fieldRef"].get("fieldPath", ""))
     reference = item.get("resourceFieldRef") or {}
-    containers = {each.get("name"): each for each in (pod.get("spec") or {}).get("containers") or ()}
+    containers = {each.get("name"): each for each in records(pod, "spec", "containers")}
     container = containers.get(reference.get("containerName")) or {}
-    return resource_value(container, node, reference.get("resource", ""), reference.get("divisor", ""))
+    return environment.resource_value(container, node, reference)
 
 
 # Files that all change in the same moment

@@ -12,12 +12,13 @@ Age, as they usually are, need no more than their names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from moorage.cluster.base import parts
 from moorage.cluster.base.store import Document
-from moorage.cluster.serving.tables import computed, formatting
+from moorage.cluster.serving.tables import computed
 from moorage.cluster.serving.tables.durations import age
 from moorage.cluster.serving.tables.rendering import Column, Columns
 
@@ -30,17 +31,7 @@ _USUAL = {
 _Cell = Callable[[Document, float, Document], Any]
 """From an object, the time, and its computed cells by the names of their columns."""
 
-_READERS: dict[str, Callable[[Document, tuple[str, ...], str], Any]] = {
-    "each": lambda document, path, absent: formatting.each(document, *path, absent=absent),
-    "flag": lambda document, path, absent: parts.flag(document, *path, absent=absent == "true"),
-    "labels": lambda document, path, absent: formatting.labels(document, *path),
-    "number": lambda document, path, absent: parts.number(document, *path),
-    "number_or_text": lambda document, path, absent: formatting.number_or_text(document, *path),
-    "selector": lambda document, path, absent: formatting.selector(document, *path),
-    "size": lambda document, path, absent: parts.size(document, *path),
-    "text": lambda document, path, absent: parts.text(document, *path, absent=absent),
-    "texts": lambda document, path, absent: ",".join(parts.texts(document, *path)),
-}
+_OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})", "DoesNotExist": "!{key}"}
 
 
 def columns_of(storage: str) -> Columns:
@@ -91,10 +82,59 @@ def _cell(name: str, source: str, absent: str, empty: str) -> _Cell:
         return lambda document, now, found: age(parts.value(document, *path), now)
     read = _READERS[how]
     if empty:
-        return lambda document, now, found: read(document, path, "") or empty
-    return lambda document, now, found: read(document, path, absent)
+        return lambda document, now, found: read(document, *path) or empty
+    if absent:
+        read = partial(read, absent=absent == "true" if how == "flag" else absent)
+    return lambda document, now, found: read(document, *path)
 
 
+# What reads a part of an object
+
+
+def _labels(document: Document, *path: str) -> str:
+    """A map as `a=b,c=d`."""
+    return ",".join(sorted(f"{key}={label}" for key, label in parts.part(document, *path).items()))
+
+
+def _selector(document: Document, *path: str) -> str:
+    """A label selector as it stands in addresses; empty if it selects everything, or nothing."""
+    found = parts.part(document, *path)
+    requirements = [(key, f"{key}={label}") for key, label in parts.part(found, "matchLabels").items()]
+    for expression in parts.records(found, "matchExpressions"):
+        key, operator = parts.text(expression, "key"), parts.text(expression, "operator")
+        values = ",".join(sorted(parts.texts(expression, "values")))
+        requirements.append((key, _OPERATORS.get(operator, "{key}").format(key=key, values=values)))
+    requirements.sort(key=lambda requirement: requirement[0])
+    return ",".join(shown for _, shown in requirements)
+
+
+def _each(document: Document, *path: str, absent: str = "") -> str:
+    """The texts under the last name in all objects of the list below the other ones."""
+    *place, name = path
+    found = parts.records(document, *place)
+    return ",".join(parts.text(record, name) for record in found) if found else absent
+
+
+def _number_or_text(document: Document, *path: str) -> str:
+    found = parts.value(document, *path)
+    return str(found) if isinstance(found, int | str) else ""
+
+
+def _texts(document: Document, *path: str) -> str:
+    return ",".join(parts.texts(document, *path))
+
+
+_READERS: dict[str, Callable[..., Any]] = {
+    "each": _each,
+    "flag": parts.flag,
+    "labels": _labels,
+    "number": parts.number,
+    "number_or_text": _number_or_text,
+    "selector": _selector,
+    "size": parts.size,
+    "text": parts.text,
+    "texts": _texts,
+}
 _COLUMNS: Final = dict(_recorded())
 PLAIN = _columns(["Name", "Created_At date text=metadata.creationTimestamp absent=0001-01-01T00:00:00Z"])
 """For kinds that have nothing special to show."""

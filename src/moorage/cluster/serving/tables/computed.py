@@ -5,13 +5,17 @@ The table of columns calls these functions by their names.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from moorage.cluster.base.parts import flag, is_deleted, number, part, records, size, text, texts, value
 from moorage.cluster.base.store import Document
 from moorage.cluster.serving.tables.durations import UNKNOWN, age, is_no_time
-from moorage.cluster.serving.tables.formatting import NONE, UNSET, some_of
+from moorage.cluster.serving.tables.pods import NONE
 from moorage.cluster.serving.tables.pods import ended as ended
 from moorage.cluster.serving.tables.pods import pod as pod
 
+_UNSET = "<unset>"
+_SHOWN = 3  # items of a list
 _ROLE = "node-role.kubernetes.io/"
 _ONLY_ROLE = "kubernetes.io/role"
 _ACCESS_MODES = {
@@ -60,15 +64,13 @@ def _roles(node: Document) -> list[str]:
 
 
 def _address(node: Document, type_: str) -> str:
-    for address in records(node, "status", "addresses"):
-        if address.get("type") == type_:
-            return text(address, "address")
-    return NONE
+    addresses = records(node, "status", "addresses")
+    return next((text(each, "address") for each in addresses if each.get("type") == type_), NONE)
 
 
 def event(event: Document, now: float) -> Document:
     """In the form of either of the two groups that serve events."""
-    about = _either(event, "involvedObject", "regarding")
+    about = part(event, "involvedObject") or part(event, "regarding")
     first = event.get("firstTimestamp") or event.get("deprecatedFirstTimestamp")
     last = event.get("lastTimestamp") or event.get("deprecatedLastTimestamp")
     first_seen = age(event.get("eventTime") if is_no_time(first) else first, now)
@@ -89,15 +91,10 @@ def event(event: Document, now: float) -> Document:
     }
 
 
-def _either(event: Document, core: str, newer: str) -> Document:
-    return part(event, core) or part(event, newer)
-
-
 def _source(event: Document) -> str:
-    source = _either(event, "source", "deprecatedSource")
-    component = (
-        text(source, "component") or text(event, "reportingComponent") or text(event, "reportingController")
-    )
+    source = part(event, "source") or part(event, "deprecatedSource")
+    reporting = text(event, "reportingComponent") or text(event, "reportingController")
+    component = text(source, "component") or reporting
     host = text(source, "host") or text(event, "reportingInstance")
     return f"{component}, {host}" if host else component
 
@@ -136,26 +133,25 @@ def endpoints(endpoints: Document, now: float) -> Document:
     found: list[str] = []
     for subset in subsets:
         addresses = [text(address, "ip") for address in records(subset, "addresses")]
-        ports = records(subset, "ports")
-        if not ports:
-            found += addresses
-        for port in ports:
-            found += [_host_and_port(address, number(port, "port")) for address in addresses]
-    return {"Endpoints": some_of(found) if subsets else NONE}
+        ports = [f":{number(port, 'port')}" for port in records(subset, "ports")]
+        if ports:
+            addresses = [f"[{address}]" if ":" in address else address for address in addresses]
+        found += [address + port for port in ports or ("",) for address in addresses]
+    return {"Endpoints": _some_of(found) if subsets else NONE}
 
 
-def _host_and_port(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+def _some_of(items: Sequence[str]) -> str:
+    """The first three, and how many more there are."""
+    more = len(items) - _SHOWN
+    shown = ",".join(items[:_SHOWN])
+    return f"{shown} + {more} more..." if more > 0 else shown
 
 
 def endpoint_slice(endpoint_slice: Document, now: float) -> Document:
-    addresses = [
-        address
-        for endpoint in records(endpoint_slice, "endpoints")
-        for address in texts(endpoint, "addresses")
-    ]
+    found = records(endpoint_slice, "endpoints")
+    addresses = [address for endpoint in found for address in texts(endpoint, "addresses")]
     ports = [_slice_port(port) for port in records(endpoint_slice, "ports")]
-    return {"Ports": some_of(ports) or UNSET, "Endpoints": some_of(addresses) or UNSET}
+    return {"Ports": _some_of(ports) or _UNSET, "Endpoints": _some_of(addresses) or _UNSET}
 
 
 def _slice_port(port: Document) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 import msgspec
 
+from moorage.cluster.base.go_text import is_integer, shown
 from moorage.cluster.base.parts import number, text
 from moorage.cluster.base.store import Document
 from moorage.cluster.serving.tables.durations import INVALID, age, is_no_time, seconds_since_epoch
@@ -17,7 +17,6 @@ from moorage.cluster.serving.tables.rendering import Column, Columns
 
 _AGE: Document = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 _MIN_INT64 = -(2**63)
-_MAX_INT64 = 2**63 - 1
 
 
 def custom_columns(printer_columns: Sequence[Document] = ()) -> Columns:
@@ -44,10 +43,8 @@ def custom_columns(printer_columns: Sequence[Document] = ()) -> Columns:
         paths.append((path, column.type))
 
     def cells(document: Document, now: float) -> list[Any]:
-        return [
-            text(document, "metadata", "name"),
-            *(_cell(path, type_, document, now) for path, type_ in paths),
-        ]
+        name = text(document, "metadata", "name")
+        return [name, *(_cell(path, type_, document, now) for path, type_ in paths)]
 
     return Columns(tuple(columns), cells)
 
@@ -76,7 +73,7 @@ def _as_age(timestamp: str, now: float) -> str:
 
 def _as_integer(value: float) -> int:
     whole = int(value) if math.isfinite(value) else _MIN_INT64
-    return whole if _MIN_INT64 <= whole <= _MAX_INT64 else _MIN_INT64
+    return whole if is_integer(whole) else _MIN_INT64
 
 
 def _as_text(value: Any) -> str:
@@ -84,22 +81,9 @@ def _as_text(value: Any) -> str:
         return value
     if value is None:
         return "<no value>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return _float_text(value)
-    if isinstance(value, int):
-        return str(value)
+    if isinstance(value, int | float):
+        return shown(value)
     written = msgspec.json.encode(value, order="sorted").decode()
     for character in "<>&\u2028\u2029":
         written = written.replace(character, f"\\u{ord(character):04x}")
     return written
-
-
-def _float_text(value: float) -> str:
-    """The shortest text that means this number, with an exponent from a million on."""
-    exact = Decimal(repr(value)).normalize()
-    if not exact.is_finite():
-        return str(value)
-    digits = len(exact.as_tuple().digits)
-    return f"{exact:f}" if -4 <= exact.adjusted() < 6 else f"{value:.{digits - 1}e}"

@@ -26,8 +26,6 @@ class PathError(ValueError):
 class JSONPath:
     """A path that has been read. Raises PathError for a text that is none."""
 
-    __slots__ = ("_steps",)
-
     def __init__(self, text: str) -> None:
         self._steps = _read(text)
 
@@ -101,13 +99,17 @@ def _end_of_condition(text: str, start: int) -> int:
 
 
 def _named(name: str) -> Step:
-    return _all_items if name == "*" else _field(name.replace("\\", ""))
+    if name == "*":
+        return _all_items
+    key = name.replace("\\", "")
+    return lambda values: [value[key] for value in values if isinstance(value, dict) and key in value]
 
 
 def _brackets(inside: str) -> list[Step]:
     parts = inside.split(",")
     if len(parts) > 1:
-        return [_union([_brackets(part.strip(" ")) for part in parts])]
+        branches = [_brackets(part.strip(" ")) for part in parts]
+        return [lambda values: [found for branch in branches for found in _walk(branch, values)]]
     if key := _KEY.fullmatch(inside):
         return _read(f".{key[1]}")
     found = _SLICE.fullmatch(":" if inside == "*" else inside)
@@ -149,10 +151,6 @@ def _literal(value: Any) -> Step:
     return lambda values: [value] * len(values)
 
 
-def _field(name: str) -> Step:
-    return lambda values: [value[name] for value in values if isinstance(value, dict) and name in value]
-
-
 def _all_items(values: list[Any]) -> list[Any]:
     return [item for value in values for item in _children(value)]
 
@@ -176,10 +174,10 @@ def _descend(values: list[Any]) -> list[Any]:
 
 
 def _lists(values: list[Any]) -> list[list[Any]]:
-    for value in values:
-        if value is not None and not isinstance(value, list):
-            raise PathError("not a list")
-    return [value for value in values if value is not None]
+    found = [value for value in values if value is not None]
+    if not all(isinstance(value, list) for value in found):
+        raise PathError("not a list")
+    return found
 
 
 def _item(index: int) -> Step:
@@ -208,10 +206,6 @@ def _items(start: int | None, end: int | None, stride: int | None) -> Step:
     return step
 
 
-def _union(branches: list[list[Step]]) -> Step:
-    return lambda values: [found for branch in branches for found in _walk(branch, values)]
-
-
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -228,13 +222,13 @@ def _filter(condition: str) -> Step:
         holds = partial(_exists, _read(condition))
     else:
         holds = partial(_holds, _read(found[1]), _COMPARISONS.get(found[2]), _read(found[3]))
-    return lambda values: [item for value in _filtered(values) for item in value if holds(item)]
 
+    def step(values: list[Any]) -> list[Any]:
+        if not all(isinstance(value, list) for value in values):
+            raise PathError("only lists can be filtered")
+        return [item for value in values for item in value if holds(item)]
 
-def _filtered(values: list[Any]) -> list[list[Any]]:
-    if not all(isinstance(value, list) for value in values):
-        raise PathError("only lists can be filtered")
-    return values
+    return step
 
 
 def _exists(steps: list[Step], item: Any) -> bool:

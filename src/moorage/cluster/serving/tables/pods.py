@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from moorage.cluster.base.parts import flag, is_deleted, is_true, number, records, size, text, value
 from moorage.cluster.base.store import Document
 from moorage.cluster.serving.tables.durations import human_duration, seconds_since_epoch
-from moorage.cluster.serving.tables.formatting import NONE
 
+NONE = "<none>"
 _ENDED = {
     "Succeeded": "The pod has completed successfully.",
     "Failed": "The pod failed.",
 }
 
 
+@dataclass
 class _Containers:
     """What the containers of a pod add up to."""
 
-    def __init__(self) -> None:
-        self.ready = 0
-        self.restarts = 0
-        self.last_restart: float | None = None
+    ready: int = 0
+    restarts: int = 0
+    last_restart: float | None = None
 
     def count_restarts(self, status: Document) -> None:
         self.restarts += number(status, "restartCount")
-        finished = text(status, "lastState", "terminated", "finishedAt")
-        when = seconds_since_epoch(finished) if finished else None
+        when = seconds_since_epoch(text(status, "lastState", "terminated", "finishedAt"))
         if when is not None and (self.last_restart is None or when > self.last_restart):
             self.last_restart = when
 
@@ -50,11 +51,8 @@ def pod(pod: Document, now: float) -> Document:
 
 def _sidecars(pod: Document) -> set[str]:
     """The init containers that go on running beside the others."""
-    return {
-        text(container, "name")
-        for container in records(pod, "spec", "initContainers")
-        if container.get("restartPolicy") == "Always"
-    }
+    inits = records(pod, "spec", "initContainers")
+    return {text(each, "name") for each in inits if each.get("restartPolicy") == "Always"}
 
 
 def _status(pod: Document, sidecars: set[str]) -> tuple[str, _Containers]:
@@ -128,10 +126,8 @@ def _running(pod: Document, status: str, containers: _Containers) -> str:
             containers.ready += 1
     if status != "Completed":
         return status
-    if some_run and any(
-        each.get("type") == "Ready" and each.get("status") == "True"
-        for each in records(pod, "status", "conditions")
-    ):
+    conditions = records(pod, "status", "conditions")
+    if some_run and any((each.get("type"), each.get("status")) == ("Ready", "True") for each in conditions):
         return "Running"
     return failure or ("NotReady" if some_run else status)
 
@@ -150,17 +146,13 @@ def _ip(pod: Document) -> str:
 
 
 def _readiness_gates(pod: Document) -> str:
-    gates = records(pod, "spec", "readinessGates")
-    if not gates:
-        return NONE
-    met = sum(is_true(pod, text(gate, "conditionType")) for gate in gates)
-    return f"{met}/{len(gates)}"
+    met = [is_true(pod, text(gate, "conditionType")) for gate in records(pod, "spec", "readinessGates")]
+    return f"{sum(met)}/{len(met)}" if met else NONE
 
 
 def ended(pod: Document) -> list[Document]:
     """What is to be said about the row of a pod that has ended."""
     phase = text(pod, "status", "phase")
-    message = _ENDED.get(phase)
-    if message is None:
+    if phase not in _ENDED:
         return []
-    return [{"type": "Completed", "status": "True", "reason": phase, "message": message}]
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": _ENDED[phase]}]

@@ -80,14 +80,11 @@ def _row(columns: Columns, document: Document, now: float, include_object: Inclu
     row: dict[str, Any] = {"cells": columns.cells(document, now)}
     if columns.conditions is not None and (conditions := columns.conditions(document)):
         row["conditions"] = conditions
-    if include_object == "Metadata" or (include_object == "None" and _ends_initial_events(document)):
+    # A bookmark that ends the initial events means nothing without its metadata.
+    is_mark = text(document, "metadata", "annotations", INITIAL_EVENTS_END) == "true"
+    if include_object == "Metadata" or (include_object == "None" and is_mark):
         metadata = document.get("metadata", {})
         row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": API_VERSION, "metadata": metadata}
     else:
         row["object"] = document if include_object == "Object" else None
     return row
-
-
-def _ends_initial_events(document: Document) -> bool:
-    """A bookmark that means nothing without its metadata."""
-    return text(document, "metadata", "annotations", INITIAL_EVENTS_END) == "true"

@@ -7,8 +7,7 @@ import pytest
 from moorage.cluster.access.requests import Answer, Query
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document
-from moorage.cluster.life.container_logs import log_answer
-from moorage.cluster.life.nodes.logs import Logs
+from moorage.cluster.life.nodes.logs import Logs, log_answer
 
 ENDED = {"terminated": {"exitCode": 1}}
 WAITING = {"waiting": {"reason": "CrashLoopBackOff"}}
