@@ -14,12 +14,18 @@ from urllib.parse import unquote
 
 from moorage.api.names import dns_subdomain_problems
 from moorage.cluster.access import users
-from moorage.cluster.access.attributes import Attributes, forbidden_refusal
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.tokens import Tokens
-from moorage.cluster.access.users import User, account_groups, account_of, node_of
+from moorage.cluster.access.users import (
+    Attributes,
+    User,
+    account_groups,
+    account_of,
+    forbidden_refusal,
+    node_of,
+)
 from moorage.cluster.base.errors import Refusal, bad_request, invalid_value, unauthorized
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Store
 
 _OWN_NODE = "associated-node"

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from moorage.cluster.access import escalation
-from moorage.cluster.access.aggregation import aggregated_rules, is_aggregated
-from moorage.cluster.access.attributes import Attributes, forbidden_refusal
-from moorage.cluster.access.rules import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, ROLES, Rule, rules_of
-from moorage.cluster.access.users import MASTERS, User, account_username
+from moorage.cluster.access.rules import (
+    BINDINGS,
+    CLUSTER_BINDINGS,
+    CLUSTER_ROLES,
+    ROLES,
+    Rule,
+    aggregated_rules,
+    is_aggregated,
+    rules_of,
+)
+from moorage.cluster.access.users import MASTERS, Attributes, User, account_username, forbidden_refusal
 from moorage.cluster.base.errors import Refusal
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Change, Document, Store
-from moorage.cluster.schema.definitions import Definition
 
 _MOST_GRANTS = 4096
 _MOST_ANSWERS = 4096
@@ -116,13 +121,6 @@ class Authorizer:
                 return None
             rules = self._rules[key] = rules_of(self._complete(stored.document))
         return rules
-
-    def check_escalation(
-        self, user: User, definition: Definition, document: Document, old: Document | None
-    ) -> None:
-        """Refuses a role or a binding that grants more than the user who writes it may do."""
-        if definition.storage in escalation.CHECKED and MASTERS not in user.groups:
-            escalation.check(self, user, definition, document, old)
 
     def _complete(self, role: Document) -> Document:
         if not is_aggregated(role):

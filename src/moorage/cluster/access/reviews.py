@@ -8,11 +8,10 @@ from typing import Any
 
 from moorage.api.names import label_value_problems, qualified_name_problems
 from moorage.api.selectors import DOES_NOT_EXIST, EXISTS, IN, NOT_IN
-from moorage.cluster.access.attributes import Attributes
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.rules import Rule
 from moorage.cluster.access.tokens import Rejected, Tokens
-from moorage.cluster.access.users import User
+from moorage.cluster.access.users import Attributes, User
 from moorage.cluster.base import errors
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.base.times import timestamp

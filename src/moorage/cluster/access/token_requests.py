@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage.cluster.access.tokens import Reference, Tokens
 from moorage.cluster.base import errors
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.base.times import timestamp
 

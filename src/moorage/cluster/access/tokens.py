@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from moorage.cluster.access.users import AUTHENTICATED, User, account_groups, account_username
-from moorage.cluster.base.quoting import quoted_list
+from moorage.cluster.base.go_text import quoted_list
 from moorage.cluster.base.store import Store
 
 LEEWAY = 60.0

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from moorage.cluster.base.go_text import as_json, number
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import as_json, number, quoted
 
 
 class Cause(NamedTuple):
@@ -109,6 +108,12 @@ def shown(value: Any) -> str:
     return as_json(value)
 
 
+def listed(texts: Iterable[str]) -> str:
+    """One text as it is, several as a list: [a, b]."""
+    known = list(texts)
+    return known[0] if len(known) == 1 else f"[{', '.join(known)}]"
+
+
 # Refusals. `resource` is the plural, with the group behind a dot: pods, deployments.apps.
 
 
@@ -118,8 +123,7 @@ def _object(resource: str, name: str, causes: Sequence[Cause] = ()) -> dict[str,
 
 
 def _details(kind: str, group: str, name: str, causes: Sequence[Cause]) -> dict[str, Any]:
-    listed = [cause._asdict() for cause in causes]
-    found = {"name": name, "group": group, "kind": kind, "causes": listed}
+    found = {"name": name, "group": group, "kind": kind, "causes": [cause._asdict() for cause in causes]}
     return {key: value for key, value in found.items() if value}
 
 
@@ -212,9 +216,7 @@ def unsupported_media_type(accepted: Iterable[str]) -> Refusal:
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Refusal:
     """An object that breaks rules; the message names each of them."""
     whole = f"{kind}.{group}" if group else kind
-    listed = ", ".join(dict.fromkeys(str(cause) for cause in causes))
-    text = f"[{listed}]" if len(set(causes)) > 1 else listed
-    message = f'{whole} "{name}" is invalid: {text}'
+    message = f'{whole} "{name}" is invalid: {listed(dict.fromkeys(map(str, causes)))}'
     return Refusal(422, "Invalid", message, details=_details(kind, group, name, causes))
 
 

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from moorage.api.selectors import (
-    NOTHING,
-    LabelSelector,
-    Requirement,
-    Selector,
-    SelectorError,
-    parse_selector,
-)
+import msgspec
+
+from moorage.api.selectors import NOTHING, LabelSelector, Selector, SelectorError, parse_selector
 from moorage.cluster.base.store import Document
 
 _NOTHING: Document = {}
@@ -94,17 +89,11 @@ def is_true(document: Document, type_: str) -> bool:
     return False
 
 
-def selector_of(selector: Document | None) -> Selector:
-    """The usable form of a label selector; one that is invalid matches nothing."""
-    if selector is None:
-        return NOTHING
-    expressions = tuple(
-        Requirement(part.get("key", ""), part.get("operator", ""), tuple(part.get("values") or ()))
-        for part in selector.get("matchExpressions") or ()
-    )
+def selector_of(selector: Any) -> Selector:
+    """The usable form of a label selector; none, and one that is invalid, matches nothing."""
     try:
-        return parse_selector(LabelSelector(selector.get("matchLabels") or {}, expressions))
-    except SelectorError:
+        return parse_selector(msgspec.convert(selector, LabelSelector | None))
+    except (SelectorError, msgspec.ValidationError):
         return NOTHING
 
 

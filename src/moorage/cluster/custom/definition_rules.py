@@ -10,8 +10,8 @@ from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, r
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.definition_status import APPROVAL, approval, is_established
 from moorage.cluster.custom.internal_form import internal_version
-from moorage.cluster.custom.metadata import kind_problems
-from moorage.cluster.custom.open_api import all_schemas, open_api_of, versions_of
+from moorage.cluster.custom.structural import all_schemas, open_api_of, versions_of
+from moorage.cluster.custom.values import kind_problems
 from moorage.cluster.custom.version_rules import deprecation_problems, version_problems
 from moorage.cluster.schema.checking import IMMUTABLE
 from moorage.cluster.schema.forms import dns_1035_label_problems

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from moorage.cluster.base.errors import Cause
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.definition_rules import change_problems, definition_problems, names_problems
 from moorage.cluster.custom.formats import is_known
-from moorage.cluster.custom.open_api import all_schemas, versions_of
+from moorage.cluster.custom.structural import all_schemas, versions_of
 from moorage.cluster.schema.definitions import Strategy, keep_status
 
 _HTTPS = 443

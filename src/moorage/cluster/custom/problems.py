@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.cluster.base import errors
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import quoted
 
 _NOWHERE = "<nil>"
 

@@ -9,13 +9,19 @@ from dataclasses import dataclass
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.internal_form import ROOT_FIELDS, internal_schema, other_than_root_fields
-from moorage.cluster.custom.metadata import WrongMetadata, read_embedded, validate_embedded
-from moorage.cluster.custom.open_api import DECLARED, inner_schemas, is_deeper_than
 from moorage.cluster.custom.problems import by_name
-from moorage.cluster.custom.structural import META_FIELDS, PathProblem, declared_schema, follow
+from moorage.cluster.custom.structural import (
+    DECLARED,
+    META_FIELDS,
+    PathProblem,
+    declared_schema,
+    follow,
+    inner_schemas,
+    is_deeper_than,
+)
 from moorage.cluster.custom.structure_rules import can_be_structural, structure_problems, wrong_type
 from moorage.cluster.custom.validation import validate
-from moorage.cluster.custom.values import prune
+from moorage.cluster.custom.values import WrongMetadata, prune, read_embedded, validate_embedded
 from moorage.cluster.schema.model import ATOMIC, GRANULAR, MAP, SET, Field, Schema
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")

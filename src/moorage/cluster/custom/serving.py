@@ -8,9 +8,8 @@ from collections.abc import Callable
 from moorage.cluster.base.store import Change, Document, Store, Stored
 from moorage.cluster.base.times import timestamp
 from moorage.cluster.custom.definition_status import is_established, named_status, with_condition
-from moorage.cluster.custom.open_api import open_api_of, versions_of
 from moorage.cluster.custom.strategy import CustomStrategy, StoredForm
-from moorage.cluster.custom.structural import to_schema
+from moorage.cluster.custom.structural import open_api_of, to_schema, versions_of
 from moorage.cluster.schema.definitions import Definition, Definitions, Subresource
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"

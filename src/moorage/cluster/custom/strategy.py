@@ -7,14 +7,18 @@ from typing import Any, NamedTuple
 
 from moorage.api.names import qualified_name_problems
 from moorage.cluster.base.errors import Cause, bad_request, forbidden, invalid_value
-from moorage.cluster.base.go_text import shown, type_name
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import quoted, shown, type_name
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.metadata import WrongMetadata, read_embedded, read_metadata, validate_embedded
-from moorage.cluster.custom.open_api import open_api_of, versions_of
-from moorage.cluster.custom.structural import declared_schema, shapes_in
+from moorage.cluster.custom.structural import declared_schema, open_api_of, shapes_in, versions_of
 from moorage.cluster.custom.validation import duplicates, validate
-from moorage.cluster.custom.values import default, prune
+from moorage.cluster.custom.values import (
+    WrongMetadata,
+    default,
+    prune,
+    read_embedded,
+    read_metadata,
+    validate_embedded,
+)
 from moorage.cluster.schema.conform import Conformed
 from moorage.cluster.schema.definitions import Strategy, keep_status, version_order
 from moorage.cluster.schema.model import ABSENT, MAP, SET

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from moorage.cluster.base import errors
-from moorage.cluster.base.go_text import as_float, as_json, is_integer
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import as_float, as_json, is_integer, quoted
 from moorage.cluster.custom.formats import has_format
 from moorage.cluster.custom.number_rules import NUMBERS, check_number, is_whole
 from moorage.cluster.custom.problems import Problems, by_name, shown

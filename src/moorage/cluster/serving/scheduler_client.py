@@ -13,7 +13,7 @@ from moorage.client.http import HttpClient
 from moorage.client.resources import Resource
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import Refusal
-from moorage.cluster.objects.binding import Binder
+from moorage.cluster.objects.binding import bind
 from moorage.cluster.objects.decoding import read_json, shape
 from moorage.cluster.objects.versions import to_stored
 from moorage.cluster.objects.writes import Objects
@@ -28,7 +28,6 @@ class SchedulerClient(HttpClient):
     def __init__(self, connection: ConnectionConfig, objects: Objects, *, user_agent: str) -> None:
         super().__init__(connection, user_agent=user_agent)
         self._objects = objects
-        self._binder = Binder(objects.store, objects.clock)
         definition = objects.definitions.find(_EVENTS.group, _EVENTS.version, _EVENTS.plural)
         assert definition is not None
         self._events = definition
@@ -36,7 +35,7 @@ class SchedulerClient(HttpClient):
     async def bind(self, pod: Pod, node_name: str) -> None:
         binding = {"metadata": {"uid": pod.uid}, "target": {"kind": "Node", "name": node_name}}
         try:
-            self._binder.bind(pod.namespace, pod.name, binding)
+            bind(self._objects, pod.namespace, pod.name, binding)
         except Refusal as refusal:
             raise _as_error(refusal) from None
 

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.cluster.access.users import User
-from moorage.cluster.base.store import Document, Store
 from moorage.cluster.kinds.service_allocation import allocate_service
-from moorage.cluster.objects.admission import (
-    limits,
-    namespaces,
-    quotas,
-    scheduling,
-    service_accounts,
-    storage,
-)
+from moorage.cluster.objects.admission import namespaces, quotas, scheduling, service_accounts, storage
 from moorage.cluster.objects.admission.attempt import CREATE, DELETE, UPDATE, Attempt
-from moorage.cluster.objects.stamping import random_suffix
-from moorage.cluster.schema.definitions import Definition
 
 
 def _allocate(attempt: Attempt) -> None:
@@ -26,7 +15,7 @@ def _allocate(attempt: Attempt) -> None:
 
 _STEPS: dict[tuple[str, str], tuple[Callable[[Attempt], None], ...]] = {
     (CREATE, "pods"): (
-        limits.apply_limits,
+        quotas.apply_limits,
         service_accounts.set_service_account,
         scheduling.set_priority,
         scheduling.add_tolerations,
@@ -35,7 +24,7 @@ _STEPS: dict[tuple[str, str], tuple[Callable[[Attempt], None], ...]] = {
     (UPDATE, "pods"): (scheduling.keep_priority, scheduling.add_tolerations),
     (CREATE, "services"): (_allocate,),
     (UPDATE, "services"): (_allocate,),
-    (CREATE, storage.CLAIMS): (limits.admit_claim_size, storage.set_storage_class, storage.protect),
+    (CREATE, storage.CLAIMS): (quotas.admit_claim_size, storage.set_storage_class, storage.protect),
     (UPDATE, storage.CLAIMS): (storage.admit_resize,),
     (CREATE, storage.VOLUMES): (storage.protect,),
     (CREATE, storage.ATTRIBUTES_CLASSES): (storage.protect,),
@@ -47,30 +36,14 @@ _STEPS: dict[tuple[str, str], tuple[Callable[[Attempt], None], ...]] = {
 """What is done to the objects of a resource, in this order."""
 
 
-class Admission:
-    """Completes what is about to be written, or refuses it."""
-
-    def __init__(self, store: Store, *, suffix: Callable[[], str] = random_suffix) -> None:
-        self._store = store
-        self._suffix = suffix
-
-    def admit(
-        self,
-        definition: Definition,
-        document: Document,
-        old: Document | None,
-        *,
-        operation: str,
-        subresource: str = "",
-        user: User,
-    ) -> None:
-        """Changes the document in place. Raises a Refusal if the request may not go on."""
-        attempt = Attempt(definition, document, old, operation, self._store, self._suffix)
-        if definition.namespaced and operation != DELETE:
-            namespaces.admit_namespace(attempt)
-        if subresource:
-            return
-        for step in _STEPS.get((operation, definition.storage), ()):
-            step(attempt)
-        if definition.namespaced and operation == CREATE:
-            quotas.admit_quota(attempt)
+def admit(attempt: Attempt, subresource: str = "") -> None:
+    """Completes what is about to be written, in place. Raises a Refusal if the request may not go on."""
+    operation, definition = attempt.operation, attempt.definition
+    if definition.namespaced and operation != DELETE:
+        namespaces.admit_namespace(attempt)
+    if subresource:
+        return
+    for step in _STEPS.get((operation, definition.storage), ()):
+        step(attempt)
+    if definition.namespaced and operation == CREATE:
+        quotas.admit_quota(attempt)

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from moorage.cluster.base.errors import Cause, Refusal, apply_conflict, bad_request, unreasoned
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.merging import configurations, managed_fields
 from moorage.cluster.objects.merging.configurations import shape_errors, with_parents, without

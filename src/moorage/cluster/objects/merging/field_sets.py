@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from moorage.cluster.base.go_text import shown
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import quoted, shown
 
 Tree = dict[str, Any]
 
