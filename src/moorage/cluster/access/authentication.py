@@ -24,7 +24,7 @@ from moorage.cluster.access.users import (
     forbidden_refusal,
     node_of,
 )
-from moorage.cluster.base.errors import Refusal, bad_request, invalid_value, unauthorized
+from moorage.cluster.base.errors import Refusal, bad_request, invalid_value, listed, unauthorized
 from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Store
 
@@ -124,27 +124,28 @@ class Authenticator:
         return replace(wanted, groups=groups if implied in groups else (*groups, implied))
 
     def _require_groups(self, user: User, groups: tuple[str, ...], asked: Attributes, narrow: bool) -> None:
-        if narrow and "" in groups:
-            raise forbidden_refusal(user, asked, "impersonating the empty string group is not allowed")
-        if narrow and users.MASTERS in groups:
-            masters = asked._replace(name=users.MASTERS)
-            raise forbidden_refusal(user, masters, "impersonating the system:masters group is not allowed")
-        if narrow and len(groups) >= _MANY and self._authorizer.allows(user, asked._replace(name="*")):
-            return
-        for group in groups:
-            self._authorizer.require(user, asked._replace(name=group))
+        for group, words in (("", "empty string"), (users.MASTERS, users.MASTERS)):
+            if narrow and group in groups:
+                why = f"impersonating the {words} group is not allowed"
+                raise forbidden_refusal(user, asked._replace(name=group), why)
+        self._require_each(user, [asked._replace(name=group) for group in groups], narrow)
 
     def _require_extra(
         self, user: User, extra: Mapping[str, tuple[str, ...]], asked: Attributes, narrow: bool
     ) -> None:
         if narrow and (why := _extra_problem(extra)):
             raise forbidden_refusal(user, asked, why)
-        many = len(extra) >= _MANY or sum(map(len, extra.values())) >= _MANY
-        if narrow and many and self._authorizer.allows(user, asked._replace(subresource="*", name="*")):
-            return
-        for key, values in extra.items():
-            for value in values:
-                self._authorizer.require(user, asked._replace(subresource=key, name=value))
+        pairs = [(key, value) for key, values in extra.items() for value in values]
+        each = [asked._replace(subresource=key, name=value) for key, value in pairs]
+        self._require_each(user, each, narrow)
+
+    def _require_each(self, user: User, asked: list[Attributes], narrow: bool) -> None:
+        if narrow and len(asked) >= _MANY:
+            any_part = "*" if asked[0].resource == "userextras" else ""
+            if self._authorizer.allows(user, asked[0]._replace(subresource=any_part, name="*")):
+                return
+        for each in asked:
+            self._authorizer.require(user, each)
 
 
 def _wanted(headers: Mapping[str, Sequence[str]]) -> User | None:
@@ -202,7 +203,7 @@ def _key_problem(key: str) -> str:
         if _PATH.fullmatch(path) is None:
             problems.append((path, f"Invalid path (regex used for validation is '{_PATH_FORM}')"))
     texts = [str(invalid_value("extra.key", value, problem)) for value, problem in problems]
-    return f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
+    return listed(texts) if texts else ""
 
 
 def _first(headers: Mapping[str, Sequence[str]], name: str) -> str:
@@ -217,16 +218,10 @@ def _readable(text: str) -> str:
 
 def _shown(uid: str, groups: tuple[str, ...], extra: Mapping[str, tuple[str, ...]]) -> str:
     """A user as the original shows it in this one message."""
-    listed = f"[]string{_braced(map(quoted, groups))}" if groups else "[]string(nil)"
-    kept = "(nil)"
-    if extra:
-        kept = _braced(
-            f"{quoted(key)}:[]string{_braced(map(quoted, values))}" for key, values in sorted(extra.items())
-        )
-    return (
-        f'&user.DefaultInfo{{Name:"", UID:{quoted(uid)}, Groups:{listed}, Extra:map[string][]string{kept}}}'
-    )
+    more = ", ".join(f"{quoted(key)}:{_strings(values)}" for key, values in sorted(extra.items()))
+    kept = f"map[string][]string{{{more}}}" if extra else "map[string][]string(nil)"
+    return f'&user.DefaultInfo{{Name:"", UID:{quoted(uid)}, Groups:{_strings(groups)}, Extra:{kept}}}'
 
 
-def _braced(parts: Iterator[str]) -> str:
-    return f"{{{', '.join(parts)}}}"
+def _strings(texts: tuple[str, ...]) -> str:
+    return f"[]string{{{', '.join(map(quoted, texts))}}}" if texts else "[]string(nil)"

@@ -16,7 +16,7 @@ from moorage.cluster.access.rules import (
     rules_of,
 )
 from moorage.cluster.access.users import MASTERS, Attributes, User, account_username, forbidden_refusal
-from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.errors import Refusal, listed
 from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Change, Document, Store
 
@@ -149,8 +149,7 @@ class Authorizer:
                     continue
                 source = _source(user, place, name, binding)
                 rules += [(source, rule) for rule in found]
-        text = ", ".join(problems)
-        return _Grants(rules, f"[{text}]" if len(problems) > 1 else text)
+        return _Grants(rules, listed(problems) if problems else "")
 
     def _bindings_of(self, user: User, namespace: str) -> Iterator[tuple[str, Document]]:
         bound = self._bound.get(namespace) or self._look_through(namespace)

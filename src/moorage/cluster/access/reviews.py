@@ -50,11 +50,11 @@ class Reviews:
         `namespace` is the one in the address; of the kinds only LocalSubjectAccessReview has one.
         """
         metadata = {name: value for name, value in (document.get("metadata") or {}).items() if value}
-        given = metadata.pop("namespace", namespace)
         if namespace:
-            if given != namespace:
-                raise errors.other_namespace()
+            errors.check_namespace(metadata, namespace)
             metadata["namespace"] = namespace
+        else:
+            metadata.pop("namespace", None)
         asked = {**document, "kind": kind, "metadata": metadata}
         answer = self._kinds[kind](asked, user)
         return {"kind": kind, "apiVersion": document["apiVersion"], "metadata": metadata, **answer}

@@ -70,11 +70,7 @@ def is_deleted(document: Document) -> bool:
 
 def condition(status: Document, type_: str) -> Document | None:
     """The first condition of this type in a status; not to be changed."""
-    found: Document
-    for found in status.get("conditions") or ():
-        if found.get("type") == type_:
-            return found
-    return None
+    return next((each for each in records(status, "conditions") if each.get("type") == type_), None)
 
 
 def other_conditions(status: Document, type_: str) -> list[Document]:
@@ -83,10 +79,8 @@ def other_conditions(status: Document, type_: str) -> list[Document]:
 
 def is_true(document: Document, type_: str) -> bool:
     """Whether the first condition of this type in the status is true."""
-    for condition in records(document, "status", "conditions"):
-        if condition.get("type") == type_:
-            return bool(condition.get("status") == "True")
-    return False
+    found = condition(part(document, "status"), type_)
+    return found is not None and found.get("status") == "True"
 
 
 def selector_of(selector: Any) -> Selector:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from moorage.cluster.base.errors import listed
 from moorage.cluster.base.go_text import quoted
+from moorage.cluster.base.parts import is_true
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.formats import is_uri
 
@@ -24,8 +26,7 @@ _WRONG = (
 
 
 def is_established(document: Document) -> bool:
-    conditions = document.get("status", {}).get("conditions") or ()
-    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
+    return is_true(document, "Established")
 
 
 def named_status(definition: Document, others: Iterable[Document], now: str) -> Document:
@@ -65,7 +66,8 @@ def _accepted(
             had = _texts(before.get(name))
             in_use = [each for each in _texts(wanted.get(name)) if each not in had and each in taken]
             if in_use:
-                conflict = (f"{name[0].upper()}{name[1:]}Conflict", _all_in_use(in_use))
+                texts = (f"{quoted(each)} is already in use" for each in dict.fromkeys(in_use))
+                conflict = (f"{name[0].upper()}{name[1:]}Conflict", listed(texts))
             granted[name] = (before if in_use else wanted).get(name, "")
     granted["categories"] = wanted.get("categories")
     return {name: value for name, value in granted.items() if value or name in _NO_NAMES}, conflict
@@ -73,11 +75,6 @@ def _accepted(
 
 def _texts(names: str | list[str] | None) -> list[str]:
     return [names] if isinstance(names, str) and names else list(names or ())
-
-
-def _all_in_use(names: list[str]) -> str:
-    texts = [f"{quoted(name)} is already in use" for name in dict.fromkeys(names)]
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def with_condition(

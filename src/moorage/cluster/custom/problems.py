@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.cluster.base import errors
-from moorage.cluster.base.go_text import quoted
+from moorage.cluster.base.go_text import by_name, quoted
 
 _NOWHERE = "<nil>"
 
@@ -41,10 +41,3 @@ def _field(path: str, whole: str) -> str:
 
 def shown(value: Any) -> str:
     return errors.shown(by_name(value))
-
-
-def by_name(value: Any) -> Any:
-    """A value with the fields of objects in the order of their names, which is how messages show them."""
-    if isinstance(value, dict):
-        return {name: by_name(value[name]) for name in sorted(value)}
-    return [by_name(each) for each in value] if isinstance(value, list) else value

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.base.go_text import by_name
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.internal_form import ROOT_FIELDS, internal_schema, other_than_root_fields
-from moorage.cluster.custom.problems import by_name
 from moorage.cluster.custom.structural import (
     DECLARED,
     META_FIELDS,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from moorage.cluster.base import errors
-from moorage.cluster.base.go_text import as_float, as_json, is_integer, quoted
+from moorage.cluster.base.go_text import as_float, as_json, by_name, is_integer, quoted
 from moorage.cluster.custom.formats import has_format
 from moorage.cluster.custom.number_rules import NUMBERS, check_number, is_whole
-from moorage.cluster.custom.problems import Problems, by_name, shown
+from moorage.cluster.custom.problems import Problems, shown
 from moorage.cluster.custom.structural import INT_OR_STRING, Rules, rules_of
 from moorage.cluster.custom.values import parts
 from moorage.cluster.schema.model import ABSENT, MAP, SET, Schema

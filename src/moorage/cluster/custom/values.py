@@ -7,8 +7,8 @@ from copy import deepcopy
 from typing import Any
 
 from moorage.cluster.base.errors import Cause, Refusal, invalid_value, required
+from moorage.cluster.base.go_text import by_name
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.problems import by_name
 from moorage.cluster.custom.structural import META_FIELDS, object_meta_schema
 from moorage.cluster.kinds.metadata import validate_metadata
 from moorage.cluster.schema.conform import Conformed, conform

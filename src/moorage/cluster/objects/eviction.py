@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moorage.cluster.base import parts
-from moorage.cluster.base.errors import Cause, Refusal, too_many_requests
+from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Stored
 from moorage.cluster.base.times import timestamp
 from moorage.cluster.objects.deletion import DeleteOptions
@@ -35,7 +35,7 @@ def _spend(objects: Objects, budget: Stored, pod: Stored, dry_run: bool) -> None
     status = budget.status
     if status.get("observedGeneration", 0) < budget.generation:
         why = f"The disruption budget {budget.name} is still being processed by the server."
-        raise _refused(why, seconds=_RETRY_SECONDS)
+        raise _refused(why, retryAfterSeconds=_RETRY_SECONDS)
     desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
     if not parts.is_true(pod.document, "Ready") and healthy >= desired:
         return
@@ -49,9 +49,7 @@ def _spend(objects: Objects, budget: Stored, pod: Stored, dry_run: bool) -> None
         objects.store.update(_BUDGETS, budget, {**budget.document, "status": changed})
 
 
-def _refused(why: str, *, seconds: int = 0) -> Refusal:
-    return too_many_requests(
-        "Cannot evict pod as it would violate the pod's disruption budget.",
-        seconds=seconds,
-        causes=[Cause("DisruptionBudget", "", why)],
-    )
+def _refused(why: str, **details: int) -> Refusal:
+    causes = [{"reason": "DisruptionBudget", "message": why}]
+    message = "Cannot evict pod as it would violate the pod's disruption budget."
+    return Refusal(429, "TooManyRequests", message, {"causes": causes, **details})

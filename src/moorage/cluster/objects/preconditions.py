@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from moorage.cluster.access.requests import Place
-from moorage.cluster.base.errors import Refusal, bad_request, conflict, invalid, invalid_value
+from moorage.cluster.base.errors import (
+    Refusal,
+    bad_request,
+    check_namespace,
+    conflict,
+    invalid,
+    invalid_value,
+)
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.schema.definitions import Definition
 
@@ -21,13 +28,6 @@ def check_name(given: str, name: str) -> None:
         )
     if given != name:
         raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
-
-
-def check_namespace(metadata: Document, namespace: str) -> None:
-    if metadata.get("namespace") and metadata["namespace"] != namespace:
-        raise bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
 
 
 def check_replaced(definition: Definition, old: Stored, metadata: Document) -> None:

@@ -22,9 +22,10 @@ from moorage.cluster.objects.admission.attempt import CREATE, DELETE, UPDATE, At
 from moorage.cluster.objects.admission.chain import admit
 from moorage.cluster.objects.decoding import shape
 from moorage.cluster.objects.deletion import DeleteOptions
+from moorage.cluster.objects.merging import managed_fields
 from moorage.cluster.objects.merging.apply import apply, same_but_for_times
 from moorage.cluster.objects.merging.field_sets import NOTHING, FieldSet
-from moorage.cluster.objects.merging.managed_fields import track
+from moorage.cluster.objects.merging.managed_fields import APPLY, Manager
 from moorage.cluster.objects.versions import before_write
 from moorage.cluster.schema.conform import Undecodable
 from moorage.cluster.schema.definitions import Definition, Definitions
@@ -68,7 +69,7 @@ class Objects:
         metadata = document["metadata"]
         if metadata.get("resourceVersion"):
             raise errors.bad_request("resourceVersion should not be set on objects to be created")
-        preconditions.check_namespace(metadata, namespace)
+        errors.check_namespace(metadata, namespace)
         stamping.fill_on_create(document, namespace, self.clock())
         generate = metadata.get("generateName") if metadata["name"] else ""
         strategy.default(document)
@@ -162,10 +163,8 @@ class Objects:
             definition.schema,
             None if old is None else before_write(definition, old.document),
             applied,
-            manager=options.manager,
+            Manager(options.manager, APPLY, definition.api_version, place.subresource),
             force=options.force,
-            subresource=place.subresource,
-            api_version=definition.api_version,
             now=timestamp(self.clock()),
             ignored=_ignored(definition),
         )
@@ -205,17 +204,10 @@ class Objects:
     ) -> None:
         if not options.manager or not definition.strategy.tracked:
             return
-        tracked = track(
-            definition.schema,
-            old,
-            new,
-            manager=options.manager,
-            subresource=subresource,
-            api_version=definition.api_version,
-            # Nobody knows when something was scaled: a Scale has no managed fields to keep the time in.
-            now="" if subresource == "scale" else timestamp(self.clock()),
-            ignored=_ignored(definition),
-        )
+        who = Manager(options.manager, managed_fields.UPDATE, definition.api_version, subresource)
+        # Nobody knows when something was scaled: a Scale has no managed fields to keep the time in.
+        now = "" if subresource == "scale" else timestamp(self.clock())
+        tracked = managed_fields.track(definition.schema, old, new, who, now, _ignored(definition))
         if tracked:
             new["metadata"]["managedFields"] = tracked
         else:
