@@ -16,14 +16,7 @@ from moorage.api.names import dns_subdomain_problems
 from moorage.cluster.access import users
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.tokens import Tokens
-from moorage.cluster.access.users import (
-    Attributes,
-    User,
-    account_groups,
-    account_of,
-    forbidden_refusal,
-    node_of,
-)
+from moorage.cluster.access.users import Attributes, User, forbidden_refusal
 from moorage.cluster.base.errors import Refusal, bad_request, invalid_value, listed, unauthorized
 from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Store
@@ -107,13 +100,13 @@ class Authenticator:
         verb, group = (f"impersonate:{way}", _GROUP) if narrow else ("impersonate", "")
         groups = wanted.groups
         asked = Attributes(verb, group, "v1", "users", name=wanted.name)
-        node, account = node_of(wanted.name), account_of(wanted.name)
+        node, account = users.node_of(wanted.name), users.account_of(wanted.name)
         if node is not None and narrow:
             asked = asked._replace(resource="nodes", name="*" if way == _OWN_NODE else node)
             groups = (users.ALL_NODES,)
         elif account is not None:
             asked = asked._replace(resource="serviceaccounts", namespace=account[0], name=account[1])
-            groups = groups or account_groups(account[0])
+            groups = groups or users.account_groups(account[0])
         require(user, asked)
         if wanted.uid:
             require(user, Attributes(verb, _GROUP, "v1", "uids", name=wanted.uid))
@@ -169,14 +162,14 @@ def _leads(way: str, user: User, wanted: User) -> bool:
     """Whether this is a way to act as the one who is wanted."""
     if way == _WIDE:
         return True
-    node, account = node_of(wanted.name), account_of(wanted.name)
+    node, account = users.node_of(wanted.name), users.account_of(wanted.name)
     if way == _OTHER:
         return node is None and account is None
     if wanted.uid or wanted.groups or wanted.extra:
         return False
     if way == _ACCOUNT:
         return account is not None
-    runs_there = account_of(user.name) is not None and user.extra.get(_NODE_NAME) == (node,)
+    runs_there = users.account_of(user.name) is not None and user.extra.get(_NODE_NAME) == (node,)
     return node is not None and (way == _ANY_NODE or runs_there)
 
 

@@ -11,9 +11,7 @@ from moorage.cluster.access.rules import (
     CLUSTER_ROLES,
     ROLES,
     Rule,
-    aggregated_rules,
-    is_aggregated,
-    rules_of,
+    effective_rules,
 )
 from moorage.cluster.access.users import MASTERS, Attributes, User, account_username, forbidden_refusal
 from moorage.cluster.base.errors import Refusal, listed
@@ -119,14 +117,9 @@ class Authorizer:
             stored = self._store.get(resource, namespace, name)
             if stored is None:
                 return None
-            rules = self._rules[key] = rules_of(self._complete(stored.document))
+            roles = (each.document for each in self._store.iterate(CLUSTER_ROLES))
+            rules = self._rules[key] = effective_rules(stored.document, roles)
         return rules
-
-    def _complete(self, role: Document) -> Document:
-        if not is_aggregated(role):
-            return role
-        every = (stored.document for stored in self._store.iterate(CLUSTER_ROLES))
-        return {"rules": aggregated_rules(role, every)}
 
     def _grants_of(self, user: User, namespace: str) -> _Grants:
         key = (user.name, user.groups, namespace)

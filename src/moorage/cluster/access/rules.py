@@ -93,6 +93,11 @@ def rules_of(document: Document) -> tuple[Rule, ...]:
     return tuple(map(Rule, document.get("rules") or ()))
 
 
+def effective_rules(role: Document, roles: Iterable[Document]) -> tuple[Rule, ...]:
+    """The rules of a role or, of one that is made of others, those of the others."""
+    return rules_of({"rules": aggregated_rules(role, roles)} if is_aggregated(role) else role)
+
+
 def described(atoms: Iterable[Atom]) -> list[str]:
     """The atoms as messages name them, those that differ only in the verb as one."""
     verbs_of: dict[tuple[str, str, str | None], list[str]] = {}

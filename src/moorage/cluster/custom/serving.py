@@ -213,7 +213,7 @@ def _terminating_condition(crd: Document, condition: tuple[bool, str, str], now:
 def _definition(crd: Document, version: Document) -> Definition:
     spec, names = crd["spec"], crd["status"]["acceptedNames"]
     strategy = CustomStrategy(crd, version)
-    served = ((_STATUS, strategy.has_status), (_SCALE, strategy.scale_paths is not None))
+    served = ((_STATUS, strategy.has_status), (_SCALE, bool(strategy.scale_paths)))
     return Definition(
         group=spec["group"],
         version=version["name"],

@@ -6,7 +6,7 @@ from moorage.cluster.base import parts
 from moorage.cluster.base.errors import Cause, bad_request, conflict, listed, required, unsupported_value
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import timestamp
-from moorage.cluster.objects.admission.namespaces import admit_content
+from moorage.cluster.objects.admission.chain import admit_content
 from moorage.cluster.objects.preconditions import other_object
 from moorage.cluster.objects.writes import Objects
 

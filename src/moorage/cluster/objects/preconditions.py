@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from moorage.cluster.access.requests import Place
-from moorage.cluster.base.errors import (
-    Refusal,
-    bad_request,
-    check_namespace,
-    conflict,
-    invalid,
-    invalid_value,
-)
+from moorage.cluster.base import errors
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.schema.definitions import Definition
 
@@ -18,16 +11,18 @@ from moorage.cluster.schema.definitions import Definition
 def check_address(metadata: Document, place: Place) -> None:
     """Refuses an object that is not the one its address names."""
     check_name(metadata.get("name", ""), place.name)
-    check_namespace(metadata, place.namespace)
+    errors.check_namespace(metadata, place.namespace)
 
 
 def check_name(given: str, name: str) -> None:
     if not given:
-        raise bad_request(
+        raise errors.bad_request(
             f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
         )
     if given != name:
-        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+        raise errors.bad_request(
+            f"the name of the object ({given}) does not match the name on the URL ({name})"
+        )
 
 
 def check_replaced(definition: Definition, old: Stored, metadata: Document) -> None:
@@ -36,8 +31,8 @@ def check_replaced(definition: Definition, old: Stored, metadata: Document) -> N
     if uid and uid != known["uid"]:
         raise other_object(definition.name, known, uid)
     if definition.strategy.updates_name_version and not metadata.get("resourceVersion"):
-        cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
-        raise invalid(definition.plural, definition.group, old.name, [cause])
+        cause = errors.invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
+        raise errors.invalid(definition.plural, definition.group, old.name, [cause])
 
 
 def check_version(definition: Definition, old: Stored, metadata: Document) -> None:
@@ -46,9 +41,9 @@ def check_version(definition: Definition, old: Stored, metadata: Document) -> No
     if version in ("0", old.document["metadata"]["resourceVersion"]):
         return
     if not version.isascii() or not version.isdigit():
-        cause = invalid_value("metadata.resourceVersion", version, "must be a number")
-        raise invalid(definition.kind, definition.group, old.name, [cause])
-    raise conflict(definition.name, old.name)
+        cause = errors.invalid_value("metadata.resourceVersion", version, "must be a number")
+        raise errors.invalid(definition.kind, definition.group, old.name, [cause])
+    raise errors.conflict(definition.name, old.name)
 
 
 def check_deletion(definition: Definition, metadata: Document, uid: str, version: str) -> None:
@@ -59,7 +54,7 @@ def check_deletion(definition: Definition, metadata: Document, uid: str, version
         ("ResourceVersion", version, metadata["resourceVersion"], "modified"),
     ):
         if wanted and wanted != found:
-            raise conflict(
+            raise errors.conflict(
                 kind,
                 metadata["name"],
                 f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). "
@@ -67,11 +62,11 @@ def check_deletion(definition: Definition, metadata: Document, uid: str, version
             )
 
 
-def other_object(resource: str, metadata: Document, uid: str) -> Refusal:
+def other_object(resource: str, metadata: Document, uid: str) -> errors.Refusal:
     """A write that is meant for an object of the same name that is no longer there."""
     folder = resource.partition(".")[0]
     place = "/".join(filter(None, ("/registry", folder, metadata.get("namespace"), metadata["name"])))
-    return conflict(
+    return errors.conflict(
         resource,
         metadata["name"],
         f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: "

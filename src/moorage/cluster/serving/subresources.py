@@ -13,7 +13,7 @@ from moorage.cluster.access.tokens import Tokens
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import bad_request, method_not_allowed, not_found, path_not_found
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.objects.admission.namespaces import admit_content
+from moorage.cluster.objects.admission.chain import admit_content
 from moorage.cluster.objects.binding import bind
 from moorage.cluster.objects.deletion import delete_options
 from moorage.cluster.objects.eviction import evict

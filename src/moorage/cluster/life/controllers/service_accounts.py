@@ -6,15 +6,10 @@ from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Change, Document
 from moorage.cluster.life.controllers.controller import Controller, Key
 from moorage.cluster.life.controllers.writer import Writer
+from moorage.cluster.objects.system_objects import root_ca
 
 DEFAULT = "default"
 ROOT_CA = "kube-root-ca.crt"
-_DESCRIPTION = "kubernetes.io/description"
-_ABOUT = (
-    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such "
-    "as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions "
-    "of Kubernetes clusters."
-)
 
 
 class ServiceAccounts(Controller):
@@ -38,20 +33,18 @@ class ServiceAccounts(Controller):
         if namespace is None or namespace.is_deleted:
             return
         if self._store.get("serviceaccounts", name, DEFAULT) is None:
-            self._create("serviceaccounts", "ServiceAccount", name, DEFAULT, {})
+            self._create("serviceaccounts", name, {"metadata": {"name": DEFAULT}})
         data = {"ca.crt": self._ca}
         certificates = self._store.get("configmaps", name, ROOT_CA)
         if certificates is None:
-            self._create("configmaps", "ConfigMap", name, ROOT_CA, {"data": data})
+            self._create("configmaps", name, root_ca(self._ca))
         elif certificates.document.get("data") != data:
             self._writer.change("configmaps", certificates, lambda document: document.update(data=data))
 
-    def _create(self, resource: str, kind: str, namespace: str, name: str, content: Document) -> None:
-        metadata: Document = {"name": name, "namespace": namespace}
-        if name == ROOT_CA:
-            metadata["annotations"] = {_DESCRIPTION: _ABOUT}
+    def _create(self, resource: str, namespace: str, document: Document) -> None:
+        metadata = {**document["metadata"], "namespace": namespace}
         try:
-            self._writer.create(resource, {"apiVersion": "v1", "kind": kind, "metadata": metadata, **content})
+            self._writer.create(resource, {**document, "metadata": metadata})
         except Refusal as refusal:
             if refusal.code != 409:
                 raise

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from moorage.cluster.base.errors import listed
+from moorage.cluster.base.parts import part, records, size, value
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.pods_resources import quality_class
 from moorage.cluster.objects.admission.attempt import Attempt
 from moorage.cluster.schema.canonical import quantity as canonical
@@ -17,6 +18,12 @@ from moorage.cluster.schema.forms import nanos
 ANNOTATION = "kubernetes.io/limit-ranger"
 _CONTAINER = "Container"
 _CLAIM = "PersistentVolumeClaim"
+_COUNTED = (
+    "configmaps", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas", "secrets", "services",
+)  # fmt: skip
+_COMPUTE = ("cpu", "memory", "ephemeral-storage")
+_EXPLICIT = {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+_ONE = nanos("1")
 
 
 def apply_limits(attempt: Attempt) -> None:
@@ -26,7 +33,7 @@ def apply_limits(attempt: Attempt) -> None:
         return
     document = attempt.document
     for each in ranges:
-        _set_defaults(document, list(_limits(each, _CONTAINER)))
+        _set_defaults(document, _limits(each, _CONTAINER))
     if "status" in document:
         # Pods are classed by what they ask for, which may have changed.
         document["status"]["qosClass"] = quality_class(document["spec"])
@@ -42,15 +49,13 @@ def admit_claim_size(attempt: Attempt) -> None:
         _refuse(attempt, stored.document, _CLAIM, [part(attempt.document["spec"], "resources")])
 
 
-def _limits(limit_range: Document, kind: str) -> Iterator[Document]:
-    for limit in part(limit_range, "spec").get("limits") or ():
-        if limit.get("type") == kind:
-            yield limit
+def _limits(limit_range: Document, kind: str) -> list[Document]:
+    return [each for each in records(limit_range, "spec", "limits") if each.get("type") == kind]
 
 
 def claim_requests(document: Document) -> Document:
     """What a PersistentVolumeClaim asks for."""
-    return part(part(part(document, "spec"), "resources"), "requests")
+    return part(document, "spec", "resources", "requests")
 
 
 def containers_of(spec: Document) -> Iterator[tuple[str, Document]]:
@@ -88,14 +93,13 @@ def _refuse(attempt: Attempt, limit_range: Document, kind: str, asked: list[Docu
     ]
     problems = list(dict.fromkeys(filter(None, found)))
     if problems:
-        raise attempt.forbidden(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+        raise attempt.forbidden(listed(problems))
 
 
 def _problems(kind: str, limit: Document, requests: Document, limits: Document) -> Iterator[str]:
     for resource, least in sorted(part(limit, "min").items()):
-        yield _too_little(
-            f"minimum {resource} usage per {kind} is {least}", resource, least, requests, limits
-        )
+        start = f"minimum {resource} usage per {kind} is {least}"
+        yield _too_little(start, resource, least, requests, limits)
     for resource, most in sorted(part(limit, "max").items()):
         start, request = f"maximum {resource} usage per {kind} is {most}", requests.get(resource)
         problem = _too_much(start, most, limits.get(resource), "limit") if kind == _CONTAINER else ""
@@ -127,30 +131,17 @@ def _too_far_apart(start: str, ratio: str, request: str | None, limit: str | Non
     for word, found in (("request", request), ("limit", limit)):
         if not found or not nanos(found):
             return f"{start}, but no {word} is specified or {word} is 0"
-    found_ratio = nanos(limit or "0") / nanos(request or "0")
-    return (
-        f"{start}, but provided ratio is {found_ratio:f}" if found_ratio * nanos("1") > nanos(ratio) else ""
-    )
+    provided = nanos(limit or "0") / nanos(request or "0")
+    return f"{start}, but provided ratio is {provided:f}" if provided * _ONE > nanos(ratio) else ""
 
 
-_COUNTED = (
-    "configmaps",
-    "persistentvolumeclaims",
-    "replicationcontrollers",
-    "resourcequotas",
-    "secrets",
-    "services",
-)
-_COMPUTE = ("cpu", "memory", "ephemeral-storage")
-_EXPLICIT = {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
-_ONE = nanos("1")
+# Quotas
 
 
 def admit_quota(attempt: Attempt) -> None:
     for stored in attempt.store.objects("resourcequotas", attempt.namespace):
-        spec = part(stored.document, "spec")
-        if not spec.get("scopes") and not spec.get("scopeSelector"):
-            _admit(attempt, stored.name, part(spec, "hard"))
+        if not stored.spec.get("scopes") and not stored.spec.get("scopeSelector"):
+            _admit(attempt, stored.name, part(stored.spec, "hard"))
 
 
 def _admit(attempt: Attempt, quota: str, hard: Document) -> None:
@@ -183,8 +174,8 @@ def _check_explicit(attempt: Attempt, quota: str, hard: Document) -> None:
         for name in _EXPLICIT & hard.keys() - given.keys():
             missing.setdefault(name, set()).add(container.get("name", ""))
     if missing and not spec.get("resources"):
-        listed = "; ".join(f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
-        raise attempt.forbidden(f"failed quota: {quota}: must specify {listed}")
+        lacking = "; ".join(f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
+        raise attempt.forbidden(f"failed quota: {quota}: must specify {lacking}")
 
 
 def _usage(resource: str, document: Document) -> dict[str, int]:
@@ -193,14 +184,14 @@ def _usage(resource: str, document: Document) -> dict[str, int]:
     if resource in _COUNTED:
         found[resource] = _ONE
     if resource == "pods":
-        if part(document, "status").get("phase") in ("Succeeded", "Failed"):
+        if value(document, "status", "phase") in ("Succeeded", "Failed"):
             return found
         found["pods"] = _ONE
         found |= _pod_amounts(document["spec"])
     elif resource == "services":
-        kind = part(document, "spec").get("type")
+        kind = value(document, "spec", "type")
         if kind in ("NodePort", "LoadBalancer"):
-            found["services.nodeports"] = _ONE * len(part(document, "spec").get("ports") or ())
+            found["services.nodeports"] = _ONE * size(document, "spec", "ports")
         if kind == "LoadBalancer":
             found["services.loadbalancers"] = _ONE
     elif resource == "persistentvolumeclaims":
