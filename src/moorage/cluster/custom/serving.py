@@ -160,17 +160,19 @@ class CustomResources:
                 return self._wait_for_objects(stored) or changed
         finalizers = [each for each in metadata["finalizers"] if each != CLEANUP_FINALIZER]
         if finalizers:
-            kept = {**crd, "metadata": {**metadata, "finalizers": finalizers}}
-            done = (False, "InstanceDeletionCompleted", "removed all instances")
-            return self._write(stored, _terminating_condition(kept, done, self._now()))
+            why = ("InstanceDeletionCompleted", "removed all instances")
+            done = with_condition(stored.status, self._now(), "Terminating", False, *why)
+            kept = {**metadata, "finalizers": finalizers}
+            return self._write(stored, {**crd, "metadata": kept, "status": done})
         self._store.delete(CRDS, stored)
         return True
 
     def _wait_for_objects(self, stored: Stored) -> bool:
         if stored.name not in self._ending:
             self._ending[stored.name] = self._store.listen(stored.name, lambda change: self._wake())
-        going_on = (True, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
-        return self._write(stored, _terminating_condition(stored.document, going_on, self._now()))
+        why = ("InstanceDeletionInProgress", "CustomResource deletion is in progress")
+        going_on = with_condition(stored.status, self._now(), "Terminating", True, *why)
+        return self._write(stored, {**stored.document, "status": going_on})
 
     def _delete_objects(self, storage: str) -> bool:
         changed = False
@@ -199,15 +201,10 @@ def terminating(crd: Document, now: str) -> Document:
     others = [each for each in metadata.get("finalizers", ()) if each != CLEANUP_FINALIZER]
     marked = {**metadata, "deletionTimestamp": now, "finalizers": [*others, CLEANUP_FINALIZER]}
     message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-    return _terminating_condition(
-        {**crd, "metadata": marked}, (True, "InstanceDeletionPending", message), now
+    pending = with_condition(
+        crd.get("status") or {}, now, "Terminating", True, "InstanceDeletionPending", message
     )
-
-
-def _terminating_condition(crd: Document, condition: tuple[bool, str, str], now: str) -> Document:
-    status = crd.get("status") or {}
-    conditions = with_condition(status.get("conditions") or [], ("Terminating", *condition), now)
-    return {**crd, "status": {**status, "conditions": conditions}}
+    return {**crd, "metadata": marked, "status": pending}
 
 
 def _definition(crd: Document, version: Document) -> Definition:

@@ -7,7 +7,7 @@ from moorage.cluster.base.errors import Cause, bad_request, conflict, listed, re
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import timestamp
 from moorage.cluster.objects.admission.chain import admit_content
-from moorage.cluster.objects.preconditions import other_object
+from moorage.cluster.objects.identity import other_object
 from moorage.cluster.objects.writes import Objects
 
 _TOPOLOGY = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")

@@ -11,7 +11,7 @@ from moorage.cluster.base.errors import Cause, bad_request, invalid, invalid_val
 from moorage.cluster.base.store import Document, Store, Stored
 from moorage.cluster.base.times import seconds_of, timestamp
 from moorage.cluster.custom.serving import CRDS, terminating
-from moorage.cluster.objects.preconditions import check_deletion
+from moorage.cluster.objects.identity import check_deletion
 from moorage.cluster.schema.definitions import Definition
 
 BACKGROUND = "Background"

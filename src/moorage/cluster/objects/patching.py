@@ -11,10 +11,10 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.go_text import shown
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.objects.decoding import complain, conformed_value, media_type, read_json, read_yaml
+from moorage.cluster.objects.identity import check_address
 from moorage.cluster.objects.merging.json_patches import json_patch, merge_patch
 from moorage.cluster.objects.merging.managed_fields import without_managed_fields
 from moorage.cluster.objects.merging.strategic import remainder, strategic_merge
-from moorage.cluster.objects.preconditions import check_address
 from moorage.cluster.objects.versions import from_stored, to_stored
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.conform import Undecodable

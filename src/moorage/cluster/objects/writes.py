@@ -17,7 +17,7 @@ from moorage.cluster.base.errors import Cause, Refusal
 from moorage.cluster.base.store import Document, Exists, Store, Stored
 from moorage.cluster.base.times import timestamp
 from moorage.cluster.kinds import metadata as metadata_rules
-from moorage.cluster.objects import deletion, preconditions, stamping
+from moorage.cluster.objects import deletion, identity
 from moorage.cluster.objects.admission.attempt import CREATE, DELETE, UPDATE, Attempt
 from moorage.cluster.objects.admission.chain import admit
 from moorage.cluster.objects.decoding import shape
@@ -70,7 +70,7 @@ class Objects:
         if metadata.get("resourceVersion"):
             raise errors.bad_request("resourceVersion should not be set on objects to be created")
         errors.check_namespace(metadata, namespace)
-        stamping.fill_on_create(document, namespace, self.clock())
+        identity.fill_on_create(document, namespace, self.clock())
         generate = metadata.get("generateName") if metadata["name"] else ""
         strategy.default(document)
         self._track(definition, None, document, options, "")
@@ -100,9 +100,9 @@ class Objects:
                 kept = definition.strategy.stored(document)
                 return self.store.create(definition.storage, namespace, metadata["name"], kept)
             except Exists:
-                if not generate or not stamping.is_generated(metadata["name"], generate):
+                if not generate or not identity.is_generated(metadata["name"], generate):
                     break
-                metadata["name"] = stamping.generated_name(generate)
+                metadata["name"] = identity.generated_name(generate)
         raise self._in_the_way(definition, namespace, metadata["name"])
 
     def _in_the_way(self, definition: Definition, namespace: str, name: str) -> Refusal:
@@ -115,13 +115,13 @@ class Objects:
         self, definition: Definition, place: Place, document: Document, options: Options
     ) -> tuple[Stored, bool]:
         """Puts the document in the place of the stored one; says whether it was created by that."""
-        preconditions.check_address(document["metadata"], place)
+        identity.check_address(document["metadata"], place)
         old = self.store.get(definition.storage, place.namespace, place.name)
         if old is None:
             if definition.strategy.created_by_update and not place.subresource:
                 return self.create(definition, place.namespace, document, options), True
             raise errors.not_found(definition.name, place.name)
-        preconditions.check_replaced(definition, old, document["metadata"])
+        identity.check_replaced(definition, old, document["metadata"])
         return self.update(definition, old, document, options, place.subresource), False
 
     def update(
@@ -129,8 +129,8 @@ class Objects:
     ) -> Stored:
         """Writes a changed document. One that is not changed is not written."""
         known = before_write(definition, old.document)
-        preconditions.check_version(definition, old, document["metadata"])
-        stamping.fill_on_update(document, known)
+        identity.check_version(definition, old, document["metadata"])
+        identity.fill_on_update(document, known)
         strategy = definition.strategy
         if subresource != "finalize":
             strategy.default(document)
@@ -156,7 +156,7 @@ class Objects:
         old = self.store.get(definition.storage, place.namespace, place.name)
         if old is not None:
             metadata.setdefault("name", place.name)
-        preconditions.check_address(metadata, place)
+        identity.check_address(metadata, place)
         if old is None and place.subresource:
             raise errors.not_found(definition.name, place.name)
         merged = apply(

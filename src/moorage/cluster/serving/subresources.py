@@ -17,7 +17,7 @@ from moorage.cluster.objects.admission.chain import admit_content
 from moorage.cluster.objects.binding import bind
 from moorage.cluster.objects.deletion import delete_options
 from moorage.cluster.objects.eviction import evict
-from moorage.cluster.objects.preconditions import check_name
+from moorage.cluster.objects.identity import check_name
 from moorage.cluster.objects.scaling import patched_scale, scale_definition, scale_of, write_scale
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.definitions import Definition

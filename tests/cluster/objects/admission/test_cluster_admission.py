@@ -11,7 +11,7 @@ from moorage.cluster.base.store import Document, Store
 from moorage.cluster.kinds.catalog import STRATEGIES
 from moorage.cluster.objects.admission.attempt import Attempt
 from moorage.cluster.objects.admission.chain import admit
-from moorage.cluster.objects.stamping import random_suffix
+from moorage.cluster.objects.identity import random_suffix
 from moorage.cluster.objects.system_objects import authentication_config, root_ca, system_objects
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.schema.discovery_data import builtin_definitions

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from moorage.cluster.base.errors import Refusal, forbidden
 from moorage.cluster.base.store import Document, Store
-from moorage.cluster.objects.stamping import is_generated, random_suffix
+from moorage.cluster.objects.identity import is_generated, random_suffix
 from moorage.cluster.schema.definitions import Definition
 
 CREATE = "CREATE"

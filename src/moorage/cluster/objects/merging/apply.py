@@ -6,7 +6,7 @@ import json
 from itertools import groupby
 from typing import Any
 
-from moorage.cluster.base.errors import Cause, Refusal, apply_conflict, bad_request, unreasoned
+from moorage.cluster.base.errors import Cause, apply_conflict, bad_request, unreasoned
 from moorage.cluster.base.go_text import as_json, by_name, quoted
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.merging import configurations, managed_fields
@@ -21,10 +21,6 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 MOST_ANNOTATED = 256 * 1024  # bytes of all annotations of an object
 KUBECTL = "kubectl"
 """The manager whose applies look after the annotation of client-side applies."""
-
-
-Conflict = tuple[Manager, tuple[str, ...]]
-"""A field whose value someone else has set: who, and the path."""
 
 
 def apply(
@@ -155,23 +151,19 @@ def _refuse_conflicts(entries: Entries, who: Manager, changed: FieldSet, forgive
         for path in (managed.fields & changed).paths()
         if path not in forgiven
     ]
-    if conflicts:
-        raise _refusal(conflicts)
-
-
-def _refusal(conflicts: list[Conflict]) -> Refusal:
     causes = [
         Cause("FieldManagerConflict", path_text(path), f"conflict with {_shown(manager)}")
         for manager, path in conflicts
     ]
-    if len(conflicts) == 1:
-        cause = causes[0]
-        return apply_conflict(f"Apply failed with 1 conflict: {cause.message}: {cause.field}", causes)
-    lines = []
-    for manager, found in groupby(conflicts, key=lambda conflict: conflict[0]):
-        lines += [f"conflicts with {_shown(manager)}:", *(f"- {path_text(path)}" for _, path in found)]
-    told = "\n".join(lines)
-    return apply_conflict(f"Apply failed with {len(conflicts)} conflicts: {told}", causes)
+    if len(causes) == 1:
+        told = f"1 conflict: {causes[0].message}: {causes[0].field}"
+    else:
+        lines = []
+        for manager, found in groupby(conflicts, key=lambda conflict: conflict[0]):
+            lines += [f"conflicts with {_shown(manager)}:", *(f"- {path_text(path)}" for _, path in found)]
+        told = f"{len(conflicts)} conflicts: " + "\n".join(lines)
+    if causes:
+        raise apply_conflict(f"Apply failed with {told}", causes)
 
 
 def _shown(manager: Manager) -> str:
