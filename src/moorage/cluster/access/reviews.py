@@ -14,7 +14,7 @@ from moorage.cluster.access.tokens import Rejected, Tokens
 from moorage.cluster.access.users import Attributes, User
 from moorage.cluster.base import errors
 from moorage.cluster.base.store import Document, Store
-from moorage.cluster.base.times import timestamp
+from moorage.cluster.base.times import Clock, timestamp
 from moorage.cluster.schema.selecting import field_selector, label_selector
 
 _OWN_ACCESS = "SelfSubjectAccessReview"
@@ -29,7 +29,7 @@ class Reviews:
     """Answers reviews with what tokens, roles and bindings say at that moment."""
 
     def __init__(
-        self, tokens: Tokens, store: Store, authorizer: Authorizer, clock: Callable[[], float] = time.time
+        self, tokens: Tokens, store: Store, authorizer: Authorizer, clock: Clock = time.time
     ) -> None:
         self._tokens = tokens
         self._store = store

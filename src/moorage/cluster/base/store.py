@@ -43,8 +43,7 @@ class Stored:
 
     @property
     def uid(self) -> str:
-        uid: str = self.document["metadata"].get("uid", "")
-        return uid
+        return self.document["metadata"].get("uid") or ""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -64,14 +63,12 @@ class Stored:
 
     @property
     def generation(self) -> int:
-        number: int = self.document["metadata"].get("generation", 0)
-        return number
+        return self.document["metadata"].get("generation") or 0
 
     @property
     def created(self) -> str:
         """When it was created; texts of this form sort as the times do."""
-        text: str = self.document["metadata"].get("creationTimestamp") or ""
-        return text
+        return self.document["metadata"].get("creationTimestamp") or ""
 
     @property
     def is_deleted(self) -> bool:

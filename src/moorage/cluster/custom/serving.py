@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Document, Store, Stored
-from moorage.cluster.base.times import timestamp
+from moorage.cluster.base.times import Clock, timestamp
 from moorage.cluster.custom.definition_status import is_established, named_status, with_condition
 from moorage.cluster.custom.strategy import CustomStrategy, StoredForm
 from moorage.cluster.custom.structural import open_api_of, to_schema, versions_of
@@ -35,7 +35,7 @@ class CustomResources:
         definitions: Definitions,
         store: Store,
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Clock = time.time,
         wake: Callable[[], object] = lambda: None,
         ended: Callable[[str], object] = lambda name: None,
     ) -> None:
@@ -44,7 +44,6 @@ class CustomResources:
         self._clock = clock
         self._wake = wake
         self._ended = ended
-        self._served: dict[str, list[Definition]] = {}
         self._served_as: dict[str, Document] = {}
         """What decides how each definition is served: as long as it is the same, nothing is done."""
         self._names: dict[str, tuple[str, Document]] = {}
@@ -57,9 +56,8 @@ class CustomResources:
         self._store.listen(CRDS, self._on_change)
         stored = sorted(self._store.iterate(CRDS), key=lambda each: each.revision)
         for each in stored:
-            names = (each.document.get("status") or {}).get("acceptedNames")
-            if names:
-                self._names[each.name] = (each.document["spec"]["group"], names)
+            if names := each.status.get("acceptedNames"):
+                self._names[each.name] = (each.spec["group"], names)
         for each in stored:
             self._apply(each.document)
         if stored:
@@ -67,7 +65,7 @@ class CustomResources:
 
     def _on_change(self, change: Change) -> None:
         if change.type == "DELETED":
-            self._remove(change.new.document)
+            self._remove(change.new.name)
         else:
             self._apply(change.new.document)
         self._wake()
@@ -96,14 +94,12 @@ class CustomResources:
         self._store.reread(name, StoredForm(crd).read)
         # That in which objects are stored comes first.
         versions = sorted(versions_of(crd["spec"]), key=lambda version: not version["storage"])
-        made = [_definition(accepted, version) for version in versions if version["served"]]
-        for definition in made:
-            self._definitions.add(definition)
-        self._served[name] = made
+        for version in versions:
+            if version["served"]:
+                self._definitions.add(_definition(accepted, version))
 
-    def _remove(self, crd: Document) -> None:
+    def _remove(self, name: str) -> None:
         """Serves the definition no longer."""
-        name = crd["metadata"]["name"]
         self._withdraw(name)
         self._ended(name)
         self._names.pop(name, None)
@@ -112,8 +108,9 @@ class CustomResources:
 
     def _withdraw(self, name: str) -> None:
         self._served_as.pop(name, None)
-        for definition in self._served.pop(name, ()):
-            self._definitions.remove(definition)
+        for definition in self._definitions:
+            if definition.custom and definition.storage == name:
+                self._definitions.remove(definition)
 
     def _is_built_in(self, storage: str) -> bool:
         """Whether the server has such a resource of its own, with objects that no definition may touch."""

@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from moorage.cluster.base import errors
-from moorage.cluster.base.errors import invalid_value
 from moorage.cluster.base.go_text import as_float, as_json, by_name, is_integer, number, quoted
 from moorage.cluster.custom.formats import has_format
 from moorage.cluster.custom.structural import INT_OR_STRING, Rules, rules_of
 from moorage.cluster.custom.values import parts
 from moorage.cluster.schema.model import ABSENT, INTEGER, MAP, NUMBER, SET, Schema
-
-_NOWHERE = "<nil>"
 
 
 class Problems(list[tuple[str, errors.Cause]]):
@@ -22,8 +19,9 @@ class Problems(list[tuple[str, errors.Cause]]):
 
     def causes(self, field: str) -> list[errors.Cause]:
         """Each once, as rules of the field that the whole value is in."""
-        latest = dict.fromkeys(reversed(self))
-        return [cause._replace(field=_field(path, field)) for path, cause in reversed(latest)]
+        latest = reversed(dict.fromkeys(reversed(self)))
+        places = ((".".join(filter(None, (field, path.removeprefix(".")))), cause) for path, cause in latest)
+        return [cause._replace(field=place or "<nil>") for place, cause in places]
 
     def add(self, path: str, cause: errors.Cause) -> None:
         self.append((path, cause))
@@ -39,11 +37,6 @@ class Problems(list[tuple[str, errors.Cause]]):
         shown = quoted(found)
         text = f"Invalid value: {shown}: {path} in body must be of type {wanted}: {shown}"
         self.add(path, errors.Cause("FieldValueTypeInvalid", "", text))
-
-
-def _field(path: str, whole: str) -> str:
-    path = path.removeprefix(".")
-    return ".".join(filter(None, (whole, path))) or _NOWHERE
 
 
 def shown(value: Any) -> str:
@@ -343,7 +336,7 @@ def _truncated(limit: int | float) -> int:
 def _check_multiple(value: int | float, factor: int | float, path: str, problems: Problems) -> None:
     if factor <= 0:
         text = f"factor MultipleOf declared for {path} must be positive: {number(factor)}"
-        problems.add(path, invalid_value("", factor, text))
+        problems.add(path, errors.invalid_value("", factor, text))
         return
     if isinstance(value, int):
         fits = value % int(factor) == 0

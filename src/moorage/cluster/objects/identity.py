@@ -9,7 +9,12 @@ from moorage.cluster.access.requests import Place
 from moorage.cluster.base import errors
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import timestamp
-from moorage.cluster.schema.definitions import Definition
+from moorage.cluster.schema.definitions import Definition, keep_field
+
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that no words come about
+_SUFFIX_LENGTH = 5
+_LONGEST_BASE = 63 - _SUFFIX_LENGTH
+_OF_SERVER = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def check_address(metadata: Document, place: Place) -> None:
@@ -20,13 +25,11 @@ def check_address(metadata: Document, place: Place) -> None:
 
 def check_name(given: str, name: str) -> None:
     if not given:
-        raise errors.bad_request(
-            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        )
+        why = f"({name} based on URL) was undeterminable: name must be provided"
+        raise errors.bad_request(f"the name of the object {why}")
     if given != name:
-        raise errors.bad_request(
-            f"the name of the object ({given}) does not match the name on the URL ({name})"
-        )
+        why = f"({given}) does not match the name on the URL ({name})"
+        raise errors.bad_request(f"the name of the object {why}")
 
 
 def check_replaced(definition: Definition, old: Stored, metadata: Document) -> None:
@@ -78,12 +81,6 @@ def other_object(resource: str, metadata: Document, uid: str) -> errors.Refusal:
     )
 
 
-_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that no words come about
-_SUFFIX_LENGTH = 5
-_LONGEST_BASE = 63 - _SUFFIX_LENGTH
-_OF_SERVER = ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
-
-
 def random_suffix() -> str:
     return "".join(random.choices(_SUFFIX_LETTERS, k=_SUFFIX_LENGTH))
 
@@ -118,10 +115,7 @@ def fill_on_update(new: Document, old: Document) -> None:
     """Takes over from the stored object what an update cannot change."""
     metadata, known = new["metadata"], old["metadata"]
     for name in (*_OF_SERVER, "creationTimestamp", "generation", "generateName"):
-        if name in known:
-            metadata[name] = known[name]
-        else:
-            metadata.pop(name, None)
+        keep_field(metadata, known, name)
     metadata.setdefault("uid", known["uid"])
     if not metadata.get("resourceVersion"):
         metadata["resourceVersion"] = known["resourceVersion"]

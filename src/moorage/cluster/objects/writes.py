@@ -15,7 +15,7 @@ from moorage.cluster.access.write_options import Options
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause, Refusal
 from moorage.cluster.base.store import Document, Exists, Store, Stored
-from moorage.cluster.base.times import timestamp
+from moorage.cluster.base.times import Clock, timestamp
 from moorage.cluster.kinds import metadata as metadata_rules
 from moorage.cluster.objects import deletion, identity
 from moorage.cluster.objects.admission.attempt import CREATE, DELETE, UPDATE, Attempt
@@ -40,12 +40,7 @@ class Objects:
     """The one door for writes. Documents that come in have the right shape and become the store's."""
 
     def __init__(
-        self,
-        store: Store,
-        definitions: Definitions,
-        authorizer: Authorizer,
-        *,
-        clock: Callable[[], float] = time.time,
+        self, store: Store, definitions: Definitions, authorizer: Authorizer, clock: Clock = time.time
     ) -> None:
         self.store = store
         self.definitions = definitions
