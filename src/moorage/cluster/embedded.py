@@ -31,9 +31,7 @@ from moorage.cluster.kinds.catalog import STRATEGIES
 from moorage.cluster.life.controllers import Controllers
 from moorage.cluster.life.nodes import Nodes
 from moorage.cluster.life.nodes.logs import log_answer
-from moorage.cluster.objects.admission.chain import Admission
 from moorage.cluster.objects.decoding import shape
-from moorage.cluster.objects.patching import Patches
 from moorage.cluster.objects.system_objects import authentication_config, system_objects
 from moorage.cluster.objects.writes import InternalWriter, Objects
 from moorage.cluster.schema.definitions import Definitions
@@ -117,12 +115,10 @@ class EmbeddedCluster:
             ended=lambda name: self._handlers.end_watches(name),
         )
         self._settling: asyncio.Handle | None = None
-        self._objects = Objects(self.store, self._definitions, Admission(self.store), authorizer, clock=clock)
+        self._objects = Objects(self.store, self._definitions, authorizer, clock=clock)
         self.writer = InternalWriter(self._objects)
         authenticator = Authenticator(self._tokens, self.store, authorizer)
-        self._handlers = Handlers(
-            self._objects, Patches(self._objects), Reviews(self._tokens, self.store, authorizer)
-        )
+        self._handlers = Handlers(self._objects, Reviews(self._tokens, self.store, authorizer))
         subresources = Subresources(
             self._handlers,
             self._tokens,

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.cluster.access.attributes import Attributes
 from moorage.cluster.access.authentication import Authenticator
-from moorage.cluster.access.users import MASTERS, User
+from moorage.cluster.access.users import MASTERS, Attributes, User
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document
 from tests.cluster.access.world import World, rule

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from moorage.cluster.access.aggregation import aggregated_rules, stale_aggregations
-from moorage.cluster.access.attributes import Attributes
 from moorage.cluster.access.roles import bootstrap_roles
-from moorage.cluster.access.rules import BINDINGS, CLUSTER_BINDINGS, ROLES
-from moorage.cluster.access.users import ANONYMOUS, UNAUTHENTICATED, User
+from moorage.cluster.access.rules import (
+    BINDINGS,
+    CLUSTER_BINDINGS,
+    ROLES,
+    aggregated_rules,
+    stale_aggregations,
+)
+from moorage.cluster.access.users import ANONYMOUS, UNAUTHENTICATED, Attributes, User
 from moorage.cluster.base.store import Document
 from tests.cluster.access.world import CLUSTER_ROLES, World, role, rule, user
 

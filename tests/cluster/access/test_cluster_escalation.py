@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from moorage.cluster.access.escalation import check_escalation
 from moorage.cluster.access.users import MASTERS, User
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document
@@ -26,12 +27,12 @@ def refusal_of(
     world: World, asking: User, kind: str, document: Document, old: Document | None = None
 ) -> Refusal:
     with pytest.raises(Refusal) as refused:
-        world.authorizer.check_escalation(asking, DEFINITIONS[kind], document, old)
+        check_escalation(world.authorizer, asking, DEFINITIONS[kind], document, old)
     return refused.value
 
 
 def accept(world: World, asking: User, kind: str, document: Document, old: Document | None = None) -> None:
-    world.authorizer.check_escalation(asking, DEFINITIONS[kind], document, old)
+    check_escalation(world.authorizer, asking, DEFINITIONS[kind], document, old)
 
 
 def local(name: str, *rules: Document) -> Document:
@@ -204,4 +205,4 @@ def test_a_rule_that_says_too_much_to_compare_is_refused_at_once() -> None:
 
 def test_other_resources_are_not_looked_at() -> None:
     pods = Definition("", "v1", "pods", "Pod", True, Schema())
-    recorded_world().authorizer.check_escalation(ALICE, pods, {}, None)
+    check_escalation(recorded_world().authorizer, ALICE, pods, {}, None)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.cluster.access.attributes import Attributes, forbidden_refusal
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.rules import BINDINGS, CLUSTER_BINDINGS, ROLES
-from moorage.cluster.access.users import MASTERS, User
+from moorage.cluster.access.users import MASTERS, Attributes, User, forbidden_refusal
 from tests.cluster.access.world import CLUSTER_ROLES, World, recorded_world, rule, urls, user
 
 ALICE = user("alice")

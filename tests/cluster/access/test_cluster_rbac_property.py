@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.cluster.access.attributes import Attributes
 from moorage.cluster.access.rules import BINDINGS, CLUSTER_BINDINGS, ROLES
-from moorage.cluster.access.users import User
+from moorage.cluster.access.users import Attributes, User
 from moorage.cluster.base.store import Document
 from tests.cluster.access.world import CLUSTER_ROLES, World, binding, role
 

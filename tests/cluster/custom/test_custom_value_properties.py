@@ -6,11 +6,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.cluster.custom.metadata import WrongMetadata, read_embedded, validate_embedded
 from moorage.cluster.custom.schema_rules import default_problems, schema_problems
 from moorage.cluster.custom.structural import declared_schema, to_schema
 from moorage.cluster.custom.validation import duplicates, validate
-from moorage.cluster.custom.values import default, prune
+from moorage.cluster.custom.values import WrongMetadata, default, prune, read_embedded, validate_embedded
 
 Document = dict[str, Any]
 

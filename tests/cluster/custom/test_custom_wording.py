@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moorage.cluster.custom.problems import shown
+from moorage.cluster.custom.validation import shown
 
 
 @pytest.mark.parametrize(

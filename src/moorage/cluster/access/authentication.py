@@ -14,12 +14,11 @@ from urllib.parse import unquote
 
 from moorage.api.names import dns_subdomain_problems
 from moorage.cluster.access import users
-from moorage.cluster.access.attributes import Attributes, forbidden_refusal
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.tokens import Tokens
-from moorage.cluster.access.users import User, account_groups, account_of, node_of
-from moorage.cluster.base.errors import Refusal, bad_request, invalid_value, unauthorized
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.access.users import Attributes, User, forbidden_refusal
+from moorage.cluster.base.errors import Refusal, bad_request, invalid_value, listed, unauthorized
+from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Store
 
 _OWN_NODE = "associated-node"
@@ -101,13 +100,13 @@ class Authenticator:
         verb, group = (f"impersonate:{way}", _GROUP) if narrow else ("impersonate", "")
         groups = wanted.groups
         asked = Attributes(verb, group, "v1", "users", name=wanted.name)
-        node, account = node_of(wanted.name), account_of(wanted.name)
+        node, account = users.node_of(wanted.name), users.account_of(wanted.name)
         if node is not None and narrow:
             asked = asked._replace(resource="nodes", name="*" if way == _OWN_NODE else node)
             groups = (users.ALL_NODES,)
         elif account is not None:
             asked = asked._replace(resource="serviceaccounts", namespace=account[0], name=account[1])
-            groups = groups or account_groups(account[0])
+            groups = groups or users.account_groups(account[0])
         require(user, asked)
         if wanted.uid:
             require(user, Attributes(verb, _GROUP, "v1", "uids", name=wanted.uid))
@@ -118,27 +117,28 @@ class Authenticator:
         return replace(wanted, groups=groups if implied in groups else (*groups, implied))
 
     def _require_groups(self, user: User, groups: tuple[str, ...], asked: Attributes, narrow: bool) -> None:
-        if narrow and "" in groups:
-            raise forbidden_refusal(user, asked, "impersonating the empty string group is not allowed")
-        if narrow and users.MASTERS in groups:
-            masters = asked._replace(name=users.MASTERS)
-            raise forbidden_refusal(user, masters, "impersonating the system:masters group is not allowed")
-        if narrow and len(groups) >= _MANY and self._authorizer.allows(user, asked._replace(name="*")):
-            return
-        for group in groups:
-            self._authorizer.require(user, asked._replace(name=group))
+        for group, words in (("", "empty string"), (users.MASTERS, users.MASTERS)):
+            if narrow and group in groups:
+                why = f"impersonating the {words} group is not allowed"
+                raise forbidden_refusal(user, asked._replace(name=group), why)
+        self._require_each(user, [asked._replace(name=group) for group in groups], narrow)
 
     def _require_extra(
         self, user: User, extra: Mapping[str, tuple[str, ...]], asked: Attributes, narrow: bool
     ) -> None:
         if narrow and (why := _extra_problem(extra)):
             raise forbidden_refusal(user, asked, why)
-        many = len(extra) >= _MANY or sum(map(len, extra.values())) >= _MANY
-        if narrow and many and self._authorizer.allows(user, asked._replace(subresource="*", name="*")):
-            return
-        for key, values in extra.items():
-            for value in values:
-                self._authorizer.require(user, asked._replace(subresource=key, name=value))
+        pairs = [(key, value) for key, values in extra.items() for value in values]
+        each = [asked._replace(subresource=key, name=value) for key, value in pairs]
+        self._require_each(user, each, narrow)
+
+    def _require_each(self, user: User, asked: list[Attributes], narrow: bool) -> None:
+        if narrow and len(asked) >= _MANY:
+            any_part = "*" if asked[0].resource == "userextras" else ""
+            if self._authorizer.allows(user, asked[0]._replace(subresource=any_part, name="*")):
+                return
+        for each in asked:
+            self._authorizer.require(user, each)
 
 
 def _wanted(headers: Mapping[str, Sequence[str]]) -> User | None:
@@ -162,14 +162,14 @@ def _leads(way: str, user: User, wanted: User) -> bool:
     """Whether this is a way to act as the one who is wanted."""
     if way == _WIDE:
         return True
-    node, account = node_of(wanted.name), account_of(wanted.name)
+    node, account = users.node_of(wanted.name), users.account_of(wanted.name)
     if way == _OTHER:
         return node is None and account is None
     if wanted.uid or wanted.groups or wanted.extra:
         return False
     if way == _ACCOUNT:
         return account is not None
-    runs_there = account_of(user.name) is not None and user.extra.get(_NODE_NAME) == (node,)
+    runs_there = users.account_of(user.name) is not None and user.extra.get(_NODE_NAME) == (node,)
     return node is not None and (way == _ANY_NODE or runs_there)
 
 
@@ -196,7 +196,7 @@ def _key_problem(key: str) -> str:
         if _PATH.fullmatch(path) is None:
             problems.append((path, f"Invalid path (regex used for validation is '{_PATH_FORM}')"))
     texts = [str(invalid_value("extra.key", value, problem)) for value, problem in problems]
-    return f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
+    return listed(texts) if texts else ""
 
 
 def _first(headers: Mapping[str, Sequence[str]], name: str) -> str:
@@ -211,16 +211,10 @@ def _readable(text: str) -> str:
 
 def _shown(uid: str, groups: tuple[str, ...], extra: Mapping[str, tuple[str, ...]]) -> str:
     """A user as the original shows it in this one message."""
-    listed = f"[]string{_braced(map(quoted, groups))}" if groups else "[]string(nil)"
-    kept = "(nil)"
-    if extra:
-        kept = _braced(
-            f"{quoted(key)}:[]string{_braced(map(quoted, values))}" for key, values in sorted(extra.items())
-        )
-    return (
-        f'&user.DefaultInfo{{Name:"", UID:{quoted(uid)}, Groups:{listed}, Extra:map[string][]string{kept}}}'
-    )
+    more = ", ".join(f"{quoted(key)}:{_strings(values)}" for key, values in sorted(extra.items()))
+    kept = f"map[string][]string{{{more}}}" if extra else "map[string][]string(nil)"
+    return f'&user.DefaultInfo{{Name:"", UID:{quoted(uid)}, Groups:{_strings(groups)}, Extra:{kept}}}'
 
 
-def _braced(parts: Iterator[str]) -> str:
-    return f"{{{', '.join(parts)}}}"
+def _strings(texts: tuple[str, ...]) -> str:
+    return f"[]string{{{', '.join(map(quoted, texts))}}}" if texts else "[]string(nil)"

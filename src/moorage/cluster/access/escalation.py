@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from moorage.cluster.access import rules
-from moorage.cluster.access.attributes import Attributes
-from moorage.cluster.access.users import User
+from moorage.cluster.access.rbac import Authorizer
+from moorage.cluster.access.users import MASTERS, Attributes, User
 from moorage.cluster.base.errors import bad_request, forbidden, not_found
-from moorage.cluster.base.quoting import quoted, quoted_list
+from moorage.cluster.base.go_text import quoted, quoted_list
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema.definitions import Definition
 
-if TYPE_CHECKING:
-    from moorage.cluster.access.rbac import Authorizer
-
-CHECKED = (rules.ROLES, rules.CLUSTER_ROLES, rules.BINDINGS, rules.CLUSTER_BINDINGS)
-"""The resources that grant rights."""
-
+_GRANTING = (rules.ROLES, rules.CLUSTER_ROLES, rules.BINDINGS, rules.CLUSTER_BINDINGS)
 _MOST_ATOMS = 10_000  # a body of a few kB can say more than could ever be compared
 _GARBAGE_COLLECTION = ("ownerReferences", "finalizers", "managedFields", "selfLink", "resourceVersion")
 _EVERYTHING = tuple(
@@ -26,13 +19,15 @@ _EVERYTHING = tuple(
 )
 
 
-def check(
+def check_escalation(
     authorizer: Authorizer, user: User, definition: Definition, document: Document, old: Document | None
 ) -> None:
     """Refuses a role with rules, or a binding to a role with rules, that the user is not allowed.
 
     The verbs `escalate` on the role or `bind` on the role of the binding are a way around that.
     """
+    if definition.storage not in _GRANTING or MASTERS in user.groups:
+        return
     if old is not None and _essence(document) == _essence(old):
         return
     metadata = document["metadata"]

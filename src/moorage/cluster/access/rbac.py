@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from moorage.cluster.access import escalation
-from moorage.cluster.access.aggregation import aggregated_rules, is_aggregated
-from moorage.cluster.access.attributes import Attributes, forbidden_refusal
-from moorage.cluster.access.rules import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, ROLES, Rule, rules_of
-from moorage.cluster.access.users import MASTERS, User, account_username
-from moorage.cluster.base.errors import Refusal
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.access.rules import (
+    BINDINGS,
+    CLUSTER_BINDINGS,
+    CLUSTER_ROLES,
+    ROLES,
+    Rule,
+    effective_rules,
+)
+from moorage.cluster.access.users import MASTERS, Attributes, User, account_username, forbidden_refusal
+from moorage.cluster.base.errors import Refusal, listed
+from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Change, Document, Store
-from moorage.cluster.schema.definitions import Definition
 
 _MOST_GRANTS = 4096
 _MOST_ANSWERS = 4096
@@ -114,21 +117,9 @@ class Authorizer:
             stored = self._store.get(resource, namespace, name)
             if stored is None:
                 return None
-            rules = self._rules[key] = rules_of(self._complete(stored.document))
+            roles = (each.document for each in self._store.iterate(CLUSTER_ROLES))
+            rules = self._rules[key] = effective_rules(stored.document, roles)
         return rules
-
-    def check_escalation(
-        self, user: User, definition: Definition, document: Document, old: Document | None
-    ) -> None:
-        """Refuses a role or a binding that grants more than the user who writes it may do."""
-        if definition.storage in escalation.CHECKED and MASTERS not in user.groups:
-            escalation.check(self, user, definition, document, old)
-
-    def _complete(self, role: Document) -> Document:
-        if not is_aggregated(role):
-            return role
-        every = (stored.document for stored in self._store.iterate(CLUSTER_ROLES))
-        return {"rules": aggregated_rules(role, every)}
 
     def _grants_of(self, user: User, namespace: str) -> _Grants:
         key = (user.name, user.groups, namespace)
@@ -151,8 +142,7 @@ class Authorizer:
                     continue
                 source = _source(user, place, name, binding)
                 rules += [(source, rule) for rule in found]
-        text = ", ".join(problems)
-        return _Grants(rules, f"[{text}]" if len(problems) > 1 else text)
+        return _Grants(rules, listed(problems) if problems else "")
 
     def _bindings_of(self, user: User, namespace: str) -> Iterator[tuple[str, Document]]:
         bound = self._bound.get(namespace) or self._look_through(namespace)

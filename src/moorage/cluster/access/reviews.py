@@ -8,14 +8,13 @@ from typing import Any
 
 from moorage.api.names import label_value_problems, qualified_name_problems
 from moorage.api.selectors import DOES_NOT_EXIST, EXISTS, IN, NOT_IN
-from moorage.cluster.access.attributes import Attributes
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.rules import Rule
 from moorage.cluster.access.tokens import Rejected, Tokens
-from moorage.cluster.access.users import User
+from moorage.cluster.access.users import Attributes, User
 from moorage.cluster.base import errors
 from moorage.cluster.base.store import Document, Store
-from moorage.cluster.base.times import timestamp
+from moorage.cluster.base.times import Clock, timestamp
 from moorage.cluster.schema.selecting import field_selector, label_selector
 
 _OWN_ACCESS = "SelfSubjectAccessReview"
@@ -30,7 +29,7 @@ class Reviews:
     """Answers reviews with what tokens, roles and bindings say at that moment."""
 
     def __init__(
-        self, tokens: Tokens, store: Store, authorizer: Authorizer, clock: Callable[[], float] = time.time
+        self, tokens: Tokens, store: Store, authorizer: Authorizer, clock: Clock = time.time
     ) -> None:
         self._tokens = tokens
         self._store = store
@@ -51,11 +50,11 @@ class Reviews:
         `namespace` is the one in the address; of the kinds only LocalSubjectAccessReview has one.
         """
         metadata = {name: value for name, value in (document.get("metadata") or {}).items() if value}
-        given = metadata.pop("namespace", namespace)
         if namespace:
-            if given != namespace:
-                raise errors.other_namespace()
+            errors.check_namespace(metadata, namespace)
             metadata["namespace"] = namespace
+        else:
+            metadata.pop("namespace", None)
         asked = {**document, "kind": kind, "metadata": metadata}
         answer = self._kinds[kind](asked, user)
         return {"kind": kind, "apiVersion": document["apiVersion"], "metadata": metadata, **answer}

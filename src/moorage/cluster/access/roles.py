@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from moorage.cluster.access.aggregation import aggregated_rules, is_aggregated
+from moorage.cluster.access.rules import aggregated_rules, is_aggregated
 from moorage.cluster.base.store import Document
 
 DATA = Path(__file__).with_name("data") / "roles.txt"

@@ -1,4 +1,4 @@
-"""The rules of roles: what they allow, and which of them are contained in others."""
+"""The rules of roles: what they allow, which of them contain others, and roles that are made of others."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from moorage.cluster.access.attributes import Attributes
-from moorage.cluster.base.quoting import quoted_list
-from moorage.cluster.base.store import Document
+import msgspec
+
+from moorage.cluster.access.users import Attributes
+from moorage.cluster.base.go_text import quoted_list
+from moorage.cluster.base.parts import selector_of
+from moorage.cluster.base.store import Document, Store, Stored
 
 ROLES = "roles.rbac.authorization.k8s.io"
 CLUSTER_ROLES = "clusterroles.rbac.authorization.k8s.io"
@@ -90,6 +93,11 @@ def rules_of(document: Document) -> tuple[Rule, ...]:
     return tuple(map(Rule, document.get("rules") or ()))
 
 
+def effective_rules(role: Document, roles: Iterable[Document]) -> tuple[Rule, ...]:
+    """The rules of a role or, of one that is made of others, those of the others."""
+    return rules_of({"rules": aggregated_rules(role, roles)} if is_aggregated(role) else role)
+
+
 def described(atoms: Iterable[Atom]) -> list[str]:
     """The atoms as messages name them, those that differ only in the verb as one."""
     verbs_of: dict[tuple[str, str, str | None], list[str]] = {}
@@ -111,3 +119,48 @@ def _described(**parts: list[str]) -> str:
 
 def _strings(document: Document, name: str) -> frozenset[Any]:
     return frozenset(document.get(name) or ())
+
+
+def is_aggregated(role: Document) -> bool:
+    return role.get("aggregationRule") is not None
+
+
+def aggregated_rules(role: Document, roles: Iterable[Document]) -> list[Document]:
+    """The rules of all roles that an aggregated one selects.
+
+    Selected roles may be aggregated themselves: what counts is what they select, not what is written in them.
+    """
+    known = sorted(roles, key=lambda each: each["metadata"]["name"])
+    rules: dict[bytes, Document] = {}
+    for found in _selected(role, known, {role["metadata"]["name"]}):
+        for rule in found.get("rules") or ():
+            rules.setdefault(msgspec.json.encode(rule, order="deterministic"), rule)
+    return list(rules.values())
+
+
+def stale_aggregations(store: Store) -> list[tuple[Stored, Document]]:
+    """The aggregated roles whose own rules are not what they should be, each with how it should be."""
+    stored = store.objects(CLUSTER_ROLES)
+    documents = [role.document for role in stored]
+    found = []
+    for role in stored:
+        if is_aggregated(role.document):
+            rules = aggregated_rules(role.document, documents)
+            if rules != (role.document.get("rules") or []):
+                found.append((role, {**role.document, "rules": rules}))
+    return found
+
+
+def _selected(role: Document, roles: list[Document], seen: set[str]) -> Iterator[Document]:
+    """The roles with rules of their own that are selected, however many aggregated ones are between."""
+    for document in role["aggregationRule"].get("clusterRoleSelectors") or ():
+        selector = selector_of(document)
+        for other in roles:
+            name = other["metadata"]["name"]
+            if name in seen or not selector.matches(other["metadata"].get("labels") or {}):
+                continue
+            seen.add(name)
+            if is_aggregated(other):
+                yield from _selected(other, roles, seen)
+            else:
+                yield other

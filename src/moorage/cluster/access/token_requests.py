@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage.cluster.access.tokens import Reference, Tokens
 from moorage.cluster.base import errors
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.base.times import timestamp
 
@@ -50,8 +50,7 @@ def token_request(
 
 
 def _check_metadata(metadata: Document, owner: Document) -> None:
-    if metadata.get("namespace", owner["namespace"]) != owner["namespace"]:
-        raise errors.other_namespace()
+    errors.check_namespace(metadata, owner["namespace"])
     name = metadata.get("name")
     if name and name != owner["name"]:
         why = "must match the service account name if specified"
@@ -87,18 +86,15 @@ def _bound(reference: Document, owner: Document, store: Store) -> dict[str, Refe
         raise errors.not_found(plural, name)
     bound: dict[str, Reference] = {}
     if kind == "Pod":
-        spec = stored.document.get("spec") or {}
-        if spec.get("serviceAccountName") != owner["name"]:
+        if stored.spec.get("serviceAccountName") != owner["name"]:
             raise errors.bad_request(
                 f"cannot bind token for serviceaccount {quoted(owner['name'])}"
                 " to pod running with different serviceaccount name."
             )
-        node_name = spec.get("nodeName")
-        if node_name:
+        if node_name := stored.spec.get("nodeName"):
             node = store.get("nodes", "", node_name)
-            bound["node"] = (node_name, "" if node is None else node.document["metadata"]["uid"])
-    found = stored.document["metadata"]["uid"]
-    if uid and uid != found:
+            bound["node"] = (node_name, "" if node is None else node.uid)
+    if uid and uid != stored.uid:
         why = f"the UID in the bound object reference ({uid}) does not match the UID in record."
         raise errors.conflict(kind, name, f"{why} The object might have been deleted and then recreated")
-    return {**bound, kind.lower(): (name, found)}
+    return {**bound, kind.lower(): (name, stored.uid)}

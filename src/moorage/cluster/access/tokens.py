@@ -5,18 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from moorage.cluster.access.users import AUTHENTICATED, User, account_groups, account_username
-from moorage.cluster.base.quoting import quoted_list
-from moorage.cluster.base.store import Store
+from moorage.cluster.base.go_text import quoted_list
+from moorage.cluster.base.store import Store, Stored
+from moorage.cluster.base.times import Clock, seconds_of
 
 LEEWAY = 60.0
 """Seconds by which the clocks of who issues and who checks a token may differ."""
@@ -84,7 +84,7 @@ class Tokens:
     is looked at each time.
     """
 
-    def __init__(self, key: bytes | None, issuer: str, clock: Callable[[], float]) -> None:
+    def __init__(self, key: bytes | None, issuer: str, clock: Clock) -> None:
         private = serialization.load_pem_private_key(key or generate_key(), password=None)
         if not isinstance(private, ec.EllipticCurvePrivateKey) or private.key_size != 256:
             raise ValueError("the key for service account tokens must be an ECDSA key on the curve P-256")
@@ -214,30 +214,21 @@ def _check_bound(bound: _Bound, store: Store, before: float) -> None:
     stored = store.get("serviceaccounts", bound.namespace, account.name)
     if stored is None:
         raise Rejected(f'serviceaccounts "{account.name}" not found')
-    metadata = stored.document["metadata"]
-    if metadata.get("uid") != account.uid:
-        raise Rejected(f"service account UID ({metadata.get('uid')}) does not match claim ({account.uid})")
-    if _gone(metadata, before):
+    if stored.uid != account.uid:
+        raise Rejected(f"service account UID ({stored.uid}) does not match claim ({account.uid})")
+    if _gone(stored, before):
         raise Rejected(f"service account {bound.namespace}/{account.name} has been deleted")
-    if bound.secret is not None:
-        _check_reference(store, "secret", bound.namespace, bound.secret, before)
-    if bound.pod is not None:
-        _check_reference(store, "pod", bound.namespace, bound.pod, before)
-    elif bound.node is not None:
-        _check_reference(store, "node", "", bound.node, before)
+    node = bound.node if bound.pod is None else None
+    for kind, reference in (("secret", bound.secret), ("pod", bound.pod), ("node", node)):
+        if reference is None:
+            continue
+        stored = store.get(f"{kind}s", "" if kind == "node" else bound.namespace, reference.name)
+        if stored is None or _gone(stored, before):
+            raise Rejected("service account token has been invalidated")
+        if stored.uid != reference.uid:
+            claim = f"service account {kind} ref claim ({reference.uid})"
+            raise Rejected(f"{kind} UID ({stored.uid}) does not match {claim}")
 
 
-def _check_reference(store: Store, kind: str, namespace: str, reference: _Object, before: float) -> None:
-    stored = store.get(f"{kind}s", namespace, reference.name)
-    if stored is None or _gone(stored.document["metadata"], before):
-        raise Rejected("service account token has been invalidated")
-    uid = stored.document["metadata"].get("uid")
-    if uid != reference.uid:
-        raise Rejected(
-            f"{kind} UID ({uid}) does not match service account {kind} ref claim ({reference.uid})"
-        )
-
-
-def _gone(metadata: Mapping[str, Any], before: float) -> bool:
-    deleted = metadata.get("deletionTimestamp")
-    return deleted is not None and datetime.fromisoformat(deleted).timestamp() < before
+def _gone(stored: Stored, before: float) -> bool:
+    return stored.is_deleted and seconds_of(stored.document["metadata"]["deletionTimestamp"]) < before

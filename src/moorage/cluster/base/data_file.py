@@ -65,9 +65,8 @@ class DataFile:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise DataFileError(
-                        f"{self._path}: is in use by another process; stop that one or give another file"
-                    ) from None
+                    why = "is in use by another process; stop that one or give another file"
+                    raise self._error(why) from None
                 time.sleep(_LOCK_PAUSE)
             else:
                 # It may have been replaced by a newer one in the meantime.
@@ -81,11 +80,9 @@ class DataFile:
             self._append(_HEAD)
             return
         if content.startswith(_KIND) and not content.startswith(_HEAD):
-            raise DataFileError(
-                f"{self._path}: was written by another version of moorage; use that one or give another file"
-            )
+            raise self._error("was written by another version of moorage; use that one or give another file")
         if not content.startswith(_HEAD):
-            raise DataFileError(f"{self._path}: is not a data file of moorage up; give another file")
+            raise self._error("is not a data file of moorage up; give another file")
         *whole, torn = content.removeprefix(_HEAD).split(b"\n")
         for number, line in enumerate(whole, start=2):
             try:
@@ -128,11 +125,14 @@ class DataFile:
     def setting(self, name: str) -> str | None:
         return self._settings.get(name)
 
+    def _error(self, why: str) -> DataFileError:
+        return DataFileError(f"{self._path}: {why}")
+
     def _unusable(self, error: OSError) -> DataFileError:
-        return DataFileError(f"{self._path}: cannot be used: {error.strerror}; give another file")
+        return self._error(f"cannot be used: {error.strerror}; give another file")
 
     def _damaged(self, why: str) -> DataFileError:
-        return DataFileError(f"{self._path}: is damaged ({why}); give another file, or a copy of this one")
+        return self._error(f"is damaged ({why}); give another file, or a copy of this one")
 
     def set(self, name: str, value: str) -> None:
         self._settings[name] = value

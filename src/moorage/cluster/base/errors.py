@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from moorage.cluster.base.go_text import as_json, number
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import as_json, number, quoted
 
 
 class Cause(NamedTuple):
@@ -20,44 +20,26 @@ class Cause(NamedTuple):
         return f"{self.field}: {self.message}"
 
 
+@dataclass(eq=False)
 class Refusal(Exception):
     """A request that is answered with a Status of kind Failure."""
 
-    def __init__(
-        self,
-        code: int,
-        reason: str,
-        message: str,
-        *,
-        details: dict[str, Any] | None = None,
-        metadata: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.reason = reason
-        self.message = message
-        self.details = details
-        self.metadata = metadata or {}
-        self.warnings: list[str] = []
-        """What came up before and is to be told, too."""
+    code: int
+    reason: str
+    message: str
+    details: dict[str, Any] | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    """What came up before and is to be told, too."""
+
+    def __str__(self) -> str:
+        return self.message
 
     def document(self) -> dict[str, Any]:
         """The Status object that tells the client."""
-        status: dict[str, Any] = {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": self.metadata,
-            "status": "Failure",
-            "message": self.message,
-            "reason": self.reason,
-            "details": self.details,
-            "code": self.code,
-        }
-        return {
-            name: value
-            for name, value in status.items()
-            if value or name == "metadata" or (name == "details" and value is not None)
-        }
+        status = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure"}
+        told = {"message": self.message, "reason": self.reason, "details": self.details, "code": self.code}
+        return status | {name: value for name, value in told.items() if value or value == {}}
 
 
 # Broken rules of a field
@@ -109,6 +91,12 @@ def shown(value: Any) -> str:
     return as_json(value)
 
 
+def listed(texts: Iterable[str]) -> str:
+    """One text as it is, several as a list: [a, b]."""
+    known = list(texts)
+    return known[0] if len(known) == 1 else f"[{', '.join(known)}]"
+
+
 # Refusals. `resource` is the plural, with the group behind a dot: pods, deployments.apps.
 
 
@@ -118,19 +106,12 @@ def _object(resource: str, name: str, causes: Sequence[Cause] = ()) -> dict[str,
 
 
 def _details(kind: str, group: str, name: str, causes: Sequence[Cause]) -> dict[str, Any]:
-    listed = [cause._asdict() for cause in causes]
-    found = {"name": name, "group": group, "kind": kind, "causes": listed}
+    found = {"name": name, "group": group, "kind": kind, "causes": [cause._asdict() for cause in causes]}
     return {key: value for key, value in found.items() if value}
 
 
 def bad_request(message: str) -> Refusal:
     return Refusal(400, "BadRequest", message)
-
-
-def other_namespace() -> Refusal:
-    return bad_request(
-        "the namespace of the provided object does not match the namespace sent on the request"
-    )
 
 
 def unreasoned(message: str) -> Refusal:
@@ -187,12 +168,12 @@ def conflict(resource: str, name: str, why: str = CHANGED, *, causes: Sequence[C
 
 
 def apply_conflict(message: str, causes: Sequence[Cause]) -> Refusal:
-    return Refusal(409, "Conflict", message, details=_details("", "", "", causes))
+    return Refusal(409, "Conflict", message, details=_object("", "", causes))
 
 
 def expired(message: str, *, continue_token: str = "") -> Refusal:
     """What is asked for is no longer known; with a token, what remains can be had as it is now."""
-    metadata = {"continue": continue_token} if continue_token else None
+    metadata = {"continue": continue_token} if continue_token else {}
     return Refusal(410, "Expired", message, metadata=metadata)
 
 
@@ -212,9 +193,7 @@ def unsupported_media_type(accepted: Iterable[str]) -> Refusal:
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Refusal:
     """An object that breaks rules; the message names each of them."""
     whole = f"{kind}.{group}" if group else kind
-    listed = ", ".join(dict.fromkeys(str(cause) for cause in causes))
-    text = f"[{listed}]" if len(set(causes)) > 1 else listed
-    message = f'{whole} "{name}" is invalid: {text}'
+    message = f'{whole} "{name}" is invalid: {listed(dict.fromkeys(map(str, causes)))}'
     return Refusal(422, "Invalid", message, details=_details(kind, group, name, causes))
 
 
@@ -224,10 +203,9 @@ def rejected() -> Refusal:
     return Refusal(422, "Invalid", message, details={})
 
 
-def too_many_requests(message: str, *, seconds: int = 0, causes: Sequence[Cause] = ()) -> Refusal:
-    details: dict[str, Any] = {}
-    if causes:
-        details["causes"] = [{"reason": cause.reason, "message": cause.message} for cause in causes]
-    if seconds:
-        details["retryAfterSeconds"] = seconds
-    return Refusal(429, "TooManyRequests", message, details=details)
+def check_namespace(metadata: dict[str, Any], namespace: str) -> None:
+    """Refuses an object of another namespace than that of its address."""
+    if metadata.get("namespace") and metadata["namespace"] != namespace:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )

@@ -4,10 +4,37 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from moorage.cluster.base.quoting import quoted
+_SHORT = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
+"""The letters that have a short form, which is a backslash and this."""
+
+
+def quoted(text: str) -> str:
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def quoted_list(texts: Iterable[str]) -> str:
+    """`["a" "b"]`"""
+    return f"[{' '.join(map(quoted, texts))}]"
+
+
+def _escaped(letter: str) -> str:
+    if letter in _SHORT:
+        return f"\\{_SHORT[letter]}"
+    if letter.isprintable():
+        return letter
+    code = ord(letter)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    if 0xD800 <= code < 0xE000:
+        return "\ufffd"  # half of a letter is none
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
 
 _INT64 = 2**63
 _HTML_ESCAPES = str.maketrans(
@@ -44,32 +71,25 @@ def shown_as_source(value: Any) -> str:
     return shown(value)
 
 
-_GO_TYPES = {
-    type(None): "%!s(<nil>)",
-    bool: "bool",
-    int: "int64",
-    float: "float64",
-    str: "string",
-    list: "[]interface {}",
-}
-_JSON_TYPES = {
-    type(None): "null",
-    bool: "bool",
-    int: "number",
-    float: "number",
-    str: "string",
-    list: "array",
+_TYPES = {
+    type(None): ("%!s(<nil>)", "null"),
+    bool: ("bool", "bool"),
+    int: ("int64", "number"),
+    float: ("float64", "number"),
+    str: ("string", "string"),
+    list: ("[]interface {}", "array"),
+    dict: ("map[string]interface {}", "object"),
 }
 
 
 def type_name(value: Any) -> str:
     """The type a JSON value is decoded into."""
-    return _GO_TYPES.get(type(value), "map[string]interface {}")
+    return _TYPES.get(type(value), _TYPES[dict])[0]
 
 
 def json_type(value: Any) -> str:
     """What a JSON decoder calls a value it did not expect."""
-    return _JSON_TYPES.get(type(value), "object")
+    return _TYPES.get(type(value), _TYPES[dict])[1]
 
 
 def is_integer(value: Any) -> bool:
@@ -87,6 +107,13 @@ def as_float(value: int | float) -> float:
 def number(value: int | float) -> str:
     """A number in the shortest form, with an exponent if it is a large or a very small fraction."""
     return str(value) if is_integer(value) else _float(as_float(value), 1e-4, 1e6, exponent_digits=2)
+
+
+def by_name(value: Any) -> Any:
+    """A value with the fields of objects in the order of their names, which is how messages show them."""
+    if isinstance(value, dict):
+        return {name: by_name(value[name]) for name in sorted(value)}
+    return [by_name(each) for each in value] if isinstance(value, list) else value
 
 
 def as_json(value: Any) -> str:

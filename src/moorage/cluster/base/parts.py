@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from moorage.api.selectors import (
-    NOTHING,
-    LabelSelector,
-    Requirement,
-    Selector,
-    SelectorError,
-    parse_selector,
-)
+import msgspec
+
+from moorage.api.selectors import NOTHING, LabelSelector, Selector, SelectorError, parse_selector
 from moorage.cluster.base.store import Document
 
 _NOTHING: Document = {}
@@ -75,11 +70,7 @@ def is_deleted(document: Document) -> bool:
 
 def condition(status: Document, type_: str) -> Document | None:
     """The first condition of this type in a status; not to be changed."""
-    found: Document
-    for found in status.get("conditions") or ():
-        if found.get("type") == type_:
-            return found
-    return None
+    return next((each for each in records(status, "conditions") if each.get("type") == type_), None)
 
 
 def other_conditions(status: Document, type_: str) -> list[Document]:
@@ -88,23 +79,15 @@ def other_conditions(status: Document, type_: str) -> list[Document]:
 
 def is_true(document: Document, type_: str) -> bool:
     """Whether the first condition of this type in the status is true."""
-    for condition in records(document, "status", "conditions"):
-        if condition.get("type") == type_:
-            return bool(condition.get("status") == "True")
-    return False
+    found = condition(part(document, "status"), type_)
+    return found is not None and found.get("status") == "True"
 
 
-def selector_of(selector: Document | None) -> Selector:
-    """The usable form of a label selector; one that is invalid matches nothing."""
-    if selector is None:
-        return NOTHING
-    expressions = tuple(
-        Requirement(part.get("key", ""), part.get("operator", ""), tuple(part.get("values") or ()))
-        for part in selector.get("matchExpressions") or ()
-    )
+def selector_of(selector: Any) -> Selector:
+    """The usable form of a label selector; none, and one that is invalid, matches nothing."""
     try:
-        return parse_selector(LabelSelector(selector.get("matchLabels") or {}, expressions))
-    except SelectorError:
+        return parse_selector(msgspec.convert(selector, LabelSelector | None))
+    except (SelectorError, msgspec.ValidationError):
         return NOTHING
 
 

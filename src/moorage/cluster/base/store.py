@@ -43,8 +43,7 @@ class Stored:
 
     @property
     def uid(self) -> str:
-        uid: str = self.document["metadata"].get("uid", "")
-        return uid
+        return self.document["metadata"].get("uid") or ""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -64,14 +63,12 @@ class Stored:
 
     @property
     def generation(self) -> int:
-        number: int = self.document["metadata"].get("generation", 0)
-        return number
+        return self.document["metadata"].get("generation") or 0
 
     @property
     def created(self) -> str:
         """When it was created; texts of this form sort as the times do."""
-        text: str = self.document["metadata"].get("creationTimestamp") or ""
-        return text
+        return self.document["metadata"].get("creationTimestamp") or ""
 
     @property
     def is_deleted(self) -> bool:
@@ -205,29 +202,21 @@ class Store:
 
     def create(self, resource: str, namespace: str, name: str, document: Document) -> Stored:
         """Raises Exists if the name is taken."""
-        collection = self._collection(resource)
-        objects = collection.by_namespace.setdefault(namespace, {})
-        if name in objects:
+        if self.get(resource, namespace, name) is not None:
             raise Exists
-        stored = self._next(namespace, name, document)
-        self._commit(collection, Change("ADDED", resource, stored, None))
-        return stored
+        return self._commit(Change("ADDED", resource, self._next(namespace, name, document), None))
 
     def update(self, resource: str, old: Stored, document: Document, *, lasting: bool = True) -> Stored:
         """Raises Stale unless `old` is what is stored now. What is not lasting is not put in the journal."""
-        collection = self._collection(resource)
-        self._check(collection, old)
-        stored = self._next(old.namespace, old.name, document)
-        self._commit(collection, Change("MODIFIED", resource, stored, old), lasting)
-        return stored
+        self._check(resource, old)
+        new = self._next(old.namespace, old.name, document)
+        return self._commit(Change("MODIFIED", resource, new, old), lasting)
 
     def delete(self, resource: str, old: Stored) -> Stored:
         """Raises Stale unless `old` is what is stored now. Returns the object as it was last."""
-        collection = self._collection(resource)
-        self._check(collection, old)
-        stored = self._next(old.namespace, old.name, old.document)
-        self._commit(collection, Change("DELETED", resource, stored, old))
-        return stored
+        self._check(resource, old)
+        new = self._next(old.namespace, old.name, old.document)
+        return self._commit(Change("DELETED", resource, new, old))
 
     def reread(self, resource: str, read: Callable[[Document], Document]) -> None:
         """Has the objects as `read` makes them, at the revisions they have: to nobody is this a change."""
@@ -259,14 +248,12 @@ class Store:
         self._first = self._revision
 
     def _collection(self, resource: str) -> _Collection:
-        found = self._collections.get(resource)
-        if found is None:
-            found = self._collections[resource] = _Collection(self._first)
-        return found
+        if resource not in self._collections:
+            self._collections[resource] = _Collection(self._first)
+        return self._collections[resource]
 
-    @staticmethod
-    def _check(collection: _Collection, old: Stored) -> None:
-        if collection.by_namespace.get(old.namespace, {}).get(old.name) is not old:
+    def _check(self, resource: str, old: Stored) -> None:
+        if self.get(resource, old.namespace, old.name) is not old:
             raise Stale
 
     def _next(self, namespace: str, name: str, document: Document) -> Stored:
@@ -274,8 +261,8 @@ class Store:
         metadata = {**document["metadata"], "resourceVersion": str(revision)}
         return Stored(namespace, name, {**document, "metadata": metadata}, revision)
 
-    def _commit(self, collection: _Collection, change: Change, lasting: bool = True) -> None:
-        new = change.new
+    def _commit(self, change: Change, lasting: bool = True) -> Stored:
+        new, collection = change.new, self._collection(change.resource)
         if self._journal is not None:
             if lasting:
                 self._journal.write(change)
@@ -285,10 +272,11 @@ class Store:
         if change.type == "DELETED":
             del collection.by_namespace[new.namespace][new.name]
         else:
-            collection.by_namespace[new.namespace][new.name] = new
+            collection.by_namespace.setdefault(new.namespace, {})[new.name] = new
         history = collection.history
         if len(history) == HISTORY:
             collection.oldest = history[0].new.revision
         history.append(change)
         for listener in tuple(collection.listeners):
             listener(change)
+        return new

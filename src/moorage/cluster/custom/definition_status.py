@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.errors import listed
+from moorage.cluster.base.go_text import quoted
+from moorage.cluster.base.parts import condition, is_true
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.formats import is_uri
 
@@ -24,8 +26,7 @@ _WRONG = (
 
 
 def is_established(document: Document) -> bool:
-    conditions = document.get("status", {}).get("conditions") or ()
-    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
+    return is_true(document, "Established")
 
 
 def named_status(definition: Document, others: Iterable[Document], now: str) -> Document:
@@ -37,20 +38,17 @@ def named_status(definition: Document, others: Iterable[Document], now: str) -> 
     status = definition.get("status") or {}
     before = status.get("acceptedNames") or _NO_NAMES
     names, conflict = _accepted(definition["spec"]["names"], before, list(others))
-    conditions = with_condition(
-        status.get("conditions") or [],
-        ("NamesAccepted", not conflict, *(conflict or ("NoConflicts", "no conflicts found"))),
-        now,
-    )
+    why = conflict or ("NoConflicts", "no conflicts found")
+    status = with_condition(status, now, "NamesAccepted", not conflict, *why)
     if not is_established(definition):
-        refused = ("Established", False, "NotAccepted", "not all names are accepted")
-        accepted = ("Established", True, "InitialNamesAccepted", "the initial names have been accepted")
-        conditions = with_condition(conditions, refused if conflict else accepted, now)
+        accepted = ("InitialNamesAccepted", "the initial names have been accepted")
+        why = ("NotAccepted", "not all names are accepted") if conflict else accepted
+        status = with_condition(status, now, "Established", not conflict, *why)
     reason, message = approval(definition)
     if reason:
-        kind = "KubernetesAPIApprovalPolicyConformant"
-        conditions = with_condition(conditions, (kind, reason == "ApprovedAnnotation", reason, message), now)
-    return {**status, "conditions": conditions, "acceptedNames": names}
+        kind, approved = "KubernetesAPIApprovalPolicyConformant", reason == "ApprovedAnnotation"
+        status = with_condition(status, now, kind, approved, reason, message)
+    return {**status, "acceptedNames": names}
 
 
 def _accepted(
@@ -65,7 +63,8 @@ def _accepted(
             had = _texts(before.get(name))
             in_use = [each for each in _texts(wanted.get(name)) if each not in had and each in taken]
             if in_use:
-                conflict = (f"{name[0].upper()}{name[1:]}Conflict", _all_in_use(in_use))
+                texts = (f"{quoted(each)} is already in use" for each in dict.fromkeys(in_use))
+                conflict = (f"{name[0].upper()}{name[1:]}Conflict", listed(texts))
             granted[name] = (before if in_use else wanted).get(name, "")
     granted["categories"] = wanted.get("categories")
     return {name: value for name, value in granted.items() if value or name in _NO_NAMES}, conflict
@@ -75,27 +74,22 @@ def _texts(names: str | list[str] | None) -> list[str]:
     return [names] if isinstance(names, str) and names else list(names or ())
 
 
-def _all_in_use(names: list[str]) -> str:
-    texts = [f"{quoted(name)} is already in use" for name in dict.fromkeys(names)]
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-
-
-def with_condition(
-    conditions: list[Document], condition: tuple[str, bool, str, str], now: str
-) -> list[Document]:
-    """The conditions with one set: its type, whether it holds, the reason and the message.
-
-    The time of its last change stays unless its state is another.
-    """
-    kind, holds, reason, message = condition
-    state = "True" if holds else "False"
-    new = {"type": kind, "status": state, "lastTransitionTime": now, "reason": reason, "message": message}
-    for place, known in enumerate(conditions):
-        if known.get("type") == kind:
-            if known.get("status") == state and known.get("lastTransitionTime"):
-                new["lastTransitionTime"] = known["lastTransitionTime"]
-            return [*conditions[:place], {**known, **new}, *conditions[place + 1 :]]
-    return [*conditions, new]
+def with_condition(status: Document, now: str, kind: str, holds: bool, reason: str, message: str) -> Document:
+    """The status with a condition. The time of its last change stays unless its state is another."""
+    state, conditions = "True" if holds else "False", status.get("conditions") or []
+    known = condition(status, kind)
+    since = (known or {}).get("lastTransitionTime") if (known or {}).get("status") == state else None
+    new = {
+        "type": kind,
+        "status": state,
+        "lastTransitionTime": since or now,
+        "reason": reason,
+        "message": message,
+    }
+    if known is None:
+        return {**status, "conditions": [*conditions, new]}
+    changed = [{**each, **new} if each is known else each for each in conditions]
+    return {**status, "conditions": changed}
 
 
 def approval(document: Document) -> tuple[str, str]:

@@ -1,16 +1,23 @@
-"""How CustomResourceDefinitions are completed and checked."""
+"""CustomResourceDefinitions: how they are completed, and the rules that they must keep."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from urllib.parse import urlsplit
 
-from moorage.cluster.base.errors import Cause
-from moorage.cluster.base.quoting import quoted
+from moorage.api.names import dns_subdomain_problems
+from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.definition_rules import change_problems, definition_problems, names_problems
+from moorage.cluster.custom.definition_status import APPROVAL, approval, is_established
 from moorage.cluster.custom.formats import is_known
-from moorage.cluster.custom.open_api import all_schemas, versions_of
+from moorage.cluster.custom.internal_form import internal_version
+from moorage.cluster.custom.structural import all_schemas, open_api_of, versions_of
+from moorage.cluster.custom.values import kind_problems
+from moorage.cluster.custom.version_rules import deprecation_problems, version_problems
+from moorage.cluster.schema.checking import IMMUTABLE
 from moorage.cluster.schema.definitions import Strategy, keep_status
+from moorage.cluster.schema.forms import dns_1035_label_problems
 
 _HTTPS = 443
 _NO_RULES = "x-kubernetes-validations: the rules are accepted, but objects are not checked by them"
@@ -79,3 +86,223 @@ def _remember_storage_version(document: Document) -> None:
     if storage is not None and storage not in stored:
         # The status may be that of the stored definition, which must stay as it is.
         document["status"] = {**status, "storedVersions": [*stored, storage]}
+
+
+_SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+_REVIEW_VERSIONS = ("v1", "v1beta1")
+_URL_FORM = "; desired format: https://host[/path]"
+
+
+def definition_problems(document: Document, *, new: bool) -> Iterator[Cause]:
+    """All but those of the metadata in general."""
+    spec = document["spec"]
+    name = document["metadata"].get("name", "")
+    if new and name != f"{spec['names'].get('plural', '')}.{spec.get('group', '')}":
+        yield invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    yield from _spec_problems(spec)
+    yield from names_problems(document.get("status", {}).get("acceptedNames") or {}, "status.acceptedNames")
+    yield from _stored_versions_problems(document)
+    if new:
+        yield from _approval_problems(document)
+    if spec.get("preserveUnknownFields") is True:
+        elsewhere = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        yield invalid_value("spec.preserveUnknownFields", True, f"cannot set to true, {elsewhere}")
+
+
+def change_problems(new: Document, old: Document) -> Iterator[Cause]:
+    """What an update may not do."""
+    if is_established(old):
+        yield from _unchanged(new, old, "scope")
+        yield from _unchanged(new, old, "names", "kind")
+    yield from _unchanged(new, old, "group")
+    yield from _unchanged(new, old, "names", "plural")
+    if approval(new)[0] != approval(old)[0]:
+        yield from _approval_problems(new)
+
+
+def _approval_problems(document: Document) -> Iterator[Cause]:
+    """A definition in a group of the Kubernetes community names its review, or says that there was none."""
+    reason, message = approval(document)
+    field = f"metadata.annotations[{APPROVAL}]"
+    if reason == "MissingAnnotation":
+        yield required(field, message)
+    elif reason == "InvalidAnnotation":
+        yield invalid_value(field, document["metadata"]["annotations"][APPROVAL], message)
+
+
+def _unchanged(new: Document, old: Document, *names: str) -> Iterator[Cause]:
+    value, before = new["spec"], old["spec"]
+    for name in names:
+        value, before = value.get(name, ""), before.get(name, "")
+    if value != before:
+        yield invalid_value(f"spec.{'.'.join(names)}", value, IMMUTABLE)
+
+
+def _spec_problems(spec: Document) -> Iterator[Cause]:
+    yield from _group_problems(spec.get("group", ""))
+    yield from _choice("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced"))
+    versions, names = versions_of(spec), spec["names"]
+    for place, version in enumerate(versions):
+        if open_api_of(version) is None:
+            yield required(f"spec.versions[{place}].schema.openAPIV3Schema")
+    has_defaults = any(schema.get("default") is not None for schema in all_schemas(spec))
+    if spec.get("preserveUnknownFields") is True and has_defaults:
+        detail = "must be false in order to use defaults in the schema"
+        yield invalid_value("spec.preserveUnknownFields", True, detail)
+    yield from _versions_problems(versions)
+    for each in ("plural", "singular", "kind", "listKind"):
+        if not names.get(each):
+            yield required(f"spec.names.{each}")
+    yield from names_problems(names, "spec.names")
+    if versions:
+        own = {name: versions[0][name] for name in _shared(versions) if name in versions[0]}
+        yield from version_problems(own, versions[0], "spec", schema_path="spec.validation")
+    if spec.get("conversion") is not None:
+        yield from _conversion_problems(spec["conversion"], "spec.conversion")
+
+
+def _versions_problems(versions: list[Document]) -> Iterator[Cause]:
+    shared = _shared(versions)
+    for place, version in enumerate(versions):
+        path = f"spec.versions[{place}]"
+        yield from _label(f"{path}.name", version["name"])
+        yield from deprecation_problems(version, f"{path}.deprecationWarning")
+        own = {name: version[name] for name in _SHARED if name in version and name not in shared}
+        yield from version_problems(own, version, path, schema_path=f"{path}.schema")
+    for problem in _problems_between(versions):
+        shown = [
+            internal_version({name: each for name, each in version.items() if name not in shared})
+            for version in versions
+        ]
+        yield invalid_value("spec.versions", shown, problem)
+    if versions and versions[0]["name"]:
+        yield from _label("spec.version", versions[0]["name"])
+
+
+def _problems_between(versions: list[Document]) -> Iterator[str]:
+    if len({version["name"] for version in versions}) < len(versions):
+        yield "must contain unique version names"
+    if sum(version["storage"] for version in versions) != 1:
+        yield "must have exactly one version marked as storage version"
+
+
+def _shared(versions: list[Document]) -> list[str]:
+    """What all versions have in common is looked at once, and reported for the whole."""
+    return [
+        name
+        for name in _SHARED
+        if all((version.get(name) or None) == (versions[0].get(name) or None) for version in versions)
+    ]
+
+
+def _group_problems(group: str) -> Iterator[Cause]:
+    if not group:
+        yield required("spec.group")
+    elif problems := dns_subdomain_problems(group):
+        yield invalid_value("spec.group", group, ",".join(problems))
+    elif "." not in group:
+        yield invalid_value("spec.group", group, "should be a domain with at least one dot")
+
+
+def _choice(field: str, value: str, choices: Collection[str]) -> Iterator[Cause]:
+    if value not in choices:
+        yield unsupported_value(field, value, choices) if value else required(field)
+
+
+def _label(field: str, value: str) -> Iterator[Cause]:
+    if problems := dns_1035_label_problems(value):
+        yield invalid_value(field, value, ",".join(problems))
+
+
+def names_problems(names: Document, path: str) -> Iterator[Cause]:
+    rules = {"plural": _label, "singular": _label, "kind": kind_problems, "listKind": kind_problems}
+    for name, rule in rules.items():
+        if names.get(name):
+            yield from rule(f"{path}.{name}", names[name])
+    yield from _labels(f"{path}.shortNames", names.get("shortNames") or ())
+    if names.get("kind") and names["kind"] == names.get("listKind"):
+        yield invalid_value(f"{path}.listKind", names["kind"], "kind and listKind may not be the same")
+    yield from _labels(f"{path}.categories", names.get("categories") or ())
+
+
+def _labels(field: str, values: Iterable[str]) -> Iterator[Cause]:
+    for place, value in enumerate(values):
+        yield from _label(f"{field}[{place}]", value)
+
+
+def _stored_versions_problems(document: Document) -> Iterator[Cause]:
+    """Versions in which objects may still be stored cannot go."""
+    field = "status.storedVersions"
+    stored: list[str] = document.get("status", {}).get("storedVersions") or []
+    if not stored:
+        yield invalid_value(field, None, "must have at least one stored version")
+        return
+    versions = versions_of(document["spec"])
+    for version in versions:
+        if version["storage"] and version["name"] not in stored:
+            yield invalid_value(field, stored, f"must have the storage version {version['name']}")
+    for place, name in enumerate(stored):
+        if name not in [version["name"] for version in versions]:
+            yield invalid_value(
+                f"{field}[{place}]",
+                name,
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and "
+                f"removes {name} from status.storedVersions",
+            )
+
+
+# How objects get from one version to another
+
+
+def _conversion_problems(conversion: Document, path: str) -> Iterator[Cause]:
+    strategy = conversion.get("strategy", "")
+    yield from _choice(f"{path}.strategy", strategy, ("None", "Webhook"))
+    webhook = conversion.get("webhook") or {}
+    client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
+    if strategy != "Webhook":
+        detail = "should not be set when strategy is not set to Webhook"
+        if client is not None:
+            yield forbidden_value(f"{path}.webhookClientConfig", detail)
+        if versions:
+            yield forbidden_value(f"{path}.conversionReviewVersions", detail)
+        return
+    if client is None:
+        yield required(f"{path}.webhookClientConfig", "required when strategy is set to Webhook")
+    elif (client.get("url") is None) == (client.get("service") is None):
+        yield required(f"{path}.webhookClientConfig", "exactly one of url or service is required")
+    elif client.get("url") is not None:
+        yield from _url_problems(f"{path}.webhookClientConfig.url", client["url"])
+    yield from _review_version_problems(f"{path}.conversionReviewVersions", versions)
+
+
+def _url_problems(field: str, url: str) -> Iterator[Cause]:
+    try:
+        found = urlsplit(url)
+    except ValueError as error:
+        yield required(field, f"url must be a valid URL: {error}{_URL_FORM}")
+        return
+    user, at, host = found.netloc.rpartition("@")
+    for wrong, value, detail in (
+        (found.scheme != "https", found.scheme, f"'https' is the only allowed URL scheme{_URL_FORM}"),
+        (not host, "", f"host must be specified{_URL_FORM}"),
+        (at, user, "user information is not permitted in the URL"),
+        (found.fragment, found.fragment, "fragments are not permitted in the URL"),
+        (found.query, found.query, "query parameters are not permitted in the URL"),
+    ):
+        if wrong:
+            yield invalid_value(field, value, detail)
+
+
+def _review_version_problems(field: str, versions: list[str]) -> Iterator[Cause]:
+    if not versions:
+        yield required(field)
+        return
+    for place, version in enumerate(versions):
+        if version in versions[:place]:
+            yield invalid_value(f"{field}[{place}]", version, "duplicate version")
+        else:
+            for problem in dns_1035_label_problems(version):
+                yield invalid_value(f"{field}[{place}]", version, problem)
+    if not set(versions) & set(_REVIEW_VERSIONS):
+        yield invalid_value(field, versions, f"must include at least one of {', '.join(_REVIEW_VERSIONS)}")

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from moorage.cluster.base.go_text import by_name
 from moorage.cluster.base.store import Document
+from moorage.cluster.custom import structural
 from moorage.cluster.custom.internal_form import ROOT_FIELDS, internal_schema, other_than_root_fields
-from moorage.cluster.custom.metadata import WrongMetadata, read_embedded, validate_embedded
-from moorage.cluster.custom.open_api import DECLARED, inner_schemas, is_deeper_than
-from moorage.cluster.custom.problems import by_name
-from moorage.cluster.custom.structural import META_FIELDS, PathProblem, declared_schema, follow
 from moorage.cluster.custom.structure_rules import can_be_structural, structure_problems, wrong_type
 from moorage.cluster.custom.validation import validate
-from moorage.cluster.custom.values import prune
+from moorage.cluster.custom.values import WrongMetadata, prune, read_embedded, validate_embedded
 from moorage.cluster.schema.model import ATOMIC, GRANULAR, MAP, SET, Field, Schema
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -28,7 +26,7 @@ _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "
 _LINE_BREAK = re.compile(r"[\n\r]")
 _DEEPEST = 80  # far more than anyone needs, and few enough to be followed by functions that call themselves
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
-_TOP_LEVEL = {f".properties[{name}]": f"in top-level {name}" for name in META_FIELDS}
+_TOP_LEVEL = {f".properties[{name}]": f"in top-level {name}" for name in structural.META_FIELDS}
 _NOT_LOOKED_AT = (".additionalItems", ".patternProperties")
 
 
@@ -51,15 +49,15 @@ class _Context:
 
 def schema_problems(schema: Document, path: str, *, has_status: bool) -> Iterator[Cause]:
     """The broken rules; where the status has an address of its own, less may stand at the root."""
-    if is_deeper_than(schema, _DEEPEST):
+    if structural.is_deeper_than(schema, _DEEPEST):
         yield invalid_value(path, "", f"must not be nested more than {_DEEPEST} levels deep")
         return
     found = [*_root_problems(schema, path, has_status=has_status)]
-    structural = can_be_structural(schema)
-    if structural:
+    possible = can_be_structural(schema)
+    if possible:
         found += structure_problems(schema, path) or default_problems(schema, path)
     found += _problems(schema, path, _Context(), root=True)
-    if not structural and not found:  # everything else that it cannot have has been told
+    if not possible and not found:  # everything else that it cannot have has been told
         found.append(invalid_value(path, "", "OpenAPIV3Schema 'schema' is not supported"))
     yield from found
 
@@ -82,7 +80,7 @@ def _problems(schema: Document, path: str, context: _Context, *, root: bool = Fa
         yield unsupported_value(f"{path}.type", kind, _TYPES)
     for name, detail in _forbidden(schema, context):
         yield forbidden_value(f"{path}.{name}", detail)
-    for step, inner in inner_schemas(schema):
+    for step, inner in structural.inner_schemas(schema):
         if not step.startswith(_NOT_LOOKED_AT):
             yield from _problems(inner, path + step, context.inside(schema, step, root=root))
     if schema.get(_KEEPS) is False:
@@ -137,8 +135,8 @@ def _rule_problems(schema: Document, rule: Document, path: str) -> Iterator[Caus
     if _LINE_BREAK.search(field):
         yield invalid_value(f"{path}.fieldPath", field, "must not contain line breaks")
     try:
-        follow(declared_schema(schema), field)
-    except PathProblem:
+        structural.follow(structural.declared_schema(schema), field)
+    except structural.PathProblem:
         yield invalid_value(f"{path}.fieldPath", field, "must be a valid path")
 
 
@@ -215,14 +213,14 @@ def default_problems(schema: Document, path: str, *, root: bool = True) -> Itera
     if schema.get("default") is not None:
         yield from _default_problems_here(schema, f"{path}.default")
     whole = root or schema.get("x-kubernetes-embedded-resource") is True
-    for step, inner in inner_schemas(schema, DECLARED):
+    for step, inner in structural.inner_schemas(schema, structural.DECLARED):
         if not (whole and step in _TOP_LEVEL):
             yield from default_problems(inner, path + step, root=False)
 
 
 def _default_problems_here(schema: Document, path: str) -> Iterator[Cause]:
     value = schema["default"]
-    shape = declared_schema(schema)
+    shape = structural.declared_schema(schema)
     shape.embedded = schema.get("x-kubernetes-embedded-resource") is True
     holder = Schema(fields={_VALUE: Field(shape)})
     pruned, unknown = prune(holder, {_VALUE: value})

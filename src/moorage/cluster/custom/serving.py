@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Document, Store, Stored
-from moorage.cluster.base.times import timestamp
+from moorage.cluster.base.times import Clock, timestamp
 from moorage.cluster.custom.definition_status import is_established, named_status, with_condition
-from moorage.cluster.custom.open_api import open_api_of, versions_of
 from moorage.cluster.custom.strategy import CustomStrategy, StoredForm
-from moorage.cluster.custom.structural import to_schema
+from moorage.cluster.custom.structural import open_api_of, to_schema, versions_of
 from moorage.cluster.schema.definitions import Definition, Definitions, Subresource
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -36,7 +35,7 @@ class CustomResources:
         definitions: Definitions,
         store: Store,
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Clock = time.time,
         wake: Callable[[], object] = lambda: None,
         ended: Callable[[str], object] = lambda name: None,
     ) -> None:
@@ -45,7 +44,6 @@ class CustomResources:
         self._clock = clock
         self._wake = wake
         self._ended = ended
-        self._served: dict[str, list[Definition]] = {}
         self._served_as: dict[str, Document] = {}
         """What decides how each definition is served: as long as it is the same, nothing is done."""
         self._names: dict[str, tuple[str, Document]] = {}
@@ -58,9 +56,8 @@ class CustomResources:
         self._store.listen(CRDS, self._on_change)
         stored = sorted(self._store.iterate(CRDS), key=lambda each: each.revision)
         for each in stored:
-            names = (each.document.get("status") or {}).get("acceptedNames")
-            if names:
-                self._names[each.name] = (each.document["spec"]["group"], names)
+            if names := each.status.get("acceptedNames"):
+                self._names[each.name] = (each.spec["group"], names)
         for each in stored:
             self._apply(each.document)
         if stored:
@@ -68,7 +65,7 @@ class CustomResources:
 
     def _on_change(self, change: Change) -> None:
         if change.type == "DELETED":
-            self._remove(change.new.document)
+            self._remove(change.new.name)
         else:
             self._apply(change.new.document)
         self._wake()
@@ -97,14 +94,12 @@ class CustomResources:
         self._store.reread(name, StoredForm(crd).read)
         # That in which objects are stored comes first.
         versions = sorted(versions_of(crd["spec"]), key=lambda version: not version["storage"])
-        made = [_definition(accepted, version) for version in versions if version["served"]]
-        for definition in made:
-            self._definitions.add(definition)
-        self._served[name] = made
+        for version in versions:
+            if version["served"]:
+                self._definitions.add(_definition(accepted, version))
 
-    def _remove(self, crd: Document) -> None:
+    def _remove(self, name: str) -> None:
         """Serves the definition no longer."""
-        name = crd["metadata"]["name"]
         self._withdraw(name)
         self._ended(name)
         self._names.pop(name, None)
@@ -113,8 +108,9 @@ class CustomResources:
 
     def _withdraw(self, name: str) -> None:
         self._served_as.pop(name, None)
-        for definition in self._served.pop(name, ()):
-            self._definitions.remove(definition)
+        for definition in self._definitions:
+            if definition.custom and definition.storage == name:
+                self._definitions.remove(definition)
 
     def _is_built_in(self, storage: str) -> bool:
         """Whether the server has such a resource of its own, with objects that no definition may touch."""
@@ -161,17 +157,19 @@ class CustomResources:
                 return self._wait_for_objects(stored) or changed
         finalizers = [each for each in metadata["finalizers"] if each != CLEANUP_FINALIZER]
         if finalizers:
-            kept = {**crd, "metadata": {**metadata, "finalizers": finalizers}}
-            done = (False, "InstanceDeletionCompleted", "removed all instances")
-            return self._write(stored, _terminating_condition(kept, done, self._now()))
+            why = ("InstanceDeletionCompleted", "removed all instances")
+            done = with_condition(stored.status, self._now(), "Terminating", False, *why)
+            kept = {**metadata, "finalizers": finalizers}
+            return self._write(stored, {**crd, "metadata": kept, "status": done})
         self._store.delete(CRDS, stored)
         return True
 
     def _wait_for_objects(self, stored: Stored) -> bool:
         if stored.name not in self._ending:
             self._ending[stored.name] = self._store.listen(stored.name, lambda change: self._wake())
-        going_on = (True, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
-        return self._write(stored, _terminating_condition(stored.document, going_on, self._now()))
+        why = ("InstanceDeletionInProgress", "CustomResource deletion is in progress")
+        going_on = with_condition(stored.status, self._now(), "Terminating", True, *why)
+        return self._write(stored, {**stored.document, "status": going_on})
 
     def _delete_objects(self, storage: str) -> bool:
         changed = False
@@ -200,21 +198,16 @@ def terminating(crd: Document, now: str) -> Document:
     others = [each for each in metadata.get("finalizers", ()) if each != CLEANUP_FINALIZER]
     marked = {**metadata, "deletionTimestamp": now, "finalizers": [*others, CLEANUP_FINALIZER]}
     message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-    return _terminating_condition(
-        {**crd, "metadata": marked}, (True, "InstanceDeletionPending", message), now
+    pending = with_condition(
+        crd.get("status") or {}, now, "Terminating", True, "InstanceDeletionPending", message
     )
-
-
-def _terminating_condition(crd: Document, condition: tuple[bool, str, str], now: str) -> Document:
-    status = crd.get("status") or {}
-    conditions = with_condition(status.get("conditions") or [], ("Terminating", *condition), now)
-    return {**crd, "status": {**status, "conditions": conditions}}
+    return {**crd, "metadata": marked, "status": pending}
 
 
 def _definition(crd: Document, version: Document) -> Definition:
     spec, names = crd["spec"], crd["status"]["acceptedNames"]
     strategy = CustomStrategy(crd, version)
-    served = ((_STATUS, strategy.has_status), (_SCALE, strategy.scale_paths is not None))
+    served = ((_STATUS, strategy.has_status), (_SCALE, bool(strategy.scale_paths)))
     return Definition(
         group=spec["group"],
         version=version["name"],

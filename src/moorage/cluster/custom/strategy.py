@@ -6,22 +6,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from moorage.api.names import qualified_name_problems
+from moorage.cluster.base import parts
 from moorage.cluster.base.errors import Cause, bad_request, forbidden, invalid_value
-from moorage.cluster.base.go_text import shown, type_name
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import quoted, shown, type_name
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.metadata import WrongMetadata, read_embedded, read_metadata, validate_embedded
-from moorage.cluster.custom.open_api import open_api_of, versions_of
-from moorage.cluster.custom.structural import declared_schema, shapes_in
+from moorage.cluster.custom import values
+from moorage.cluster.custom.structural import declared_schema, open_api_of, shapes_in, versions_of
 from moorage.cluster.custom.validation import duplicates, validate
-from moorage.cluster.custom.values import default, prune
 from moorage.cluster.schema.conform import Conformed
 from moorage.cluster.schema.definitions import Strategy, keep_status, version_order
 from moorage.cluster.schema.model import ABSENT, MAP, SET
 
 _MOST_REPLICAS = 2**31 - 1
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
-_GO_TYPES: dict[type, str] = {str: "string", int: "int64"}
+_SCALE_PATHS = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
 _AGE_COLUMN: Document = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
@@ -31,11 +29,6 @@ class ScalePaths(NamedTuple):
     spec_replicas: str
     status_replicas: str
     label_selector: str
-
-    @staticmethod
-    def of(scale: Document) -> ScalePaths:
-        fields = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
-        return ScalePaths(*(scale.get(field) or "" for field in fields))
 
 
 class StoredForm:
@@ -60,8 +53,8 @@ class StoredForm:
         schema = self._schemas.get(document["apiVersion"])
         if schema is None:
             return document
-        known, _ = prune(schema, document)
-        default(schema, known)
+        known, _ = values.prune(schema, document)
+        values.default(schema, known)
         known["metadata"] = document["metadata"]
         return known
 
@@ -86,7 +79,8 @@ class CustomStrategy(Strategy):
         subresources = version.get("subresources") or {}
         self.has_status = subresources.get("status") is not None
         scale = subresources.get("scale")
-        self.scale_paths = None if scale is None else ScalePaths.of(scale)
+        paths = ((scale or {}).get(name) or "" for name in _SCALE_PATHS)
+        self.scale_paths = None if scale is None else ScalePaths(*paths)
         self.printer_columns: list[Document] = version.get("additionalPrinterColumns") or [_AGE_COLUMN]
         self._selectable = [each["jsonPath"].lstrip(".") for each in version.get("selectableFields") or ()]
         self.deprecation = _deprecation(spec, version)
@@ -95,20 +89,20 @@ class CustomStrategy(Strategy):
         """The document without what its schema does not know. Wrong types in it are for `validate`."""
         inside: list[str] = []
         try:
-            metadata = read_metadata(document.get("metadata"))
-            pruned, unknown = prune(self._schema, document)
+            metadata = values.read_metadata(document.get("metadata"))
+            pruned, unknown = values.prune(self._schema, document)
             pruned["metadata"] = metadata.document
             if self._has_embedded:
-                read_embedded(self._schema, pruned, "", inside)
-        except (WrongMetadata, RecursionError) as error:
-            why = str(error) if isinstance(error, WrongMetadata) else "json: exceeded max depth"
+                values.read_embedded(self._schema, pruned, "", inside)
+        except (values.WrongMetadata, RecursionError) as error:
+            why = str(error) if isinstance(error, values.WrongMetadata) else "json: exceeded max depth"
             what = f'{self._kind} in version "{self._version}" cannot be handled as a {self._kind}'
             raise bad_request(f"{what}: {why}") from None
         of_metadata = [f"metadata.{name}" for name in metadata.unknown]
         return Conformed(pruned, [*of_metadata, *unknown, *sorted(inside)])
 
     def default(self, document: Document) -> None:
-        default(self._schema, document)
+        values.default(self._schema, document)
 
     def prepare_create(self, document: Document) -> None:
         if self._terminating:
@@ -142,20 +136,18 @@ class CustomStrategy(Strategy):
 
     def _problems(self, new: Document, old: Document | None) -> Iterator[Cause]:
         yield from validate(self._schema, new, old=ABSENT if old is None else old)
-        if self.scale_paths is not None:
+        if self.scale_paths:
             yield from _replicas_problems(new, self.scale_paths.spec_replicas)
         yield from self._scale_status_problems(new)
         if self._has_embedded:
-            yield from validate_embedded(self._schema, new)
+            yield from values.validate_embedded(self._schema, new)
         yield from self._new_duplicates(new, old)
 
     def _scale_status_problems(self, document: Document) -> Iterator[Cause]:
-        if self.scale_paths is None:
-            return
-        yield from _replicas_problems(document, self.scale_paths.status_replicas)
-        if selector := self.scale_paths.label_selector:
-            _, problem = _nested(document, selector, str)
-            if problem:
+        if self.scale_paths:
+            _, status_replicas, selector = self.scale_paths
+            yield from _replicas_problems(document, status_replicas)
+            if selector and (problem := _nested(document, selector, str)[1]):
                 yield invalid_value(selector, "", problem)
 
     def _new_duplicates(self, new: Document, old: Document | None) -> Iterator[Cause]:
@@ -167,7 +159,8 @@ class CustomStrategy(Strategy):
         return document if self._stored_form is None else self._stored_form.written(document)
 
     def selectable_fields(self, document: Document) -> dict[str, str]:
-        return {path: _selected(document, path) for path in self._selectable}
+        found = {path: parts.value(document, *path.split(".")) for path in self._selectable}
+        return {path: "" if value is None else shown(value) for path, value in found.items()}
 
     def warnings(self, document: Document) -> list[str]:
         finalizers = sorted(document["metadata"].get("finalizers", ()))
@@ -197,7 +190,7 @@ def _nested(document: Document, path: str, wanted: type) -> tuple[Any, str]:
             return None, ""
         value = value[name]
     if type(value) is not wanted:
-        return None, _not_what(value, names, _GO_TYPES[wanted])
+        return None, _not_what(value, names, type_name(wanted()))
     return value, ""
 
 
@@ -215,13 +208,6 @@ def _replicas_problems(document: Document, path: str) -> Iterator[Cause]:
         yield invalid_value(path, replicas, "should be a non-negative integer")
     elif replicas is not None and replicas > _MOST_REPLICAS:
         yield invalid_value(path, replicas, f"should be less than or equal to {_MOST_REPLICAS}")
-
-
-def _selected(document: Document, path: str) -> str:
-    value: Any = document
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return "" if value is None else shown(value)
 
 
 def _finalizer_warnings(finalizer: str) -> Iterator[str]:

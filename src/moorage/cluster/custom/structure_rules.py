@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.open_api import ALTERNATIVES, DECLARED, inner_schemas, schema_and_inner
 from moorage.cluster.custom.patterns import problem
+from moorage.cluster.custom.structural import ALTERNATIVES, DECLARED, inner_schemas, schema_and_inner
 
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 _UNTYPED = {

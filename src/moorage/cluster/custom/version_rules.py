@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from moorage.cluster.base.errors import Cause, duplicate_value, invalid_value, required, too_many
 from moorage.cluster.base.go_text import as_json
 from moorage.cluster.base.store import Document
-from moorage.cluster.custom.open_api import open_api_of
 from moorage.cluster.custom.schema_rules import schema_problems
-from moorage.cluster.custom.structural import PathProblem, declared_schema, follow
+from moorage.cluster.custom.structural import PathProblem, declared_schema, follow, open_api_of
 from moorage.cluster.schema.forms import size
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")

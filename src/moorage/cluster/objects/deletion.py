@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from moorage.cluster.access.requests import Query
-from moorage.cluster.access.users import User
-from moorage.cluster.access.write_options import SYSTEM, dry_run_problems
+from moorage.cluster.access.write_options import dry_run_problems
 from moorage.cluster.base.errors import Cause, bad_request, invalid, invalid_value, unsupported_value
 from moorage.cluster.base.store import Document, Store, Stored
 from moorage.cluster.base.times import seconds_of, timestamp
 from moorage.cluster.custom.serving import CRDS, terminating
-from moorage.cluster.objects.preconditions import check_deletion
+from moorage.cluster.objects.identity import check_deletion
 from moorage.cluster.schema.definitions import Definition
 
 BACKGROUND = "Background"
@@ -27,7 +25,6 @@ _TYPES = {bool: "true or false", dict: "an object", int: "a number", list: "a li
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    user: User = SYSTEM
     grace_seconds: int | None = None
     propagation: str = ""
     """Background if it is left open and no finalizer of the object says otherwise."""
@@ -36,7 +33,7 @@ class DeleteOptions:
     dry_run: bool = False
 
 
-def delete_options(query: Query, body: Any, user: User) -> DeleteOptions:
+def delete_options(query: Query, body: Any) -> DeleteOptions:
     """The options of a DELETE: those in the body or, where there is none, those in the parameters."""
     given = _parameters(query) if body is None else body
     if not isinstance(given, dict):
@@ -62,7 +59,7 @@ def delete_options(query: Query, body: Any, user: User) -> DeleteOptions:
         raise invalid("DeleteOptions", "meta.k8s.io", "", causes)
     if grace is not None and grace < 0:
         grace = 1
-    return DeleteOptions(user, grace, propagation or (ORPHAN if orphan else ""), uid, version, bool(dry_run))
+    return DeleteOptions(grace, propagation or (ORPHAN if orphan else ""), uid, version, bool(dry_run))
 
 
 def _parameters(query: Query) -> Document:
@@ -82,79 +79,75 @@ def _field(given: Document, name: str, type_: type[_T]) -> _T | None:
     return value
 
 
-class Deletion:
-    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
-        self._store = store
-        self._clock = clock
+def delete(
+    store: Store, definition: Definition, old: Stored, options: DeleteOptions, now: float
+) -> tuple[Stored, bool]:
+    """The object as it was last, and whether it is gone."""
+    check_deletion(definition, old.document["metadata"], options.uid, options.resource_version)
+    changed, at_once = _ending(definition, old.document, options, now)
+    if options.dry_run:
+        return Stored(old.namespace, old.name, changed, old.revision), at_once
+    if changed != old.document:
+        old = store.update(definition.storage, old, changed)
+    return (store.delete(definition.storage, old) if at_once else old), at_once
 
-    def delete(self, definition: Definition, old: Stored, options: DeleteOptions) -> tuple[Stored, bool]:
-        """The object as it was last, and whether it is gone."""
-        check_deletion(definition, old.document["metadata"], options.uid, options.resource_version)
-        changed, at_once = self._ending(definition, old.document, options)
-        if options.dry_run:
-            return Stored(old.namespace, old.name, changed, old.revision), at_once
-        if changed != old.document:
-            old = self._store.update(definition.storage, old, changed)
-        return (self._store.delete(definition.storage, old) if at_once else old), at_once
 
-    def _ending(
-        self, definition: Definition, document: Document, options: DeleteOptions
-    ) -> tuple[Document, bool]:
-        """The object as it is while it ends, and whether it ends at once."""
-        if definition.storage == "namespaces":
-            held = _is_held(document)
-            return self._ending_namespace(document) if held and not options.dry_run else document, not held
-        if definition.storage == CRDS:
-            # It stays until all objects of the resource are gone.
-            now = timestamp(self._clock())
-            return document if options.dry_run else terminating(document, now), False
-        metadata = document["metadata"]
-        grace = _grace(definition, document, options.grace_seconds)
-        finalizers = _finalizers(metadata.get("finalizers", []), options.propagation)
-        at_once = not grace and not finalizers
-        new = {**metadata, "finalizers": finalizers}
-        # A pod is seen to be deleted even when it goes at once.
-        if not at_once or definition.storage == "pods":
-            new |= self._changes(metadata, grace)
-        if not finalizers:
-            del new["finalizers"]
-        return {**document, "metadata": new}, at_once
+def _ending(
+    definition: Definition, document: Document, options: DeleteOptions, now: float
+) -> tuple[Document, bool]:
+    """The object as it is while it ends, and whether it ends at once."""
+    if definition.storage == "namespaces":
+        held = _is_held(document)
+        return _ending_namespace(document, now) if held and not options.dry_run else document, not held
+    if definition.storage == CRDS:
+        # It stays until all objects of the resource are gone.
+        return document if options.dry_run else terminating(document, timestamp(now)), False
+    metadata = document["metadata"]
+    grace = _grace(definition, document, options.grace_seconds)
+    finalizers = _finalizers(metadata.get("finalizers", []), options.propagation)
+    at_once = not grace and not finalizers
+    new = {**metadata, "finalizers": finalizers}
+    # A pod is seen to be deleted even when it goes at once.
+    if not at_once or definition.storage == "pods":
+        new |= _changes(metadata, grace, now)
+    if not finalizers:
+        del new["finalizers"]
+    return {**document, "metadata": new}, at_once
 
-    def _changes(self, metadata: Document, grace: int) -> Document:
-        """What the metadata says from now on of the end of the object, which may come sooner than it did."""
-        if "deletionTimestamp" not in metadata:
-            changes = {
-                "deletionTimestamp": timestamp(self._clock() + grace),
-                "deletionGracePeriodSeconds": grace,
-            }
-            if "generation" in metadata:
-                changes["generation"] = metadata["generation"] + 1
-            return changes
-        known = metadata.get("deletionGracePeriodSeconds")
-        if known is None or grace >= known:
-            return {}
-        asked = seconds_of(metadata["deletionTimestamp"]) - known
-        return {"deletionTimestamp": timestamp(asked + grace), "deletionGracePeriodSeconds": grace}
 
-    def _ending_namespace(self, document: Document) -> Document:
-        """A namespace stays until its content is gone and nothing holds it."""
-        metadata = document["metadata"]
-        if "deletionTimestamp" in metadata:
-            return document
-        return {
-            **document,
-            "metadata": {**metadata, "deletionTimestamp": timestamp(self._clock())},
-            "status": {**document.get("status", {}), "phase": "Terminating"},
-        }
+def _changes(metadata: Document, grace: int, now: float) -> Document:
+    """What the metadata says from now on of the end of the object, which may come sooner than it did."""
+    if "deletionTimestamp" not in metadata:
+        changes = {"deletionTimestamp": timestamp(now + grace), "deletionGracePeriodSeconds": grace}
+        if "generation" in metadata:
+            changes["generation"] = metadata["generation"] + 1
+        return changes
+    known = metadata.get("deletionGracePeriodSeconds")
+    if known is None or grace >= known:
+        return {}
+    asked = seconds_of(metadata["deletionTimestamp"]) - known
+    return {"deletionTimestamp": timestamp(asked + grace), "deletionGracePeriodSeconds": grace}
 
-    def is_due(self, definition: Definition, stored: Stored) -> bool:
-        """Whether an object that is to be deleted has nothing to wait for any more."""
-        metadata = stored.document["metadata"]
-        if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
-            return False
-        if definition.storage == "namespaces":
-            return not _is_held(stored.document)
-        return not metadata.get("deletionGracePeriodSeconds")
+
+def _ending_namespace(document: Document, now: float) -> Document:
+    """A namespace stays until its content is gone and nothing holds it."""
+    metadata = document["metadata"]
+    if "deletionTimestamp" in metadata:
+        return document
+    return {
+        **document,
+        "metadata": {**metadata, "deletionTimestamp": timestamp(now)},
+        "status": {**document.get("status", {}), "phase": "Terminating"},
+    }
+
+
+def is_due(definition: Definition, stored: Stored) -> bool:
+    """Whether an object that is to be deleted has nothing to wait for any more."""
+    if not stored.is_deleted or stored.finalizers:
+        return False
+    if definition.storage == "namespaces":
+        return not _is_held(stored.document)
+    return not stored.document["metadata"].get("deletionGracePeriodSeconds")
 
 
 def _is_held(document: Document) -> bool:

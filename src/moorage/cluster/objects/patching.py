@@ -11,10 +11,10 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.go_text import shown
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.objects.decoding import complain, conformed_value, media_type, read_json, read_yaml
+from moorage.cluster.objects.identity import check_address
 from moorage.cluster.objects.merging.json_patches import json_patch, merge_patch
 from moorage.cluster.objects.merging.managed_fields import without_managed_fields
 from moorage.cluster.objects.merging.strategic import remainder, strategic_merge
-from moorage.cluster.objects.preconditions import check_address
 from moorage.cluster.objects.versions import from_stored, to_stored
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.conform import Undecodable
@@ -28,30 +28,25 @@ APPLY_PATCH = "application/apply-patch+yaml"
 PLAIN_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
 
 
-class Patches:
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
-
-    def patch(
-        self, definition: Definition, place: Place, body: bytes, content_type: str, options: Options
-    ) -> tuple[Stored, bool]:
-        """The patched object, and whether it was created by an apply."""
-        patch_type = media_type(content_type)
-        known = (JSON_PATCH, MERGE_PATCH) if definition.custom else PLAIN_PATCHES
-        if patch_type not in (*known, APPLY_PATCH):
-            raise errors.unsupported_media_type((*known, APPLY_PATCH))
-        if patch_type == APPLY_PATCH:
-            if not options.names_itself:
-                raise _bad_options(errors.required("fieldManager", "is required for apply patch"))
-            applied = _applied(definition, read_yaml(body))
-            return self._objects.apply(definition, place, applied, options)
-        if options.force:
-            raise _bad_options(errors.forbidden_value("force", "may not be specified for non-apply patch"))
-        old = self._objects.get(definition, place.namespace, place.name)
-        original = from_stored(definition, old.document)
-        document = to_stored(definition, patched_document(definition, original, body, patch_type, options))
-        check_address(document["metadata"], place)
-        return self._objects.update(definition, old, document, options, place.subresource), False
+def patch(
+    objects: Objects, definition: Definition, place: Place, body: bytes, content_type: str, options: Options
+) -> tuple[Stored, bool]:
+    """The patched object, and whether it was created by an apply."""
+    patch_type = media_type(content_type)
+    known = (JSON_PATCH, MERGE_PATCH) if definition.custom else PLAIN_PATCHES
+    if patch_type not in (*known, APPLY_PATCH):
+        raise errors.unsupported_media_type((*known, APPLY_PATCH))
+    if patch_type == APPLY_PATCH:
+        if not options.names_itself:
+            raise _bad_options(errors.required("fieldManager", "is required for apply patch"))
+        return objects.apply(definition, place, _applied(definition, read_yaml(body)), options)
+    if options.force:
+        raise _bad_options(errors.forbidden_value("force", "may not be specified for non-apply patch"))
+    old = objects.get(definition, place.namespace, place.name)
+    original = from_stored(definition, old.document)
+    document = to_stored(definition, patched_document(definition, original, body, patch_type, options))
+    check_address(document["metadata"], place)
+    return objects.update(definition, old, document, options, place.subresource), False
 
 
 def _applied(definition: Definition, value: Any) -> Document:
@@ -73,8 +68,11 @@ def patched_document(
     definition: Definition, original: Document, body: bytes, patch_type: str, options: Options
 ) -> Document:
     """What a patch makes of a document, which stays as it is."""
-    patch = read_json(body)
-    patched = _patched_value(definition, original, patch, patch_type)
+    given = read_json(body)
+    if patch_type == STRATEGIC_PATCH:
+        patched = strategic_merge(definition.schema, original, given)
+    else:
+        patched = (json_patch if patch_type == JSON_PATCH else merge_patch)(original, given)
     try:
         conformed = conformed_value(definition, patched)
         if options.validation != "Ignore":
@@ -84,18 +82,10 @@ def patched_document(
                 complain(definition, mistakes, options)
     except Undecodable as error:
         if patch_type == STRATEGIC_PATCH:
-            raise _unreadable(shown(remainder(original, patch)), conversion_problem(error.problem)) from None
+            raise _unreadable(shown(remainder(original, given)), conversion_problem(error.problem)) from None
         raise _unreadable(_as_json(patched), error.problem) from None
     document: Document = conformed.document
     return document
-
-
-def _patched_value(definition: Definition, document: Document, patch: Any, patch_type: str) -> Any:
-    if patch_type == JSON_PATCH:
-        return json_patch(document, patch)
-    if patch_type == MERGE_PATCH:
-        return merge_patch(document, patch)
-    return strategic_merge(definition.schema, document, patch)
 
 
 def _unreadable(value: str, problem: str) -> errors.Refusal:

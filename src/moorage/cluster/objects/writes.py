@@ -8,21 +8,24 @@ from dataclasses import replace
 
 import msgspec
 
+from moorage.cluster.access.escalation import check_escalation
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.requests import Place
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause, Refusal
 from moorage.cluster.base.store import Document, Exists, Store, Stored
-from moorage.cluster.base.times import timestamp
+from moorage.cluster.base.times import Clock, timestamp
 from moorage.cluster.kinds import metadata as metadata_rules
-from moorage.cluster.objects import preconditions, stamping
-from moorage.cluster.objects.admission.chain import Admission
+from moorage.cluster.objects import deletion, identity
+from moorage.cluster.objects.admission.attempt import CREATE, DELETE, UPDATE, Attempt
+from moorage.cluster.objects.admission.chain import admit
 from moorage.cluster.objects.decoding import shape
-from moorage.cluster.objects.deletion import DeleteOptions, Deletion
+from moorage.cluster.objects.deletion import DeleteOptions
+from moorage.cluster.objects.merging import managed_fields
 from moorage.cluster.objects.merging.apply import apply, same_but_for_times
 from moorage.cluster.objects.merging.field_sets import NOTHING, FieldSet
-from moorage.cluster.objects.merging.managed_fields import track
+from moorage.cluster.objects.merging.managed_fields import APPLY, Manager
 from moorage.cluster.objects.versions import before_write
 from moorage.cluster.schema.conform import Undecodable
 from moorage.cluster.schema.definitions import Definition, Definitions
@@ -37,20 +40,18 @@ class Objects:
     """The one door for writes. Documents that come in have the right shape and become the store's."""
 
     def __init__(
-        self,
-        store: Store,
-        definitions: Definitions,
-        admission: Admission,
-        authorizer: Authorizer,
-        *,
-        clock: Callable[[], float] = time.time,
+        self, store: Store, definitions: Definitions, authorizer: Authorizer, clock: Clock = time.time
     ) -> None:
         self.store = store
         self.definitions = definitions
         self.clock = clock
-        self._admission = admission
         self._authorizer = authorizer
-        self._deletion = Deletion(store, clock)
+
+    def definition_of(self, resource: str) -> Definition:
+        definition = self.definitions.of_storage(resource)
+        if definition is None:
+            raise LookupError(f"{resource}: is not served")
+        return definition
 
     def get(self, definition: Definition, namespace: str, name: str) -> Stored:
         found = self.store.get(definition.storage, namespace, name)
@@ -63,15 +64,15 @@ class Objects:
         metadata = document["metadata"]
         if metadata.get("resourceVersion"):
             raise errors.bad_request("resourceVersion should not be set on objects to be created")
-        preconditions.check_namespace(metadata, namespace)
-        stamping.fill_on_create(document, namespace, self.clock())
+        errors.check_namespace(metadata, namespace)
+        identity.fill_on_create(document, namespace, self.clock())
         generate = metadata.get("generateName") if metadata["name"] else ""
         strategy.default(document)
         self._track(definition, None, document, options, "")
         strategy.prepare_create(document)
         if strategy.counts_generations:
             metadata["generation"] = 1
-        self._admission.admit(definition, document, None, operation="CREATE", user=options.user)
+        admit(Attempt(definition, document, None, CREATE, self.store))
         causes = metadata_rules.validate_metadata(
             document,
             namespaced=definition.namespaced,
@@ -79,7 +80,7 @@ class Objects:
             qualified_finalizers=strategy.qualified_finalizers,
         )
         _refuse(definition, document, [*causes, *strategy.validate(document)])
-        self._authorizer.check_escalation(options.user, definition, document, None)
+        check_escalation(self._authorizer, options.user, definition, document, None)
         options.warnings += strategy.warnings(document)
         if options.dry_run:
             if self.store.get(definition.storage, namespace, metadata["name"]) is not None:
@@ -94,14 +95,14 @@ class Objects:
                 kept = definition.strategy.stored(document)
                 return self.store.create(definition.storage, namespace, metadata["name"], kept)
             except Exists:
-                if not generate or not stamping.is_generated(metadata["name"], generate):
+                if not generate or not identity.is_generated(metadata["name"], generate):
                     break
-                metadata["name"] = stamping.generated_name(generate)
+                metadata["name"] = identity.generated_name(generate)
         raise self._in_the_way(definition, namespace, metadata["name"])
 
     def _in_the_way(self, definition: Definition, namespace: str, name: str) -> Refusal:
         refusal = errors.already_exists(definition.name, name)
-        if "deletionTimestamp" in self.get(definition, namespace, name).document["metadata"]:
+        if self.get(definition, namespace, name).is_deleted:
             refusal.message = f"object is being deleted: {refusal.message}"
         return refusal
 
@@ -109,13 +110,13 @@ class Objects:
         self, definition: Definition, place: Place, document: Document, options: Options
     ) -> tuple[Stored, bool]:
         """Puts the document in the place of the stored one; says whether it was created by that."""
-        preconditions.check_address(document["metadata"], place)
+        identity.check_address(document["metadata"], place)
         old = self.store.get(definition.storage, place.namespace, place.name)
         if old is None:
             if definition.strategy.created_by_update and not place.subresource:
                 return self.create(definition, place.namespace, document, options), True
             raise errors.not_found(definition.name, place.name)
-        preconditions.check_replaced(definition, old, document["metadata"])
+        identity.check_replaced(definition, old, document["metadata"])
         return self.update(definition, old, document, options, place.subresource), False
 
     def update(
@@ -123,16 +124,14 @@ class Objects:
     ) -> Stored:
         """Writes a changed document. One that is not changed is not written."""
         known = before_write(definition, old.document)
-        preconditions.check_version(definition, old, document["metadata"])
-        stamping.fill_on_update(document, known)
+        identity.check_version(definition, old, document["metadata"])
+        identity.fill_on_update(document, known)
         strategy = definition.strategy
         if subresource != "finalize":
             strategy.default(document)
             self._track(definition, known, document, options, subresource)
         strategy.prepare_change(document, known, subresource)
-        self._admission.admit(
-            definition, document, known, operation="UPDATE", subresource=subresource, user=options.user
-        )
+        admit(Attempt(definition, document, known, UPDATE, self.store), subresource)
         counts = strategy.counts_generations and subresource != "status"
         if counts and strategy.is_new_generation(document, known):
             document["metadata"]["generation"] = known["metadata"].get("generation", 0) + 1
@@ -140,7 +139,7 @@ class Objects:
         causes = metadata_rules.validate_metadata_update(document, known, qualified_finalizers=qualified)
         _refuse(definition, document, [*causes, *strategy.validate_change(document, known, subresource)])
         if not subresource:
-            self._authorizer.check_escalation(options.user, definition, document, known)
+            check_escalation(self._authorizer, options.user, definition, document, known)
             options.warnings += strategy.update_warnings(document, known)
         return self._write(definition, old, document, options)
 
@@ -152,17 +151,15 @@ class Objects:
         old = self.store.get(definition.storage, place.namespace, place.name)
         if old is not None:
             metadata.setdefault("name", place.name)
-        preconditions.check_address(metadata, place)
+        identity.check_address(metadata, place)
         if old is None and place.subresource:
             raise errors.not_found(definition.name, place.name)
         merged = apply(
             definition.schema,
             None if old is None else before_write(definition, old.document),
             applied,
-            manager=options.manager,
+            Manager(options.manager, APPLY, definition.api_version, place.subresource),
             force=options.force,
-            subresource=place.subresource,
-            api_version=definition.api_version,
             now=timestamp(self.clock()),
             ignored=_ignored(definition),
         )
@@ -181,8 +178,8 @@ class Objects:
     ) -> tuple[Stored, bool]:
         """The object as it was last and whether it is gone; if not, it waits for finalizers or its end."""
         old = self.get(definition, namespace, name)
-        self._admission.admit(definition, old.document, old.document, operation="DELETE", user=options.user)
-        return self._deletion.delete(definition, old, options)
+        admit(Attempt(definition, old.document, old.document, DELETE, self.store))
+        return deletion.delete(self.store, definition, old, options, self.clock())
 
     def _write(self, definition: Definition, old: Stored, document: Document, options: Options) -> Stored:
         known = old.document
@@ -193,7 +190,7 @@ class Objects:
         if options.dry_run:
             return Stored(old.namespace, old.name, document, old.revision)
         new = self.store.update(definition.storage, old, document)
-        if self._deletion.is_due(definition, new):
+        if deletion.is_due(definition, new):
             return self.store.delete(definition.storage, new)
         return new
 
@@ -202,17 +199,10 @@ class Objects:
     ) -> None:
         if not options.manager or not definition.strategy.tracked:
             return
-        tracked = track(
-            definition.schema,
-            old,
-            new,
-            manager=options.manager,
-            subresource=subresource,
-            api_version=definition.api_version,
-            # Nobody knows when something was scaled: a Scale has no managed fields to keep the time in.
-            now="" if subresource == "scale" else timestamp(self.clock()),
-            ignored=_ignored(definition),
-        )
+        who = Manager(options.manager, managed_fields.UPDATE, definition.api_version, subresource)
+        # Nobody knows when something was scaled: a Scale has no managed fields to keep the time in.
+        now = "" if subresource == "scale" else timestamp(self.clock())
+        tracked = managed_fields.track(definition.schema, old, new, who, now, _ignored(definition))
         if tracked:
             new["metadata"]["managedFields"] = tracked
         else:
@@ -233,7 +223,7 @@ class InternalWriter:
         return self._objects.store
 
     def create(self, resource: str, document: Document) -> Stored:
-        definition = self._definition(resource)
+        definition = self._objects.definition_of(resource)
         document = {"apiVersion": definition.api_version, "kind": definition.kind, **document}
         namespace = document["metadata"].get("namespace", "")
         return self._objects.create(definition, namespace, document, Options())
@@ -245,7 +235,8 @@ class InternalWriter:
             return None
         document = _decode(stored.body)
         change(document)
-        return self._objects.update(self._definition(resource), stored, document, Options(), subresource)
+        definition = self._objects.definition_of(resource)
+        return self._objects.update(definition, stored, document, Options(), subresource)
 
     def delete(
         self,
@@ -256,16 +247,10 @@ class InternalWriter:
         propagation: str = "Background",
     ) -> None:
         current = self.store.get(resource, stored.namespace, stored.name)
-        if current is None or current.document["metadata"]["uid"] != stored.document["metadata"]["uid"]:
-            return
-        options = DeleteOptions(grace_seconds=grace_seconds, propagation=propagation)
-        self._objects.delete(self._definition(resource), stored.namespace, stored.name, options)
-
-    def _definition(self, resource: str) -> Definition:
-        definition = self._objects.definitions.of_storage(resource)
-        if definition is None:
-            raise LookupError(f"{resource}: is not served")
-        return definition
+        if current is not None and current.uid == stored.uid:
+            options = DeleteOptions(grace_seconds=grace_seconds, propagation=propagation)
+            definition = self._objects.definition_of(resource)
+            self._objects.delete(definition, stored.namespace, stored.name, options)
 
 
 def _inconvertible(definition: Definition, place: Place, problem: str) -> Refusal:

@@ -6,13 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from moorage.api import selectors
 from moorage.api.names import label_value_problems, qualified_name_problems
-from moorage.api.selectors import NOTHING, LabelSelector, Requirement, Selector, SelectorError, parse_selector
+from moorage.api.selectors import Requirement, Selector
 from moorage.cluster.base.errors import bad_request, shown
 from moorage.cluster.schema.definitions import Definition
 
@@ -25,14 +23,6 @@ class SelectorSyntaxError(ValueError):
 
 
 # Label selectors
-
-
-def selector_of(document: Any) -> Selector:
-    """The usable form of a label selector in a document; none, and one that is invalid, matches nothing."""
-    try:
-        return parse_selector(msgspec.convert(document, LabelSelector | None))
-    except (SelectorError, msgspec.ValidationError):
-        return NOTHING
 
 
 _OPERATORS = {

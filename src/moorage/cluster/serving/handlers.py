@@ -13,7 +13,7 @@ from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.objects.decoding import read_delete_options, read_object
 from moorage.cluster.objects.deletion import DeleteOptions, delete_options
-from moorage.cluster.objects.patching import Patches
+from moorage.cluster.objects.patching import patch
 from moorage.cluster.objects.versions import to_stored
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.definitions import Definition
@@ -70,9 +70,8 @@ class Call:
 
 
 class Handlers:
-    def __init__(self, objects: Objects, patches: Patches, reviews: Reviews) -> None:
+    def __init__(self, objects: Objects, reviews: Reviews) -> None:
         self.objects = objects
-        self.patches = patches
         self._reviews = reviews
         self._watches: set[Watch] = set()
 
@@ -102,9 +101,8 @@ class Handlers:
     def _written(self, call: Call, options: Options) -> tuple[Stored, bool]:
         """The object as it is then, and whether it was created."""
         if call.verb == "patch":
-            return self.patches.patch(
-                call.definition, call.place, call.request.body, call.content_type, options
-            )
+            body = call.request.body
+            return patch(self.objects, call.definition, call.place, body, call.content_type, options)
         document = to_stored(call.definition, call.document(options))
         if call.verb == "create":
             return self.objects.create(call.definition, call.place.namespace, document, options), True
@@ -160,7 +158,7 @@ class Handlers:
     def _delete(self, call: Call) -> Answer:
         definition = call.definition
         body = read_delete_options(call.request.body, call.content_type)
-        options = delete_options(call.query, body, call.user)
+        options = delete_options(call.query, body)
         if call.verb == "deletecollection":
             return self._delete_all(call, options)
         stored, gone = self.objects.delete(*call.where, options)

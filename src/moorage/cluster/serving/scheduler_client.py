@@ -14,7 +14,7 @@ from moorage.client.pod_writer import PodWriter
 from moorage.client.resources import Resource
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import Refusal
-from moorage.cluster.objects.binding import Binder
+from moorage.cluster.objects.binding import bind
 from moorage.cluster.objects.decoding import read_json, shape
 from moorage.cluster.objects.versions import to_stored
 from moorage.cluster.objects.writes import Objects
@@ -35,7 +35,6 @@ class SchedulerClient:
         self.write_pod_status, self.delete_pod = self._pods.write_pod_status, self._pods.delete_pod
         self.patch, self.request_json = self.http.patch, self.http.request_json
         self._objects = objects
-        self._binder = Binder(objects.store, objects.clock)
         definition = objects.definitions.find(_EVENTS.group, _EVENTS.version, _EVENTS.plural)
         assert definition is not None
         self._events = definition
@@ -43,7 +42,7 @@ class SchedulerClient:
     async def bind(self, pod: Pod, node_name: str) -> None:
         binding = {"metadata": {"uid": pod.uid}, "target": {"kind": "Node", "name": node_name}}
         try:
-            self._binder.bind(pod.namespace, pod.name, binding)
+            bind(self._objects, pod.namespace, pod.name, binding)
         except Refusal as refusal:
             raise _as_error(refusal) from None
 

@@ -7,11 +7,10 @@ import re
 
 import msgspec
 
-from moorage.cluster.access.attributes import Attributes
 from moorage.cluster.access.authentication import Authenticator
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.requests import JSON, Answer, Place, Query, Request, Stream, place_of
-from moorage.cluster.access.users import User
+from moorage.cluster.access.users import Attributes, User
 from moorage.cluster.base.errors import NoSuchPath, Refusal, method_not_allowed, path_not_found
 from moorage.cluster.schema.definitions import Definitions
 from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index

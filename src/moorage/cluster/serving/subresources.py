@@ -12,12 +12,12 @@ from moorage.cluster.access.tokens import Tokens
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import bad_request, method_not_allowed, not_found, path_not_found
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.objects.admission.namespaces import admit_content
-from moorage.cluster.objects.binding import Binder
+from moorage.cluster.objects.admission.chain import admit_content
+from moorage.cluster.objects.binding import bind
 from moorage.cluster.objects.deletion import delete_options
-from moorage.cluster.objects.eviction import Evictions
-from moorage.cluster.objects.preconditions import check_name
-from moorage.cluster.objects.scaling import Scales, scale_definition
+from moorage.cluster.objects.eviction import evict
+from moorage.cluster.objects.identity import check_name
+from moorage.cluster.objects.scaling import patched_scale, scale_definition, scale_of, write_scale
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.serving.handlers import Call, Handlers
@@ -37,9 +37,6 @@ class Subresources:
         self._objects = handlers.objects
         self._tokens = tokens
         self._log_answer = log_answer
-        self._binder = Binder(handlers.objects.store, handlers.objects.clock)
-        self._evictions = Evictions(handlers.objects, handlers.objects.definitions)
-        self._scales = Scales(handlers.objects)
 
     def handle(self, call: Call) -> Answer | Stream:
         definition, place, verb = call.definition, call.place, call.verb
@@ -76,9 +73,8 @@ class Subresources:
         if not name and not given:
             raise bad_request("metadata.name: the Binding must name the pod")
         posted_to = "pods" if name else "bindings"
-        self._binder.bind(
-            call.place.namespace, name or given, binding, dry_run=options.dry_run, posted_to=posted_to
-        )
+        place, dry_run = call.place.namespace, options.dry_run
+        bind(self._objects, place, name or given, binding, dry_run=dry_run, posted_to=posted_to)
         return Answer(201, encode(_SUCCESS))
 
     def _evict(self, call: Call, options: Options) -> Answer:
@@ -87,9 +83,10 @@ class Subresources:
         name = eviction["metadata"].get("name", "")
         if name and name != place.name:
             raise bad_request("name in URL does not match name in Eviction object")
-        given = delete_options(Query(""), eviction.get("deleteOptions"), options.user)
+        given = delete_options(Query(""), eviction.get("deleteOptions"))
         admit_content("pods", place.name, place.namespace, self._objects.store)
-        self._evictions.evict(place.namespace, place.name, given, dry_run=options.dry_run)
+        given = replace(given, dry_run=given.dry_run or options.dry_run)
+        evict(self._objects, place.namespace, place.name, given)
         return Answer(201, encode(_SUCCESS))
 
     def _token(self, call: Call, options: Options) -> Answer:
@@ -108,14 +105,15 @@ class Subresources:
         options = call.options()
         if call.verb == "patch":
             body = call.request.body
-            scale = self._scales.patched(definition, stored, body, call.content_type, options)
+            scale = patched_scale(definition, stored, body, call.content_type, options)
         else:
             scale = call.document(options, of_kind("autoscaling", "v1", "Scale"))
         check_name(scale["metadata"].get("name", name), name)
-        return self._shown_scale(call, self._scales.write(definition, stored, scale, options), options)
+        written = write_scale(self._objects, definition, stored, scale, options)
+        return self._shown_scale(call, written, options)
 
     def _shown_scale(self, call: Call, stored: Stored, options: Options | None = None) -> Answer:
-        document = self._scales.scale_of(call.definition, stored)
+        document = scale_of(call.definition, stored)
         scale = Stored(stored.namespace, stored.name, document, stored.revision)
         return self._handlers.answer(replace(call, definition=scale_definition()), scale, options)
 

@@ -6,18 +6,17 @@ from typing import Any
 
 import pytest
 
-from moorage.cluster.access.users import User
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.kinds.catalog import STRATEGIES
-from moorage.cluster.objects.admission.chain import Admission
-from moorage.cluster.objects.stamping import random_suffix
+from moorage.cluster.objects.admission.attempt import Attempt
+from moorage.cluster.objects.admission.chain import admit
+from moorage.cluster.objects.identity import random_suffix
 from moorage.cluster.objects.system_objects import authentication_config, root_ca, system_objects
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.schema.discovery_data import builtin_definitions
 
 DEFINITIONS = {definition.name: definition for definition in builtin_definitions(STRATEGIES)}
-SOMEONE = User("someone")
 
 
 class Cluster:
@@ -25,7 +24,6 @@ class Cluster:
 
     def __init__(self) -> None:
         self.store = Store()
-        self.admission = Admission(self.store, suffix=lambda: "abcde")
         self.put("namespaces", "", "team", status={"phase": "Active"})
         self.put("serviceaccounts", "team", "default")
 
@@ -47,14 +45,8 @@ class Cluster:
     def admit(
         self, resource: str, document: Document, old: Document | None, operation: str, subresource: str = ""
     ) -> None:
-        self.admission.admit(
-            DEFINITIONS[resource],
-            document,
-            old,
-            operation=operation,
-            subresource=subresource,
-            user=SOMEONE,
-        )
+        attempt = Attempt(DEFINITIONS[resource], document, old, operation, self.store, lambda: "abcde")
+        admit(attempt, subresource)
 
     def refusal(self, resource: str, document: Document) -> Refusal:
         with pytest.raises(Refusal) as refusal:
@@ -492,28 +484,21 @@ def test_custom_resources_need_a_namespace_too(cluster: Cluster) -> None:
     plain = DEFINITIONS["configmaps"]
     custom = Definition("example.com", "v1", "things", "Thing", True, plain.schema, custom=True)
 
+    document = {"metadata": {"name": "t", "namespace": "nowhere"}}
     with pytest.raises(Refusal) as refusal:
-        cluster.admission.admit(
-            custom,
-            {"metadata": {"name": "t", "namespace": "nowhere"}},
-            None,
-            operation="CREATE",
-            subresource="",
-            user=SOMEONE,
-        )
+        admit(Attempt(custom, document, None, "CREATE", cluster.store))
 
     assert refusal.value.code == 404
 
 
 def test_the_objects_of_a_fresh_cluster_can_be_created_in_their_order() -> None:
     store = Store()
-    admission = Admission(store)
     for resource, given in system_objects():
         document = deepcopy(given)
         definition = DEFINITIONS[resource]
         definition.strategy.default(document)
         definition.strategy.prepare_create(document)
-        admission.admit(definition, document, None, operation="CREATE", subresource="", user=SOMEONE)
+        admit(Attempt(definition, document, None, "CREATE", store))
         assert list(definition.strategy.validate(document)) == []
         metadata = document["metadata"]
         store.create(resource, metadata.get("namespace", ""), metadata["name"], document)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from moorage.cluster.access.users import User
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.kinds.catalog import STRATEGIES
-from moorage.cluster.objects.admission.chain import Admission
+from moorage.cluster.objects.admission.attempt import Attempt
+from moorage.cluster.objects.admission.chain import admit
 from moorage.cluster.schema.discovery_data import builtin_definitions
 
 DEFINITIONS = {definition.name: definition for definition in builtin_definitions(STRATEGIES)}
@@ -35,9 +35,7 @@ def create(store: Store, resource: str, spec: Document, name: str = "p") -> Docu
         "spec": deepcopy(spec),
         "status": {"phase": "Pending"},
     }
-    Admission(store).admit(
-        DEFINITIONS[resource], document, None, operation="CREATE", subresource="", user=User("someone")
-    )
+    admit(Attempt(DEFINITIONS[resource], document, None, "CREATE", store))
     store.create(resource, "team", name, document)
     return document
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.objects.merging.apply import LAST_APPLIED, MOST_ANNOTATED, apply, same_but_for_times
-from moorage.cluster.objects.merging.managed_fields import track
+from moorage.cluster.objects.merging.managed_fields import Manager, track
 from moorage.cluster.schema.builtin import schema_of
 
 CONFIG_MAP = schema_of("", "v1", "ConfigMap")
@@ -36,10 +36,8 @@ def applied(
         _SCHEMAS[configuration["kind"]],
         live,
         configuration,
-        manager=manager,
+        Manager(manager, "Apply", configuration["apiVersion"], subresource),
         force=force,
-        subresource=subresource,
-        api_version=configuration["apiVersion"],
         now=now,
     )
     assert (live, configuration) == before
@@ -49,7 +47,8 @@ def applied(
 def updated(
     live: Document | None, new: Document, manager: str, now: str = "2026-01-01T00:00:00Z"
 ) -> Document:
-    fields = track(_SCHEMAS[new["kind"]], live, new, manager=manager, api_version=new["apiVersion"], now=now)
+    who = Manager(manager, "Update", new["apiVersion"])
+    fields = track(_SCHEMAS[new["kind"]], live, new, who, now)
     return {**new, "metadata": {**new["metadata"], "managedFields": fields}}
 
 
@@ -221,10 +220,8 @@ def test_a_conflict_with_a_subresource() -> None:
         DEPLOYMENT,
         live,
         {**live, "status": {"replicas": 1}},
-        manager="kcm",
-        subresource="status",
-        api_version="apps/v1",
-        now="t",
+        Manager("kcm", "Update", "apps/v1", "status"),
+        "t",
     )
     live = {**live, "status": {"replicas": 1}, "metadata": {**live["metadata"], "managedFields": fields}}
     with pytest.raises(Refusal, match='"kcm" with subresource "status" using apps/v1'):

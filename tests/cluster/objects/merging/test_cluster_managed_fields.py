@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from moorage.cluster.objects.merging.field_sets import NOTHING
-from moorage.cluster.objects.merging.managed_fields import track
+from moorage.cluster.objects.merging.managed_fields import Manager, track
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.model import ARRAY, MAP, OBJECT, STRING, Field, Schema
 
@@ -111,11 +111,8 @@ def written(
         schema,
         old,
         new,
-        manager=manager,
-        operation="Update",
-        subresource=subresource,
-        api_version=new["apiVersion"],
-        now=now,
+        Manager(manager, "Update", new["apiVersion"], subresource),
+        now,
     )
     assert (old, new) == before
     result = {**new, "metadata": {**new["metadata"], "managedFields": fields}}
@@ -304,9 +301,7 @@ def test_nothing_changes_nothing() -> None:
     first = written(CONFIG_MAP, None, config_map({"a": "1"}), "one", now="t1")
     same = deepcopy(first)
     same["metadata"].update(resourceVersion="7", generation=2)
-    again = track(
-        CONFIG_MAP, first, same, manager="two", operation="Update", subresource="", api_version="v1", now="t2"
-    )
+    again = track(CONFIG_MAP, first, same, Manager("two", "Update", "v1"), "t2")
     assert again is first["metadata"]["managedFields"]
 
 
@@ -426,7 +421,7 @@ def test_a_custom_kind() -> None:
         "f:items": {".": {}, 'k:{"id":"x"}': {}, 'k:{"id":"y"}': {".": {}, "f:id": {}}},
     }
     assert fields_of(written(CUSTOM, None, document, "m")) == {"m": {"f:spec": spec}}
-    everything = track(CUSTOM, None, document, manager="m", api_version="a.io/v1", now="t", ignored=NOTHING)
+    everything = track(CUSTOM, None, document, Manager("m", "Update", "a.io/v1"), "t", NOTHING)
     assert everything[0]["fieldsV1"] == {"f:spec": spec, "f:status": {".": {}, "f:n": {}}}
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.cluster.access.aggregation import stale_aggregations
-from moorage.cluster.access.rules import CLUSTER_ROLES
+from moorage.cluster.access.rules import CLUSTER_ROLES, stale_aggregations
 from moorage.cluster.base.store import Document
 from moorage.cluster.life.controllers.controller import Controller
 from moorage.cluster.life.controllers.objects import Key

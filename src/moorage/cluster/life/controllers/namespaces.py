@@ -7,18 +7,13 @@ from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Breaks, Controller
+from moorage.cluster.objects.system_objects import root_ca
 from moorage.cluster.objects.writes import InternalWriter
 
 LOOK_AGAIN = 0.2  # seconds until a look whether what was deleted is gone
 FINALIZER = "kubernetes"
 DEFAULT = "default"
 ROOT_CA = "kube-root-ca.crt"
-_DESCRIPTION = "kubernetes.io/description"
-_ABOUT = (
-    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such "
-    "as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions "
-    "of Kubernetes clusters."
-)
 
 
 class Namespaces(Controller):
@@ -94,7 +89,8 @@ class ServiceAccounts(Controller):
         data = {"ca.crt": self._ca}
         certificates = self._store.get("configmaps", name, ROOT_CA)
         if certificates is None:
-            metadata = {"name": ROOT_CA, "namespace": name, "annotations": {_DESCRIPTION: _ABOUT}}
-            self._writer.create("configmaps", {"metadata": metadata, "data": data})
+            document = root_ca(self._ca)
+            document["metadata"]["namespace"] = name
+            self._writer.create("configmaps", document)
         elif certificates.document.get("data") != data:
             self._writer.change("configmaps", certificates, lambda document: document.update(data=data))

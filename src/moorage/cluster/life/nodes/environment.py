@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from moorage.api import quantities
 from moorage.cluster.base import parts
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.life.nodes.addresses import local_address
 

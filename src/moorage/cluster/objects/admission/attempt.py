@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from moorage.cluster.base.errors import Refusal, forbidden
 from moorage.cluster.base.store import Document, Store
-from moorage.cluster.objects.stamping import is_generated
+from moorage.cluster.objects.identity import is_generated, random_suffix
 from moorage.cluster.schema.definitions import Definition
 
 CREATE = "CREATE"
@@ -23,7 +23,7 @@ class Attempt(NamedTuple):
     old: Document | None
     operation: str
     store: Store
-    suffix: Callable[[], str]
+    suffix: Callable[[], str] = random_suffix
     """Makes the ends of names."""
 
     @property

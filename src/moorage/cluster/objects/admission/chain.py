@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moorage.cluster.access.users import User
-from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.errors import Cause, forbidden, not_found
+from moorage.cluster.base.store import Store
 from moorage.cluster.kinds.service_allocation import allocate_service
-from moorage.cluster.objects.admission import (
-    limits,
-    namespaces,
-    quotas,
-    scheduling,
-    service_accounts,
-    storage,
-)
+from moorage.cluster.objects.admission import quotas, scheduling, service_accounts, storage
 from moorage.cluster.objects.admission.attempt import CREATE, DELETE, UPDATE, Attempt
-from moorage.cluster.objects.stamping import random_suffix
-from moorage.cluster.schema.definitions import Definition
+
+_IMMORTAL = ("default", "kube-system", "kube-public")
+
+
+def admit_content(resource: str, name: str, namespace: str, store: Store) -> None:
+    """Refuses what is posted to a namespace that is not there or ends, also what is not kept."""
+    found = store.get("namespaces", "", namespace)
+    if found is None:
+        raise not_found("namespaces", namespace)
+    if found.status.get("phase") == "Terminating":
+        why = f"unable to create new content in namespace {namespace} because it is being terminated"
+        told = f"namespace {namespace} is being terminated"
+        causes = [Cause("NamespaceTerminating", "metadata.namespace", told)]
+        raise forbidden(resource, name, why, causes=causes)
+
+
+def _keep_needed(attempt: Attempt) -> None:
+    name = attempt.document["metadata"]["name"]
+    if name in _IMMORTAL:
+        raise forbidden("namespaces", name, "this namespace may not be deleted")
 
 
 def _allocate(attempt: Attempt) -> None:
@@ -26,7 +37,7 @@ def _allocate(attempt: Attempt) -> None:
 
 _STEPS: dict[tuple[str, str], tuple[Callable[[Attempt], None], ...]] = {
     (CREATE, "pods"): (
-        limits.apply_limits,
+        quotas.apply_limits,
         service_accounts.set_service_account,
         scheduling.set_priority,
         scheduling.add_tolerations,
@@ -35,42 +46,28 @@ _STEPS: dict[tuple[str, str], tuple[Callable[[Attempt], None], ...]] = {
     (UPDATE, "pods"): (scheduling.keep_priority, scheduling.add_tolerations),
     (CREATE, "services"): (_allocate,),
     (UPDATE, "services"): (_allocate,),
-    (CREATE, storage.CLAIMS): (limits.admit_claim_size, storage.set_storage_class, storage.protect),
+    (CREATE, storage.CLAIMS): (quotas.admit_claim_size, storage.set_storage_class, storage.protect),
     (UPDATE, storage.CLAIMS): (storage.admit_resize,),
     (CREATE, storage.VOLUMES): (storage.protect,),
     (CREATE, storage.ATTRIBUTES_CLASSES): (storage.protect,),
     (CREATE, scheduling.CLASSES): (scheduling.admit_priority_class,),
     (UPDATE, scheduling.CLASSES): (scheduling.admit_priority_class,),
     (DELETE, scheduling.CLASSES): (scheduling.admit_class_deletion,),
-    (DELETE, "namespaces"): (namespaces.admit_deletion,),
+    (DELETE, "namespaces"): (_keep_needed,),
 }
 """What is done to the objects of a resource, in this order."""
 
 
-class Admission:
-    """Completes what is about to be written, or refuses it."""
-
-    def __init__(self, store: Store, *, suffix: Callable[[], str] = random_suffix) -> None:
-        self._store = store
-        self._suffix = suffix
-
-    def admit(
-        self,
-        definition: Definition,
-        document: Document,
-        old: Document | None,
-        *,
-        operation: str,
-        subresource: str = "",
-        user: User,
-    ) -> None:
-        """Changes the document in place. Raises a Refusal if the request may not go on."""
-        attempt = Attempt(definition, document, old, operation, self._store, self._suffix)
-        if definition.namespaced and operation != DELETE:
-            namespaces.admit_namespace(attempt)
-        if subresource:
-            return
-        for step in _STEPS.get((operation, definition.storage), ()):
-            step(attempt)
-        if definition.namespaced and operation == CREATE:
-            quotas.admit_quota(attempt)
+def admit(attempt: Attempt, subresource: str = "") -> None:
+    """Completes what is about to be written, in place. Raises a Refusal if the request may not go on."""
+    definition, operation, store = attempt.definition, attempt.operation, attempt.store
+    if definition.namespaced and operation == CREATE:
+        admit_content(definition.name, attempt.name, attempt.namespace, store)
+    elif definition.namespaced and operation == UPDATE and not store.get("namespaces", "", attempt.namespace):
+        raise not_found("namespaces", attempt.namespace)
+    if subresource:
+        return
+    for step in _STEPS.get((operation, definition.storage), ()):
+        step(attempt)
+    if definition.namespaced and operation == CREATE:
+        quotas.admit_quota(attempt)

@@ -6,14 +6,14 @@ import json
 from itertools import groupby
 from typing import Any
 
-from moorage.cluster.base.errors import Cause, Refusal, apply_conflict, bad_request, unreasoned
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.errors import Cause, apply_conflict, bad_request, unreasoned
+from moorage.cluster.base.go_text import as_json, by_name, quoted
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.merging import configurations, managed_fields
 from moorage.cluster.objects.merging.configurations import shape_errors, with_parents, without
-from moorage.cluster.objects.merging.field_sets import ESCAPES, NOTHING, FieldSet, path_text
+from moorage.cluster.objects.merging.field_sets import NOTHING, FieldSet, path_text
 from moorage.cluster.objects.merging.fields import compare, mentioned_fields
-from moorage.cluster.objects.merging.managed_fields import APPLY, UPDATE, Entries, Managed, Manager
+from moorage.cluster.objects.merging.managed_fields import UPDATE, Entries, Managed, Manager
 from moorage.cluster.schema.model import Schema
 
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -23,19 +23,13 @@ KUBECTL = "kubectl"
 """The manager whose applies look after the annotation of client-side applies."""
 
 
-Conflict = tuple[Manager, tuple[str, ...]]
-"""A field whose value someone else has set: who, and the path."""
-
-
 def apply(
     schema: Schema,
     live: Document | None,
     applied: Document,
+    who: Manager,
     *,
-    manager: str,
     force: bool,
-    subresource: str = "",
-    api_version: str,
     now: str,
     ignored: FieldSet | None = None,
 ) -> Document:
@@ -44,14 +38,13 @@ def apply(
     The configuration is to be as the client sent it, without defaults. `ignored` is as for `track`. The
     result is not yet conformed and defaulted; nulls of the configuration are still in it.
     """
-    _check(schema, applied, api_version)
-    who = Manager(manager, APPLY, api_version, subresource)
+    _check(schema, applied, who.api_version)
     if ignored is None:
-        ignored = managed_fields.reset_fields(str(applied.get("kind", "")), subresource)
+        ignored = managed_fields.reset_fields(str(applied.get("kind", "")), who.subresource)
     entries = managed_fields.stored_entries(live["metadata"].get("managedFields")) if live else {}
     before = managed_fields.without_managed_fields(live) if live else {}
     if live and not entries:
-        first = Manager(BEFORE_FIRST_APPLY, UPDATE, api_version, subresource)
+        first = Manager(BEFORE_FIRST_APPLY, UPDATE, who.api_version, who.subresource)
         entries = managed_fields.after_update(schema, None, before, entries, first, now, ignored)
     mine = mentioned_fields(schema, applied).without_subtrees(ignored)
     last = entries.get(who.key, Managed(who, NOTHING, ""))
@@ -63,7 +56,7 @@ def apply(
         fields.without_subtrees(ignored) for fields in compare(schema, before or None, merged)
     )
     if not force:
-        forgiven = _applied_by_client(schema, before, api_version) if manager == KUBECTL else NOTHING
+        forgiven = _applied_by_client(schema, before, who.api_version) if who.name == KUBECTL else NOTHING
         _refuse_conflicts(entries, who, changed, forgiven)
     after = {
         key: managed._replace(fields=managed.fields - changed - removed) for key, managed in entries.items()
@@ -71,7 +64,7 @@ def apply(
     document: Document = configurations.without_emptied(merged)
     document["metadata"] = document.get("metadata") or {}
     after[who.key] = Managed(who, managed_fields.stripped(mine), now if document != before else last.time)
-    if manager == KUBECTL:
+    if who.name == KUBECTL:
         _renew_last_applied(document, applied)
     listed = managed_fields.encode({key: managed for key, managed in after.items() if managed.fields})
     if listed:
@@ -143,8 +136,7 @@ def _renew_last_applied(document: Document, applied: Document) -> None:
         configuration["metadata"] = own = dict(applied["metadata"])
         if LAST_APPLIED in (own.get("annotations") or {}):
             own["annotations"] = {k: v for k, v in own["annotations"].items() if k != LAST_APPLIED}
-    text = json.dumps(configuration, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    annotations = {**annotations, LAST_APPLIED: text.translate(ESCAPES) + "\n"}
+    annotations = {**annotations, LAST_APPLIED: as_json(by_name(configuration)) + "\n"}
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > MOST_ANNOTATED:
         del annotations[LAST_APPLIED]
@@ -159,23 +151,19 @@ def _refuse_conflicts(entries: Entries, who: Manager, changed: FieldSet, forgive
         for path in (managed.fields & changed).paths()
         if path not in forgiven
     ]
-    if conflicts:
-        raise _refusal(conflicts)
-
-
-def _refusal(conflicts: list[Conflict]) -> Refusal:
     causes = [
         Cause("FieldManagerConflict", path_text(path), f"conflict with {_shown(manager)}")
         for manager, path in conflicts
     ]
-    if len(conflicts) == 1:
-        cause = causes[0]
-        return apply_conflict(f"Apply failed with 1 conflict: {cause.message}: {cause.field}", causes)
-    lines = []
-    for manager, found in groupby(conflicts, key=lambda conflict: conflict[0]):
-        lines += [f"conflicts with {_shown(manager)}:", *(f"- {path_text(path)}" for _, path in found)]
-    told = "\n".join(lines)
-    return apply_conflict(f"Apply failed with {len(conflicts)} conflicts: {told}", causes)
+    if len(causes) == 1:
+        told = f"1 conflict: {causes[0].message}: {causes[0].field}"
+    else:
+        lines = []
+        for manager, found in groupby(conflicts, key=lambda conflict: conflict[0]):
+            lines += [f"conflicts with {_shown(manager)}:", *(f"- {path_text(path)}" for _, path in found)]
+        told = f"{len(conflicts)} conflicts: " + "\n".join(lines)
+    if causes:
+        raise apply_conflict(f"Apply failed with {told}", causes)
 
 
 def _shown(manager: Manager) -> str:

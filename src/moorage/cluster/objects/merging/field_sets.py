@@ -8,13 +8,11 @@ set; one with something below only if it has `.` in it.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from moorage.cluster.base.go_text import shown
-from moorage.cluster.base.quoting import quoted
+from moorage.cluster.base.go_text import as_json, quoted, shown
 
 Tree = dict[str, Any]
 
@@ -24,10 +22,7 @@ LEAF: Final[Tree] = {}
 DEEPEST = 200
 """Steps in the longest path that is read; no API type is nearly as deep."""
 
-ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
-"""What JSON has in the place of characters that could do harm in web pages."""
-
-_PLAIN = re.compile(r"[^\x00-\x1f\"\\<>&\u2028\u2029]*")
+_text = lru_cache(maxsize=4096)(as_json)
 
 
 class FieldSet:
@@ -116,7 +111,7 @@ def in_order(children: Tree) -> Tree:
 
 def key_step(keys: dict[str, Any]) -> str:
     """The step to a list item with these keys."""
-    return "k:{" + ",".join(f"{_text(name)}:{_json(keys[name])}" for name in sorted(keys)) + "}"
+    return "k:{" + ",".join(f"{_json(name)}:{_json(keys[name])}" for name in sorted(keys)) + "}"
 
 
 def value_step(value: Any) -> str:
@@ -146,16 +141,7 @@ def _shown_key(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(ESCAPES)
-
-
-@lru_cache(maxsize=4096)
-def _text(value: str) -> str:
-    if _PLAIN.fullmatch(value):
-        return f'"{value}"'
-    return json.dumps(value, ensure_ascii=False).translate(ESCAPES)
+    return _text(value) if isinstance(value, str) else as_json(value)
 
 
 def _order(step: str) -> tuple[Any, ...]:

@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from moorage.cluster.base.store import Document
-from moorage.cluster.objects.merging.field_sets import (
-    LEAF,
-    FieldSet,
-    Tree,
-    entry,
-    in_order,
-    key_step,
-    value_step,
-)
+from moorage.cluster.objects.merging import field_sets
+from moorage.cluster.objects.merging.field_sets import LEAF, FieldSet, Tree
 from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, ATOMIC, MAP, OBJECT, Schema
 
 EMPTIED_LIST: Final[list[Any]] = []
@@ -61,7 +54,7 @@ def item_step(schema: Schema, item: Any) -> str:
             raise Keyless("not supported: associative list with lists as elements")
         if item is None:
             raise Keyless("associative list without keys has an element that's an explicit null")
-        return value_step(item)
+        return field_sets.value_step(item)
     if item is None:
         raise Keyless("associative list with keys may not have a null element")
     if not isinstance(item, dict):
@@ -77,7 +70,7 @@ def item_step(schema: Schema, item: Any) -> str:
             f"associative list with keys has an element that omits all key fields [{listed}]"
             " (and doesn't have default values for any key fields)"
         )
-    return key_step(keys)
+    return field_sets.key_step(keys)
 
 
 def _default_key(schema: Schema, name: str) -> Any:
@@ -89,7 +82,7 @@ def compare(schema: Schema, old: Document | None, new: Document) -> tuple[FieldS
     """The fields that are gone in `new`, and those that are new or have other values there."""
     differences = _Differences()
     differences.of_maps(schema, old or {}, new)
-    return FieldSet(differences.removed), FieldSet(in_order(differences.changed))
+    return FieldSet(differences.removed), FieldSet(field_sets.in_order(differences.changed))
 
 
 def mentioned_fields(schema: Schema, document: Document) -> FieldSet:
@@ -156,7 +149,7 @@ class _Differences:
         if inner.removed:
             self.removed[step] = inner.removed
         if inner.changed:
-            self.changed[step] = in_order(inner.changed)
+            self.changed[step] = field_sets.in_order(inner.changed)
         return True
 
 
@@ -188,7 +181,7 @@ def _entry(schema: Schema, value: Any, member: bool, every: bool) -> Tree | None
     if value is EMPTIED_LIST or not is_granular(schema, value):
         return LEAF
     try:
-        return entry(member, _children(schema, value, every))
+        return field_sets.entry(member, _children(schema, value, every))
     except Keyless:
         return LEAF
 
@@ -211,4 +204,4 @@ def _children(schema: Schema, value: Any, every: bool) -> Tree:
         step = item_step(schema, item)
         found = None if step in children else _entry(schema.items or UNKNOWN, item, True, every)
         children[step] = found or LEAF
-    return in_order(children)
+    return field_sets.in_order(children)

@@ -48,7 +48,7 @@ class Manager(NamedTuple):
     name: str
     operation: str
     api_version: str
-    subresource: str
+    subresource: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -83,11 +83,7 @@ def track(
     schema: Schema,
     old: Document | None,
     new: Document,
-    *,
-    manager: str,
-    operation: str = UPDATE,
-    subresource: str = "",
-    api_version: str,
+    who: Manager,
     now: str,
     ignored: FieldSet | None = None,
 ) -> list[dict[str, Any]]:
@@ -95,12 +91,11 @@ def track(
 
     `ignored` are fields that this address of the object cannot change; by default those of `reset_fields`.
     """
-    entries = _entries_before(old, new, subresource)
+    entries = _entries_before(old, new, who.subresource)
     if not entries and old is not None:
         return []
-    who = Manager(manager or "unknown", operation, api_version, subresource)
     if ignored is None:
-        ignored = reset_fields(new.get("kind", ""), subresource)
+        ignored = reset_fields(new.get("kind", ""), who.subresource)
     managed = after_update(schema, old, new, entries, who, now, ignored)
     if managed is entries and old is not None:
         unchanged: list[dict[str, Any]] = old["metadata"].get("managedFields") or []
