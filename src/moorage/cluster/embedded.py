@@ -29,7 +29,7 @@ from moorage.cluster.base.times import seconds_of
 from moorage.cluster.custom.serving import CustomResources
 from moorage.cluster.kinds.catalog import STRATEGIES
 from moorage.cluster.life.controllers import Controllers
-from moorage.cluster.life.nodes import Nodes
+from moorage.cluster.life.nodes import Machine, Nodes
 from moorage.cluster.life.nodes.logs import log_answer
 from moorage.cluster.objects.decoding import shape
 from moorage.cluster.objects.system_objects import authentication_config, system_objects
@@ -166,7 +166,7 @@ class EmbeddedCluster:
         controllers = Controllers(self.writer, ca=self.who.ca, clock=self._clock)
         controllers.start()
         stack.push_async_callback(controllers.stop)
-        self._nodes = Nodes(
+        machine = Machine(
             self.writer,
             folder=self._folder,
             server=server,
@@ -174,6 +174,7 @@ class EmbeddedCluster:
             run_images=self._run_images,
             clock=self._clock,
         )
+        self._nodes = Nodes(machine)
         self._nodes.start()
         stack.push_async_callback(self._nodes.stop)
         sweeping = asyncio.create_task(self._sweeping())

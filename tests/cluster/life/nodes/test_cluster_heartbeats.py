@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from moorage.cluster.base.store import Document
-from moorage.cluster.life.nodes import Nodes, default_nodes
+from moorage.cluster.life.nodes import Machine, Nodes, default_nodes
 from tests import fake_time
 from tests.cluster.life.controllers.fake_writer import FakeWriter
 from tests.cluster.life.controllers.worlds import START, clock
@@ -18,9 +18,10 @@ LEASES = "leases.coordination.k8s.io"
 def in_cluster(test: Callable[[FakeWriter], Awaitable[None]]) -> None:
     async def main() -> None:
         writer = FakeWriter(clock)
-        nodes = Nodes(
+        machine = Machine(
             writer, folder=Path("unused"), server=("127.0.0.1", 6443), token_for=lambda *_: "t", clock=clock
         )
+        nodes = Nodes(machine)
         nodes.start()
         try:
             await test(writer)

@@ -15,6 +15,7 @@ import pytest
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.life.nodes import Nodes, containers, default_nodes
+from moorage.cluster.life.nodes.machine import Machine as SharedMachine
 from tests.cluster.life.controllers.fake_writer import FakeWriter
 
 IMAGE = "program:latest"
@@ -30,13 +31,14 @@ class Machine:
 
     @staticmethod
     def nodes_of(writer: FakeWriter, folder: Path) -> Nodes:
-        return Nodes(
+        machine = SharedMachine(
             writer,
             folder=folder,
             server=("127.0.0.1", 6443),
             token_for=lambda *who: "token of " + "/".join(who),
             run_images=[IMAGE],
         )
+        return Nodes(machine)
 
     def run(self, code: str, *, name: str = "p", **spec: Any) -> None:
         """A pod that runs Python code."""

@@ -67,8 +67,8 @@ def ready_condition(pod: Stored) -> Document | None:
 
 def since(known: Document | None, value: str, now: float) -> str:
     """From when on a condition has this value: now, unless it has it already."""
-    same = known is not None and known.get("status") == value
-    return (known.get("lastTransitionTime") if known and same else None) or timestamp(now)
+    same = known if known is not None and known.get("status") == value else {}
+    return same.get("lastTransitionTime") or timestamp(now)
 
 
 def controller_of(stored: Stored) -> Document | None:

@@ -122,9 +122,7 @@ class ReplicaSets(Controller):
     def _is_as_it_was(self, replica_set: Stored) -> bool:
         """Whether the wishes are still those that are being carried out."""
         found = objects.same_object(self._store, REPLICA_SETS, replica_set.key, replica_set.uid)
-        if found is None or found.is_deleted:
-            return False
-        return bool(found.spec.get("replicas") == replica_set.spec.get("replicas"))
+        return found is not None and not found.is_deleted and wanted(found) == wanted(replica_set)
 
     async def _tell_status(self, key: objects.Key, uid: str, refusal: Refusal | None) -> float | None:
         """Writes the counts, and says when a pod that is ready now will count as available."""

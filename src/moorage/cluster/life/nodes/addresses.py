@@ -58,10 +58,10 @@ class NodeNumbers:
         self._taken.update(node.spec.get("podCIDRs") or ())
 
     def take(self) -> int:
-        for number in self._numbers:
-            if node_address(number) not in self._taken and pod_range(number) not in self._taken:
-                return number
-        raise AssertionError("numbers do not end")
+        number = next(self._numbers)
+        while not self._taken.isdisjoint((node_address(number), pod_range(number))):
+            number = next(self._numbers)
+        return number
 
 
 class PodAddresses:

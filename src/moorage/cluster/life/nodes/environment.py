@@ -32,13 +32,7 @@ class Unavailable(Exception):
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
     """Replaces `$(NAME)`; what is not known stays, and `$$` stands for `$`."""
-
-    def value(found: re.Match[str]) -> str:
-        if found[0] == "$$":
-            return "$"
-        return variables.get(found[1], found[0])
-
-    return _REFERENCE.sub(value, text)
+    return _REFERENCE.sub(lambda found: "$" if found[0] == "$$" else variables.get(found[1], found[0]), text)
 
 
 def base_environment(server: tuple[str, int], home: str, pod: Document) -> dict[str, str]:

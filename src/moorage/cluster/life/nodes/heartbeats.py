@@ -47,7 +47,8 @@ class Heartbeats(Controller):
         for node in self._store.objects("nodes"):
             self._numbers.note(node)
             self._queue.add(node.key)
-        self._run_beside(self._renew())
+        self._run_beside(self._renew(self._leases, RENEW_LEASE, self._renew_lease))
+        self._run_beside(self._renew(self._statuses, RENEW_STATUS, self._renew_status))
 
     def _changed(self, change: Change) -> None:
         old, new = change.old, change.new
@@ -95,8 +96,6 @@ class Heartbeats(Controller):
 
     def _lease(self, node: Stored) -> Document:
         return {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
             "metadata": {
                 "name": node.name,
                 "namespace": LEASE_NAMESPACE,
@@ -129,28 +128,22 @@ class Heartbeats(Controller):
                 self._writer.delete("pods", current, grace_seconds=0)
             await breaks.take()
 
-    async def _renew(self) -> None:
+    async def _renew(
+        self, names: OrderedDict[str, None], every: float, renew: Callable[[str, float], None]
+    ) -> None:
         """Spreads the renewals of all nodes evenly over time."""
-        rounds = (
-            (self._leases, RENEW_LEASE, self._renew_lease),
-            (self._statuses, RENEW_STATUS, self._renew_status),
-        )
-        due = [0.0, 0.0]
-        breaks = Breaks()
+        due, breaks = 0.0, Breaks()
         while True:
             await asyncio.sleep(TICK)
+            due += len(names) * TICK / every
             now = self._clock()
-            due = [
-                each + len(names) * TICK / every for each, (names, every, _) in zip(due, rounds, strict=True)
-            ]
             try:
-                for index, (names, _, renew) in enumerate(rounds):
-                    while due[index] >= 1:
-                        due[index] -= 1
-                        if name := next(iter(names), ""):
-                            names.move_to_end(name)
-                            renew(name, now)
-                        await breaks.take()
+                while due >= 1:
+                    due -= 1
+                    if name := next(iter(names), ""):
+                        names.move_to_end(name)
+                        renew(name, now)
+                    await breaks.take()
             except Exception:
                 log.warning("A node could not say that it is there", exc_info=True)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from moorage.cluster.base.store import Change, Store, Stored
@@ -42,7 +42,7 @@ class BoundPods:
         self._heard.callback(self._store.listen(resource, hear))
 
     def tell(self, look: Callable[[Stored], None], gone: Callable[[Stored], None]) -> None:
-        """Has somebody look at pods that change or whose node comes, and know of those that are gone."""
+        """Has somebody look at all pods, at those that change or whose node comes, and know who is gone."""
 
         def pod_changed(change: Change) -> None:
             if change.type == "DELETED":
@@ -57,6 +57,8 @@ class BoundPods:
 
         self.listen("pods", pod_changed)
         self.listen("nodes", node_changed)
+        for pod in self._store.objects("pods"):
+            look(pod)
 
     def _note(self, pod: Stored) -> None:
         if node := pod.spec.get("nodeName"):
@@ -69,21 +71,34 @@ class BoundPods:
             self._note(change.new)
 
 
-@dataclass(frozen=True)
 class Machine:
-    writer: InternalWriter
-    bound: BoundPods
-    folder: Path
-    server: tuple[str, int]
-    token_for: TokenFor
-    programs: Programs
-    addresses: PodAddresses
-    logs: Logs
-    recorder: Recorder
-    clock: Clock
-    guard: Guard
+    """A container of Moorage's own image, or of one in `run_images`, is run as a process below `folder`, with
+    the address of the API server; every other one only looks as if it ran.
+    """
+
+    def __init__(
+        self,
+        writer: InternalWriter,
+        *,
+        folder: Path,
+        server: tuple[str, int],
+        token_for: TokenFor,
+        run_images: Sequence[str] = (),
+        clock: Clock = time.time,
+    ) -> None:
+        self.writer = writer
+        self.folder = folder
+        self.server = server
+        self.token_for = token_for
+        self.clock = clock
+        self.bound = BoundPods(writer.store)
+        self.programs = Programs(run_images)
+        self.addresses = PodAddresses()
+        self.logs = Logs(clock)
+        self.guard = Guard()
+        self._recorder = Recorder(writer, "kubelet", clock)
 
     def tell(self, pod: Stored, reason: str, message: str, path: str = "", *, warning: bool = False) -> None:
         """Makes an event about a pod, or the part of it that the path names."""
         node = pod.spec.get("nodeName", "")
-        self.recorder.tell(pod, reason, message, warning=warning, field_path=path, host=node)
+        self._recorder.tell(pod, reason, message, warning=warning, field_path=path, host=node)

@@ -50,13 +50,7 @@ def default_nodes(count: int, clock: Clock = time.time) -> list[Document]:
             "topology.kubernetes.io/region": REGION,
             "topology.kubernetes.io/zone": ZONES[(number - 1) % len(ZONES)],
         }
-        node: Document = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "labels": labels},
-            "spec": {},
-            "status": {},
-        }
+        node: Document = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
         complete_spec(node, number)
         complete_status(node, number, now)
         nodes.append(node)
@@ -115,18 +109,14 @@ def set_taints(node: Document, now: float) -> None:
     """Keeps pods away from a node that is cordoned or whose conditions are bad, and only then."""
     status = node.get("status") or {}
     spec = node.setdefault("spec", {})
-    wanted = []
-    if spec.get("unschedulable"):
-        wanted.append(_UNSCHEDULABLE)
-    for name, value, key in _TAINTS:
-        found = condition(status, name)
-        if found is not None and found.get("status") == value:
-            wanted.append(key)
-    taints = []
-    for taint in spec.get("taints") or ():
-        managed = taint.get("effect") == "NoSchedule" and taint.get("key") in _MANAGED_TAINTS
-        if not managed or taint["key"] in wanted:
-            taints.append(taint)
+    wanted = [_UNSCHEDULABLE] if spec.get("unschedulable") else []
+    wanted += [key for name, value, key in _TAINTS if (condition(status, name) or {}).get("status") == value]
+    unwanted = _MANAGED_TAINTS.difference(wanted)
+    taints = [
+        taint
+        for taint in spec.get("taints") or ()
+        if taint.get("effect") != "NoSchedule" or taint.get("key") not in unwanted
+    ]
     known = {taint.get("key") for taint in taints if taint.get("effect") == "NoSchedule"}
     taints += [
         {"key": key, "effect": "NoSchedule", "timeAdded": timestamp(now)}

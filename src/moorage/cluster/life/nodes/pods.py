@@ -31,11 +31,10 @@ class Pods:
         self._ends: Paced[_Item] = Paced("ending pods", END_AFTER, self._end)
 
     def start(self) -> None:
-        self._machine.bound.tell(self._look, self._gone)
         for pod in self._store.iterate("pods"):
             if address := pod.status.get("podIP"):
                 self._machine.addresses.note(pod.uid, address)
-            self._look(pod)
+        self._machine.bound.tell(self._look, self._gone)
         self._starts.start()
         self._ends.start()
 

@@ -50,23 +50,20 @@ class Guard:
     def _tell(self) -> None:
         try:
             if self._shell is None:
-                self._shell = self._start()
+                # In a session of its own: what the terminal sends to this process does not end it.
+                self._shell = subprocess.Popen(
+                    ("/bin/sh", "-c", _GUARD),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    bufsize=0,
+                    start_new_session=True,
+                )
             assert self._shell.stdin is not None
             self._shell.stdin.write(f"{' '.join(map(str, self._groups))}\n".encode())
         except OSError:
             return  # there is no shell, or somebody has ended it: the cluster works without
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        # In a session of its own: what the terminal sends to this process does not end it.
-        return subprocess.Popen(
-            ("/bin/sh", "-c", _GUARD),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            bufsize=0,
-            start_new_session=True,
-        )
 
 
 class NotStarted(Exception):
@@ -116,16 +113,12 @@ class Process:
             os.close(theirs)
         return cls(process, output, log, guard)
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     async def ended(self) -> int:
         """Waits for the end; the exit code is as a shell gives it, 128 and more for signals."""
         code = await self._process.wait()
         # As in a container, what the program has started ends with it.
         self._signal(signal.SIGKILL)
-        self._guard.forget(self.pid)
+        self._guard.forget(self._process.pid)
         await asyncio.wait((self._output,), timeout=LAST_OUTPUT)
         self._output.cancel()
         self._log.close()
@@ -147,13 +140,13 @@ class Process:
     def kill(self) -> None:
         """Ends it at once, where nobody can wait for that."""
         self._signal(signal.SIGKILL)
-        self._guard.forget(self.pid)
+        self._guard.forget(self._process.pid)
         self._output.cancel()
         self._log.close()
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
+            os.killpg(self._process.pid, number)
 
     async def _copy(self, output: int) -> None:
         loop = asyncio.get_running_loop()

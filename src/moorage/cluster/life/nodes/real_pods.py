@@ -7,8 +7,9 @@ import logging
 from collections.abc import Iterable
 
 from moorage.cluster.base.errors import Refusal
-from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.life.controllers.objects import FINISHED, Key, same_object, write_status
+from moorage.cluster.base.store import Change, Document, Stored
+from moorage.cluster.life.controllers.controller import cancel
+from moorage.cluster.life.controllers.objects import FINISHED, Key, is_finished, same_object, write_status
 from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.addresses import local_address
 from moorage.cluster.life.nodes.containers import Container
@@ -22,6 +23,7 @@ RETRY_VOLUMES = 1.0  # seconds until volumes that lack something are tried again
 RENEW_VOLUMES = 600.0  # seconds after which volumes are written again, for their tokens
 LEAST_GRACE = 2  # seconds a process gets in any case
 SHUTDOWN_GRACE = 5.0  # seconds processes get to end when the cluster stops
+REFRESH_AFTER = 0.2  # seconds in which changes of a ConfigMap or a Secret are gathered
 
 log = logging.getLogger(__name__)
 
@@ -68,9 +70,7 @@ class RealPod:
     async def stop(self) -> None:
         """Ends the processes without a word: the cluster itself stops, and may go on with the pod later."""
         self._silent = True
-        if self._ending is not None:
-            self._ending.cancel()
-            await asyncio.gather(self._ending, return_exceptions=True)
+        await cancel(self._ending)
         await self._stop_all(SHUTDOWN_GRACE)
         self._clean_up()
 
@@ -125,10 +125,8 @@ class RealPod:
         if not self._started:
             self._task.cancel()
         await asyncio.gather(*(each.stop(grace) for each in self._real()))
-        _, late = await asyncio.wait((self._task,), timeout=2 * LAST_OUTPUT)
-        for task in late:
-            task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await asyncio.wait((self._task,), timeout=2 * LAST_OUTPUT)
+        await cancel(self._task)
 
     def _clean_up(self) -> None:
         self._machine.logs.drop(*self._key, self._uid)
@@ -144,12 +142,8 @@ class RealPod:
         if is_sidecar or not machine.programs.is_run(spec):
             return spec
         field = "initContainer" if is_init else "container"
-        known = pod.status.get(f"{field}Statuses") or ()
-        restarts = sum(
-            each.get("restartCount", 0) + ("running" in each.get("state", {}))
-            for each in known
-            if each.get("name") == spec.get("name")
-        )
+        known = {each.get("name"): each for each in pod.status.get(f"{field}Statuses") or ()}
+        status = known.get(spec.get("name"), {})
         policy = pod.spec.get("restartPolicy", "Always")
         if is_init and policy == "Always":
             policy = "OnFailure"
@@ -157,7 +151,7 @@ class RealPod:
         return Container(
             uid=self._uid,
             spec=spec,
-            restarts=restarts,
+            restarts=status.get("restartCount", 0) + ("running" in status.get("state", {})),
             policy=policy,
             state=self._first_state,
             pod_name=f"{pod.name}_{pod.namespace}({self._uid})",
@@ -244,3 +238,57 @@ class RealPod:
         pod = self._find()
         node = self._store.get("nodes", "", pod.spec.get("nodeName", "")) if pod is not None else None
         return (pod.document, node.document) if pod is not None and node is not None else None
+
+
+class RealPods:
+    """Starts and ends the pods whose containers are run for real, and keeps their volumes up to date."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._store = machine.writer.store
+        self._pods: dict[str, RealPod] = {}
+        self._leaving: set[RealPod] = set()
+        self._refreshing: dict[str, asyncio.TimerHandle] = {}
+
+    def start(self) -> None:
+        self._machine.bound.tell(self._look, self._gone)
+        self._machine.bound.listen("configmaps", self._source_changed)
+        self._machine.bound.listen("secrets", self._source_changed)
+
+    async def stop(self) -> None:
+        for timer in self._refreshing.values():
+            timer.cancel()
+        await asyncio.gather(*(pod.stop() for pod in {*self._pods.values(), *self._leaving}))
+        self._pods.clear()
+
+    def _gone(self, pod: Stored) -> None:
+        known = self._pods.pop(pod.uid, None)
+        if known is not None:
+            self._leaving.add(known)
+            known.end().add_done_callback(lambda _: self._leaving.discard(known))
+
+    def _look(self, pod: Stored) -> None:
+        node = pod.spec.get("nodeName")
+        if not node or not self._machine.programs.runs_pod(pod.document):
+            return
+        if pod.uid not in self._pods:
+            if is_finished(pod) or self._store.get("nodes", "", node) is None:
+                return
+            self._pods[pod.uid] = RealPod(self._machine, pod)
+        # One that is to be deleted, from before a restart of the cluster, has only its end left.
+        if pod.is_deleted:
+            self._pods[pod.uid].end()
+
+    def _source_changed(self, change: Change) -> None:
+        reference = (change.resource, change.new.name)
+        for uid, pod in self._pods.items():
+            concerned = pod.namespace == change.new.namespace and reference in pod.references
+            if concerned and uid not in self._refreshing:
+                loop = asyncio.get_running_loop()
+                self._refreshing[uid] = loop.call_later(REFRESH_AFTER, self._refresh, uid)
+
+    def _refresh(self, uid: str) -> None:
+        del self._refreshing[uid]
+        pod = self._pods.get(uid)
+        if pod is not None:
+            pod.refresh()

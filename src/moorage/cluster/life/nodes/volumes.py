@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from moorage.cluster.base.parts import records
+from moorage.cluster.base.parts import records, text
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.life.nodes import environment
 from moorage.cluster.life.nodes.environment import Unavailable
@@ -105,14 +105,10 @@ class Volumes:
     def _source(
         self, kind: str, source: Document, mode: int, pod: Document, node: Document
     ) -> Iterator[tuple[str, File]]:
-        metadata = pod["metadata"]
+        namespace, name, uid = (pod["metadata"].get(each, "") for each in ("namespace", "name", "uid"))
         if kind == "serviceAccountToken":
-            token = self._token_for(
-                metadata.get("namespace", ""),
-                (pod.get("spec") or {}).get("serviceAccountName") or "default",
-                metadata.get("name", ""),
-                metadata.get("uid", ""),
-            )
+            account = text(pod, "spec", "serviceAccountName") or "default"
+            token = self._token_for(namespace, account, name, uid)
             yield _inside(source.get("path", "token")), File(token.encode(), mode & 0o600)
         elif kind == "downwardAPI":
             for item in source.get("items") or ():
@@ -120,7 +116,7 @@ class Volumes:
                 yield _inside(item.get("path", "")), File(content, item.get("mode", mode))
         else:
             resource = "configmaps" if kind == "configMap" else "secrets"
-            found = environment.content_of(self.store, resource, metadata.get("namespace", ""), source)
+            found = environment.content_of(self.store, resource, namespace, source)
             for item in source.get("items") or [{"key": key, "path": key} for key in found]:
                 key = item.get("key", "")
                 if key in found:
@@ -152,9 +148,9 @@ def relocate(word: str, mounts: list[Mount], *, after_equals: bool) -> str:
     return re.sub(rf"{start}({paths})(?=/|$)", lambda found: found[1] + places[found[2]], word)
 
 
-def folder_name(text: str) -> str:
+def folder_name(name: str) -> str:
     """A text as the name of one folder, whatever is in it."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", text) or "_"
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name) or "_"
 
 
 def _inside(path: str) -> str:
