@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Any
 
 from moorage.cluster.base.errors import Cause
@@ -46,6 +47,17 @@ def repeated(texts: Iterable[str]) -> Iterator[tuple[int, str]]:
         if text in seen:
             yield index, text
         seen.add(text)
+
+
+def earlier(items: Iterable[Document] | None, item: Document) -> Iterator[Document]:
+    """The items of a list that may be absent that come before one of them."""
+    return takewhile(lambda each: each is not item, items or ())
+
+
+def shown_inside(document: Document, *names: str) -> Document:
+    """As messages show objects in a few places: all fields, under the names they have inside Kubernetes."""
+    given = {name.lower(): value for name, value in document.items()}
+    return {name: given.get(name.lower()) for name in names}
 
 
 class KindStrategy(Strategy):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import items_of, part, repeated
-from moorage.cluster.kinds.rules import Found
-from moorage.cluster.kinds.volumes import check_volumes
+from moorage.cluster.kinds.common import earlier, items_of, part, repeated
+from moorage.cluster.kinds.volumes import GOOD_VOLUMES
 from moorage.cluster.schema import forms
 from moorage.cluster.schema.checking import Around, Relation, check, relates
 
@@ -26,16 +25,16 @@ def all_containers(spec: Document, path: str) -> Iterator[tuple[Document, str]]:
 # Names and ports
 
 
-@relates("core.v1.PodSpec")
-def _container_names(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    names: set[str] = set()
+@relates("core.v1.Container", "core.v1.EphemeralContainer")
+def _own_name(container: Document, path: str, around: Around) -> Iterator[Cause]:
+    spec, name = around["core.v1.PodSpec"], container.get("name", "")
     for kind in ("containers", "initContainers", "ephemeralContainers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            name = container.get("name", "")
-            if name in names:
-                yield errors.duplicate_value(f"{path}.{kind}[{index}].name", name)
-            if name or kind != "initContainers":
-                names.add(name)
+        for each in spec.get(kind) or ():
+            if each is container:
+                return
+            if each.get("name", "") == name and (name or kind != "initContainers"):
+                yield errors.duplicate_value(f"{path}.name", name)
+                return
 
 
 @relates("core.v1.EphemeralContainer", where="targetContainerName")
@@ -194,61 +193,64 @@ def _sleep(action: Document, path: str, around: Around) -> Iterator[Cause]:
 # Volumes in containers, as files and as devices
 
 
-@relates("core.v1.PodSpec")
-def _volumes(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    found: Found = []
-    volumes = check_volumes(spec, path, around, found)
-    yield from found
-    for kind in KINDS:
-        for index, container in enumerate(spec.get(kind) or ()):
-            if "volumeMounts" in container:
-                yield from _mounts(container, volumes, f"{path}.{kind}[{index}].volumeMounts")
-            if "volumeDevices" in container:
-                yield from _devices(container, volumes, f"{path}.{kind}[{index}].volumeDevices")
+@relates("core.v1.VolumeMount")
+def _mounted_volume(mount: Document, path: str, around: Around) -> Iterator[Cause]:
+    name = mount.get("name", "")
+    if name not in around[GOOD_VOLUMES]:
+        yield errors.value_not_found(f"{path}.name", name)
 
 
-def _mounts(container: Document, volumes: Mapping[str, Document], path: str) -> Iterator[Cause]:
-    mounts, privileged = container["volumeMounts"], part(container, "securityContext").get("privileged")
-    for index, target in repeated(mount.get("mountPath", "") for mount in mounts):
-        yield errors.invalid_value(f"{path}[{index}].mountPath", target, "must be unique")
-    for index, mount in enumerate(mounts):
-        place, name = f"{path}[{index}]", mount.get("name", "")
-        if name not in volumes:
-            yield errors.value_not_found(f"{place}.name", name)
-        yield from _used_twice(mount, "mountPath", container, "volumeDevices", "devicePath", place)
-        if mount.get("subPath") and mount.get("subPathExpr"):
-            text = "subPathExpr and subPath are mutually exclusive"
-            yield errors.invalid_value(f"{place}.subPathExpr", mount["subPathExpr"], text)
-        if mount.get("mountPropagation") == "Bidirectional" and not privileged:
-            text = "Bidirectional mount propagation is available only to privileged containers"
-            yield errors.forbidden_value(f"{path}.mountPropagation", text)
-        if mount.get("recursiveReadOnly") in ("Enabled", "IfPossible"):
-            if not mount.get("readOnly"):
-                text = "may only be specified when readOnly is true"
-                yield errors.forbidden_value(f"{path}.recursiveReadOnly", text)
-            if mount.get("mountPropagation", "None") != "None":
-                text = "may only be specified when mountPropagation is None or not specified"
-                yield errors.forbidden_value(f"{path}.recursiveReadOnly", text)
+@relates("core.v1.VolumeMount")
+def _mount(mount: Document, path: str, around: Around) -> Iterator[Cause]:
+    container, whole = _container(around), path.rpartition("[")[0]
+    if _is_again(mount, "mountPath", container["volumeMounts"]):
+        yield errors.invalid_value(f"{path}.mountPath", mount.get("mountPath", ""), "must be unique")
+    yield from _used_twice(mount, "mountPath", container, "volumeDevices", "devicePath", path)
+    if mount.get("subPath") and mount.get("subPathExpr"):
+        text = "subPathExpr and subPath are mutually exclusive"
+        yield errors.invalid_value(f"{path}.subPathExpr", mount["subPathExpr"], text)
+    privileged = part(container, "securityContext").get("privileged")
+    if mount.get("mountPropagation") == "Bidirectional" and not privileged:
+        text = "Bidirectional mount propagation is available only to privileged containers"
+        yield errors.forbidden_value(f"{whole}.mountPropagation", text)
+    if mount.get("recursiveReadOnly") in ("Enabled", "IfPossible"):
+        if not mount.get("readOnly"):
+            text = "may only be specified when readOnly is true"
+            yield errors.forbidden_value(f"{whole}.recursiveReadOnly", text)
+        if mount.get("mountPropagation", "None") != "None":
+            text = "may only be specified when mountPropagation is None or not specified"
+            yield errors.forbidden_value(f"{whole}.recursiveReadOnly", text)
 
 
-def _devices(container: Document, volumes: Mapping[str, Document], path: str) -> Iterator[Cause]:
-    devices = container["volumeDevices"]
-    for index, name in repeated(device.get("name", "") for device in devices):
-        if name:
-            yield errors.invalid_value(f"{path}[{index}].name", name, "must be unique")
-    for index, target in repeated(device.get("devicePath", "") for device in devices):
-        if not forms.no_backsteps_problems(target):
-            yield errors.invalid_value(f"{path}[{index}].devicePath", target, "must be unique")
-    for index, device in enumerate(devices):
-        place, name, target = f"{path}[{index}]", device.get("name", ""), device.get("devicePath", "")
-        volume = volumes.get(name)
-        if volume is None:
-            yield errors.value_not_found(f"{place}.name", name)
-        elif "persistentVolumeClaim" not in volume and "ephemeral" not in volume:
-            yield errors.invalid_value(f"{place}.name", name, _NO_BLOCK_SOURCE)
-        if forms.no_backsteps_problems(target):
-            yield errors.invalid_value(f"{place}.devicePath", target, "can not contain backsteps ('..')")
-        yield from _used_twice(device, "devicePath", container, "volumeMounts", "mountPath", place)
+@relates("core.v1.VolumeDevice")
+def _device_volume(device: Document, path: str, around: Around) -> Iterator[Cause]:
+    name, volumes = device.get("name", ""), around[GOOD_VOLUMES]
+    if name and _is_again(device, "name", _container(around)["volumeDevices"]):
+        yield errors.invalid_value(f"{path}.name", name, "must be unique")
+    if name not in volumes:
+        yield errors.value_not_found(f"{path}.name", name)
+    elif "persistentVolumeClaim" not in volumes[name] and "ephemeral" not in volumes[name]:
+        yield errors.invalid_value(f"{path}.name", name, _NO_BLOCK_SOURCE)
+
+
+@relates("core.v1.VolumeDevice")
+def _device(device: Document, path: str, around: Around) -> Iterator[Cause]:
+    container, target = _container(around), device.get("devicePath", "")
+    if forms.no_backsteps_problems(target):
+        yield errors.invalid_value(f"{path}.devicePath", target, "can not contain backsteps ('..')")
+    elif _is_again(device, "devicePath", container["volumeDevices"]):
+        yield errors.invalid_value(f"{path}.devicePath", target, "must be unique")
+    yield from _used_twice(device, "devicePath", container, "volumeMounts", "mountPath", path)
+
+
+def _container(around: Around) -> Document:
+    return around.get("core.v1.Container") or around["core.v1.EphemeralContainer"]
+
+
+def _is_again(item: Document, field: str, items: list[Document]) -> bool:
+    """Whether an earlier item has the same text in a field."""
+    text = item.get(field, "")
+    return any(each.get(field, "") == text for each in earlier(items, item))
 
 
 def _used_twice(

@@ -9,7 +9,7 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import addresses
-from moorage.cluster.kinds.common import KindStrategy, keep_spec, own_part, part
+from moorage.cluster.kinds.common import KindStrategy, keep_spec, own_part, part, shown_inside
 from moorage.cluster.kinds.quantities import resource_quantity
 from moorage.cluster.schema.checking import Around, check, check_change, relates
 from moorage.cluster.schema.definitions import keep_status
@@ -96,7 +96,7 @@ def _taints_and_ranges(spec: Document, path: str, around: Around) -> Iterator[Ca
             yield errors.invalid_value(f"{place}.value", value, ";".join(problems))
         pair = (taint.get("key", ""), taint.get("effect", ""))
         if pair in seen:
-            shown = {"Key": pair[0], "Value": value, "Effect": pair[1], "TimeAdded": taint.get("timeAdded")}
+            shown = shown_inside({"value": "", **taint}, "Key", "Value", "Effect", "TimeAdded")
             cause = errors.duplicate_value(place, shown)
             yield cause._replace(message=f"{cause.message}: taints must be unique by key and effect pair")
         seen.add(pair)

@@ -14,7 +14,7 @@ from moorage.cluster.base.times import timestamp
 from moorage.cluster.kinds.common import WithStatus, own_part, part
 from moorage.cluster.kinds.differences import difference
 from moorage.cluster.kinds.volumes import check_source
-from moorage.cluster.schema.checking import IMMUTABLE, Around, check_form, relates
+from moorage.cluster.schema.checking import IMMUTABLE, Around, Found, check_form, relates
 from moorage.cluster.schema.definitions import keep_field
 from moorage.cluster.schema.forms import nanos
 from moorage.cluster.schema.rules import rules_of
@@ -108,22 +108,33 @@ def _source(spec: Document) -> Document:
 
 
 @relates("core.v1.PersistentVolumeSpec")
-def _volume(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+def _capacity(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     capacity = part(spec, "capacity")
     if list(capacity) != ["storage"]:
         yield errors.unsupported_value(f"{path}.capacity", capacity or None, ("storage",))
     yield from _check_amounts(capacity, f"{path}.capacity")
-    yield from check_source(spec, _SOURCES, path)
+
+
+@relates("core.v1.PersistentVolumeSpec")
+def _volume_source(spec: Document, path: str, around: Around) -> Found:
+    return check_source(spec, _SOURCES, path)
+
+
+@relates("core.v1.PersistentVolumeSpec")
+def _recycling(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     host_path = part(spec, "hostPath").get("path", "")
     is_root = host_path.startswith("/") and not posixpath.normpath(host_path).strip("/")
     if is_root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         text = "may not be 'recycle' for a hostPath mount of '/'"
         yield errors.forbidden_value(f"{path}.persistentVolumeReclaimPolicy", text)
-    if "volumeAttributesClassName" in spec:
-        if not spec["volumeAttributesClassName"]:
-            yield errors.required(f"{path}.volumeAttributesClassName", "an empty string is disallowed")
-        if "csi" not in spec:
-            yield errors.required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
+
+
+@relates("core.v1.PersistentVolumeSpec", where="volumeAttributesClassName")
+def _attributes(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    if not spec["volumeAttributesClassName"]:
+        yield errors.required(f"{path}.volumeAttributesClassName", "an empty string is disallowed")
+    if "csi" not in spec:
+        yield errors.required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
 
 
 @relates("core.v1.LocalVolumeSource")
@@ -167,12 +178,16 @@ class PersistentVolumeClaimStrategy(WithStatus):
 
 
 @relates("core.v1.PersistentVolumeClaimSpec")
-def _claim(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+def _size(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     storage = part(part(spec, "resources"), "requests").get("storage")
     if storage is None:
         yield errors.required(f"{path}.resources[storage]")
     else:
         yield from check_form("positive-quantity", storage, f"{path}.resources[storage]")
+
+
+@relates("core.v1.PersistentVolumeClaimSpec")
+def _sources(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is None or reference is None:
         return

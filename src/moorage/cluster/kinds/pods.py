@@ -80,11 +80,16 @@ class PodStrategy(KindStrategy):
 
 
 @relates("core.v1.Pod")
+def _own_annotations(pod: Document, path: str, around: Around) -> Iterator[Cause]:
+    annotations = part(pod, "metadata").get("annotations")
+    if annotations:
+        yield from pod_annotations(annotations, part(pod, "spec"), "metadata.annotations")
+
+
+@relates("core.v1.Pod")
 def _only_in_pods(pod: Document, path: str, around: Around) -> Iterator[Cause]:
     """What is not asked of templates, which may have placeholders."""
-    metadata, spec = part(pod, "metadata"), part(pod, "spec")
-    if metadata.get("annotations"):
-        yield from pod_annotations(metadata["annotations"], spec, "metadata.annotations")
+    spec = part(pod, "spec")
     for kind in ("containers", "initContainers"):
         for index, container in enumerate(spec.get(kind) or ()):
             image = container.get("image", "")

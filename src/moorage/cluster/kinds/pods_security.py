@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import items_of, part
+from moorage.cluster.kinds.common import items_of, part, shown_inside
 from moorage.cluster.kinds.containers import KINDS, all_containers
 from moorage.cluster.schema import forms
 from moorage.cluster.schema.checking import Around, check_form, relates
 
+_SHOWN = (
+    *("Capabilities", "Privileged", "SELinuxOptions", "WindowsOptions", "RunAsUser", "RunAsGroup"),
+    *("RunAsNonRoot", "ReadOnlyRootFilesystem", "AllowPrivilegeEscalation", "ProcMount", "SeccompProfile"),
+    "AppArmorProfile",
+)
 _IPC_SYSCTLS = ("kernel.shm", "kernel.msg", "fs.mqueue.")
 _PROFILE_LIMIT = 4095
 
@@ -37,12 +42,13 @@ def _proc_mount(context: Document, path: str, around: Around) -> Iterator[Cause]
 @relates("core.v1.SecurityContext", where="allowPrivilegeEscalation")
 def _privileges(context: Document, path: str, around: Around) -> Iterator[Cause]:
     if context["allowPrivilegeEscalation"] is False:
+        shown = shown_inside(context, *_SHOWN)
         if context.get("privileged"):
             text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            yield errors.invalid_value(path, context, text)
+            yield errors.invalid_value(path, shown, text)
         if "CAP_SYS_ADMIN" in (part(context, "capabilities").get("add") or ()):
             text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-            yield errors.invalid_value(path, context, text)
+            yield errors.invalid_value(path, shown, text)
 
 
 @relates("core.v1.PodSecurityContext", where="sysctls")

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from moorage.cluster.base.errors import Cause, invalid_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import WithStatus
+from moorage.cluster.kinds.common import WithStatus, shown_inside
 from moorage.cluster.schema.checking import Around, check, relates
 
-_SHOWN = ("minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPolicy")
+_SHOWN = ("MinAvailable", "Selector", "MaxUnavailable", "UnhealthyPodEvictionPolicy")
 
 
 class PodDisruptionBudgetStrategy(WithStatus):
@@ -26,5 +26,5 @@ class PodDisruptionBudgetStrategy(WithStatus):
 @relates("policy.v1.PodDisruptionBudgetSpec")
 def _one_bound(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     if "minAvailable" in spec and "maxUnavailable" in spec:
-        shown = {f"{name[0].upper()}{name[1:]}": spec.get(name) for name in _SHOWN}
+        shown = shown_inside(spec, *_SHOWN)
         yield invalid_value(path, shown, "minAvailable and maxUnavailable cannot be both set")

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from moorage.cluster.base.errors import (
-    Cause,
-    duplicate_value,
-    forbidden_value,
-    invalid_value,
-    required,
-    too_long,
-)
+from moorage.cluster.base import errors
+from moorage.cluster.base.errors import Cause, duplicate_value, invalid_value, required, too_long
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import KindStrategy, part
-from moorage.cluster.kinds.fields import immutable, qualified_name
-from moorage.cluster.schema.checking import Around, check, check_change, relates
+from moorage.cluster.schema.checking import IMMUTABLE, Around, check, check_change, check_form, relates
 from moorage.cluster.schema.definitions import keep_but, keep_status
 from moorage.cluster.schema.forms import size
 
@@ -67,8 +60,9 @@ class CSIDriverStrategy(KindStrategy):
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
         yield from check_change(self.type_name, new, old)
-        attached = part(new, "spec").get("attachRequired"), part(old, "spec").get("attachRequired")
-        yield from immutable("spec.attachedRequired", *attached)
+        attached = part(new, "spec").get("attachRequired")
+        if attached != part(old, "spec").get("attachRequired"):
+            yield invalid_value("spec.attachedRequired", attached, IMMUTABLE)
 
 
 @relates("storage.v1.CSIDriverSpec")
@@ -91,8 +85,9 @@ class CSINodeStrategy(KindStrategy):
         before = {driver.get("name"): driver for driver in part(old, "spec").get("drivers") or ()}
         for driver in part(new, "spec").get("drivers") or ():
             earlier = before.get(driver.get("name"))
-            if earlier is not None:
-                yield from immutable("spec.drivers", _fixed_part(driver), _fixed_part(earlier))
+            fixed = _fixed_part(driver)
+            if earlier is not None and fixed != _fixed_part(earlier):
+                yield invalid_value("spec.drivers", fixed, IMMUTABLE)
 
 
 def _fixed_part(driver: Document) -> dict[str, Any]:
@@ -107,7 +102,7 @@ def _topology_keys(driver: Document, path: str, around: Around) -> Iterator[Caus
             yield required(path)
         if key in keys[:index]:
             yield duplicate_value(path, key)
-        yield from qualified_name(path, key)
+        yield from check_form("qualified-name", key, path)
 
 
 class VolumeAttachmentStrategy(KindStrategy):
@@ -134,7 +129,7 @@ def _attached_volume(spec: Document, path: str, around: Around) -> Iterator[Caus
     if name is None and inline is None:
         yield required("spec.source", text)
     elif name is not None and inline is not None:
-        yield forbidden_value("spec.source", text)
+        yield errors.forbidden_value("spec.source", text)
     elif name == "":
         text = "must specify non empty persistentVolumeName"
         yield required("spec.source.persistentVolumeName", text)

@@ -18,11 +18,15 @@ from moorage.cluster.schema.rules import rules_of
 # Where messages call a source that is too much by another name than the API does.
 _CALLED = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 
+GOOD_VOLUMES = "volumes"
+"""Where relations find the volumes of a pod that keep the rules, by name."""
+
 _SOURCES = rules_of("core.v1.Volume").alternatives
 
 
-def check_volumes(spec: Document, path: str, around: Around, found: Found) -> Mapping[str, Document]:
-    """Returns the volumes that keep the rules, by name; only those can be mounted."""
+@relates("core.v1.PodSpec")
+def _volumes(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    """Only volumes that keep the rules can be mounted."""
     pod_name = part(around.get("core.v1.Pod", {}), "metadata").get("name", "")
     volumes = spec.get("volumes") or ()
     created = {f"{pod_name}-{volume.get('name', '')}" for volume in volumes if "ephemeral" in volume}
@@ -34,12 +38,12 @@ def check_volumes(spec: Document, path: str, around: Around, found: Found) -> Ma
             causes.append(errors.duplicate_value(f"{place}.name", name))
         if not causes:
             good[name] = volume
-        found += causes
+        yield from causes
         claim = part(volume, "persistentVolumeClaim").get("claimName", "")
         if pod_name and claim in created:
             text = "must not reference a PVC that gets created for an ephemeral volume"
-            found.append(errors.invalid_value(f"{place}.persistentVolumeClaim.claimName", claim, text))
-    return good
+            yield errors.invalid_value(f"{place}.persistentVolumeClaim.claimName", claim, text)
+    around[GOOD_VOLUMES] = good
 
 
 @relates("core.v1.Volume")

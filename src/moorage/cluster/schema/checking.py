@@ -20,12 +20,12 @@ from moorage.cluster.schema.model import ABSENT, ARRAY, INTEGER, NUMBER, STRING,
 from moorage.cluster.schema.rules import BELOW, DEFAULTS, RELATED, UNCHECKED, Line, Rule, Step, rules_of
 
 Found = list[Cause]
-Around = Mapping[str, Document]
-"""The objects around a value, by the names of their types."""
+Around = dict[str, Document]
+"""The objects around a value, by the names of their types, and what relations leave for those after them."""
 Relation = Callable[[Document, str, Around], Iterable[Cause]]
 """Tells which rules that relate fields an object breaks: the object, its path, what is around it."""
 Check = Callable[[Any, str, Found], None]
-Ask = Callable[[Document, str, dict[str, Document], Found], None]
+Ask = Callable[[Document, str, Around, Found], None]
 """A check that may need to know what is around the object."""
 
 IMMUTABLE = "field is immutable"
@@ -307,13 +307,13 @@ class _Checker:
         relations: dict[str, list[Ask]] = {}
         for relation, where in _relations.get(self._name, ()):
             relations.setdefault(relation.__name__.strip("_"), []).append(_related(relation, where))
+        if self._alternatives:
+            relations["alternatives"] = [self._ask_first]
         parts = {name: part for name in schema.fields if name not in unchecked and (part := self._part(name))}
         self._asked: list[Ask] = []
         for line in rules.lines:
             self._add(line, relations, parts)
         self._asked += [*chain.from_iterable(relations.values()), *parts.values()]
-        if self._alternatives:
-            self._asked.append(self._ask_first)
         self.is_empty = not self._asked
 
     def _add(self, line: Line, relations: dict[str, list[Ask]], parts: dict[str, Ask]) -> None:
@@ -339,7 +339,7 @@ class _Checker:
             return None
         checker = _checker(part)
 
-        def ask(value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+        def ask(value: Document, path: str, around: Around, found: Found) -> None:
             held = value.get(name)
             if held is None:
                 return
@@ -355,14 +355,14 @@ class _Checker:
 
         return ask
 
-    def _ask_first(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+    def _ask_first(self, value: Document, path: str, around: Around, found: Found) -> None:
         given = self._alternatives.keys() & value.keys()
         if given:
             name = min(given, key=self._alternatives.__getitem__)
             checker = _checker(self._schema.fields[name].schema)
             checker.check(value[name], below(path, checker._called or name), around, found)
 
-    def check(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+    def check(self, value: Document, path: str, around: Around, found: Found) -> None:
         outer = around.get(self._name)
         around[self._name] = value
         for ask in self._asked:
@@ -391,7 +391,7 @@ def _related(relation: Relation, where: str) -> Ask:
     if not where:
         return lambda value, path, around, found: found.extend(relation(value, path, around))
 
-    def ask(value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+    def ask(value: Document, path: str, around: Around, found: Found) -> None:
         if value.get(where) is not None:
             found.extend(relation(value, path, around))
 
