@@ -187,6 +187,11 @@ def _overhead(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     yield from _amounts({"limits": spec["overhead"]}, f"{path}.overhead", _container_resource)
 
 
+@relates("node.v1.Overhead", where="podFixed")
+def _overhead_of_class(overhead: Document, path: str, around: Around) -> Iterator[Cause]:
+    return _amounts({"limits": overhead["podFixed"]}, path, _container_resource)
+
+
 def _amounts(resources: Document, path: str, name_rule: _NameRule) -> Iterator[Cause]:
     limits: Quantities = resources.get("limits") or {}
     requests: Quantities = resources.get("requests") or {}

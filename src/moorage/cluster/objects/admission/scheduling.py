@@ -89,10 +89,3 @@ def add_tolerations(attempt: Attempt) -> None:
 def _covers(toleration: Document, default: Document) -> bool:
     key, effect = toleration.get("key", ""), toleration.get("effect", "")
     return key in ("", default["key"]) and effect in ("", default["effect"])
-
-
-def admit_runtime_class(attempt: Attempt) -> None:
-    """There are no RuntimeClasses here, so no pod can have one."""
-    name = attempt.document["spec"].get("runtimeClassName")
-    if name:
-        raise attempt.forbidden(f'pod rejected: RuntimeClass "{name}" not found')
