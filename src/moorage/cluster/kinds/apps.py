@@ -10,9 +10,8 @@ from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import KindStrategy, WithStatus, own_part, part, shown_inside
 from moorage.cluster.kinds.metadata import annotation_rules
-from moorage.cluster.kinds.pods import drop_disabled
-from moorage.cluster.kinds.pods_annotations import pod_annotations
-from moorage.cluster.kinds.pods_defaults import default_pod_spec, round_claim
+from moorage.cluster.kinds.pods import default_pod_spec, drop_disabled, round_claim
+from moorage.cluster.kinds.pods_security import pod_annotations
 from moorage.cluster.kinds.pods_warnings import name_warnings, pod_warnings
 from moorage.cluster.kinds.selectors import is_empty_selector, selects, shown_labels, shown_selector
 from moorage.cluster.schema.builtin import type_named

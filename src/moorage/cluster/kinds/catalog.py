@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from moorage.cluster.custom.definitions import CrdStrategy
-from moorage.cluster.kinds.accounts import ServiceAccountStrategy
 from moorage.cluster.kinds.apps import (
     DaemonSetStrategy,
     DeploymentStrategy,
@@ -16,24 +15,32 @@ from moorage.cluster.kinds.apps import (
 )
 from moorage.cluster.kinds.common import KindStrategy
 from moorage.cluster.kinds.config import ConfigMapStrategy, SecretStrategy
-from moorage.cluster.kinds.coordination import LeaseStrategy
 from moorage.cluster.kinds.devices import (
     ResourceClaimStrategy,
     ResourceClaimTemplateStrategy,
     ResourceSliceStrategy,
 )
-from moorage.cluster.kinds.endpoints import EndpointsStrategy
 from moorage.cluster.kinds.events import EventStrategy, NewEventStrategy
-from moorage.cluster.kinds.namespaces import NamespaceStrategy
 from moorage.cluster.kinds.nodes import NodeStrategy
-from moorage.cluster.kinds.persistent_volumes import PersistentVolumeClaimStrategy, PersistentVolumeStrategy
+from moorage.cluster.kinds.others import (
+    BindingStrategy,
+    EndpointsStrategy,
+    LeaseStrategy,
+    NamespaceStrategy,
+    PodDisruptionBudgetStrategy,
+    PriorityClassStrategy,
+    ServiceAccountStrategy,
+)
 from moorage.cluster.kinds.pods import PodStrategy
-from moorage.cluster.kinds.policy import PodDisruptionBudgetStrategy
 from moorage.cluster.kinds.quotas import LimitRangeStrategy, ResourceQuotaStrategy
-from moorage.cluster.kinds.rbac import BindingStrategy
-from moorage.cluster.kinds.scheduling import PriorityClassStrategy
 from moorage.cluster.kinds.services import ServiceStrategy
-from moorage.cluster.kinds.storage import CSIDriverStrategy, CSINodeStrategy, VolumeAttachmentStrategy
+from moorage.cluster.kinds.storage import (
+    CSIDriverStrategy,
+    CSINodeStrategy,
+    PersistentVolumeClaimStrategy,
+    PersistentVolumeStrategy,
+    VolumeAttachmentStrategy,
+)
 from moorage.cluster.schema.definitions import Strategy
 
 _RBAC = "rbac.authorization.k8s.io"

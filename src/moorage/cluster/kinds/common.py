@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
+from difflib import unified_diff
+from itertools import islice, takewhile
 from typing import Any
 
 from moorage.cluster.base.errors import Cause
@@ -58,6 +60,17 @@ def shown_inside(document: Document, *names: str) -> Document:
     """As messages show objects in a few places: all fields, under the names they have inside Kubernetes."""
     given = {name.lower(): value for name, value in document.items()}
     return {name: given.get(name.lower()) for name in names}
+
+
+def difference(old: Any, new: Any, *, sort: bool = False) -> str:
+    """Line by line; fields stand in the order they have, or in that of their names."""
+    lines = unified_diff(_lines(old, sort), _lines(new, sort), n=3)
+    return "".join(islice(lines, 2, None))
+
+
+def _lines(value: Any, sort: bool) -> list[str]:
+    text = json.dumps(value, indent=1, ensure_ascii=False, sort_keys=sort)
+    return [f"{line}\n" for line in text.split("\n")]
 
 
 class KindStrategy(Strategy):

@@ -27,6 +27,10 @@ def is_huge_pages(name: str) -> bool:
     return name.startswith(HUGE_PAGES)
 
 
+def is_standard(name: str) -> bool:
+    return name in _STANDARD or is_huge_pages(name.removeprefix("requests."))
+
+
 def may_overcommit(name: str) -> bool:
     return is_native(name) and not is_huge_pages(name)
 
@@ -144,11 +148,11 @@ def _count(total: dict[str, int], amounts: Quantities) -> int:
 _NameRule = Callable[[str, str], Iterator[Cause]]
 
 
-def _container_resource(name: str, path: str) -> Iterator[Cause]:
+def container_resource(name: str, path: str) -> Iterator[Cause]:
     """Whether a container can have this resource."""
     if name in BASIC:
         return
-    yield from _resource_name(name, path)
+    yield from resource_name(name, path)
     if "/" not in name:
         if not is_huge_pages(name):
             yield errors.invalid_value(path, name, "must be a standard resource for containers")
@@ -157,23 +161,22 @@ def _container_resource(name: str, path: str) -> Iterator[Cause]:
 
 
 def _pod_resource(name: str, path: str) -> Iterator[Cause]:
-    found = list(_resource_name(name, path))
+    found = list(resource_name(name, path))
     if not found and not is_pod_level(name):
         found = [errors.unsupported_value(path, name, ("cpu", HUGE_PAGES, "memory"))]
     yield from found
 
 
-def _resource_name(name: str, path: str) -> Iterator[Cause]:
+def resource_name(name: str, path: str) -> Iterator[Cause]:
     found = check_form("qualified-name", name, path)
-    known = "/" in name or name in _STANDARD or name.removeprefix("requests.").startswith(HUGE_PAGES)
-    if not found and not known:
+    if not found and "/" not in name and not is_standard(name):
         found = [errors.invalid_value(path, name, "must be a standard resource type or fully qualified")]
     yield from found
 
 
 @relates("core.v1.ResourceRequirements")
 def _container_resources(resources: Document, path: str, around: Around) -> Iterator[Cause]:
-    return _amounts(resources, path, _container_resource)
+    return _amounts(resources, path, container_resource)
 
 
 @relates("core.v1.ResourceRequirements", where="claims")
@@ -184,12 +187,12 @@ def _container_claims(resources: Document, path: str, around: Around) -> Iterato
 
 @relates("core.v1.PodSpec", where="overhead")
 def _overhead(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    yield from _amounts({"limits": spec["overhead"]}, f"{path}.overhead", _container_resource)
+    yield from _amounts({"limits": spec["overhead"]}, f"{path}.overhead", container_resource)
 
 
 @relates("node.v1.Overhead", where="podFixed")
 def _overhead_of_class(overhead: Document, path: str, around: Around) -> Iterator[Cause]:
-    return _amounts({"limits": overhead["podFixed"]}, path, _container_resource)
+    return _amounts({"limits": overhead["podFixed"]}, path, container_resource)
 
 
 def _amounts(resources: Document, path: str, name_rule: _NameRule) -> Iterator[Cause]:
@@ -218,13 +221,16 @@ def _amounts(resources: Document, path: str, name_rule: _NameRule) -> Iterator[C
 
 def _amount(name: str, amount: str, path: str, name_rule: _NameRule) -> Iterator[Cause]:
     yield from name_rule(name, path)
-    nanos = parse(amount)
-    if nanos < 0:
-        yield errors.invalid_value(path, amount, "must be greater than or equal to 0")
-    if nanos % NANOS and (name in COUNTED or is_extended(name)):
-        yield errors.invalid_value(path, amount, "must be an integer")
-    if is_huge_pages(name) and not _is_multiple(nanos, name.removeprefix(HUGE_PAGES)):
+    yield from resource_quantity(path, name, amount)
+    if is_huge_pages(name) and not _is_multiple(parse(amount), name.removeprefix(HUGE_PAGES)):
         yield errors.invalid_value(path, amount, f"{amount} is not positive integer multiple of {name}")
+
+
+def resource_quantity(path: str, resource: str, amount: str) -> Iterator[Cause]:
+    """An amount of a resource: not negative, and whole where the resource is counted."""
+    yield from check_form("quantity", amount, path)
+    if parse(amount) % NANOS and (resource in COUNTED or is_extended(resource)):
+        yield errors.invalid_value(path, amount, "must be an integer")
 
 
 def _is_multiple(nanos: int, size: str) -> bool:

@@ -9,7 +9,7 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
-from moorage.cluster.kinds.environment import FILE_FIELDS, field_reference, resource_reference
+from moorage.cluster.kinds.containers import FILE_FIELDS, GOOD_VOLUMES, field_reference, resource_reference
 from moorage.cluster.kinds.metadata import annotation_rules
 from moorage.cluster.schema import forms
 from moorage.cluster.schema.checking import Around, Found, check, check_form, check_labels, relates
@@ -17,9 +17,6 @@ from moorage.cluster.schema.rules import rules_of
 
 # Where messages call a source that is too much by another name than the API does.
 _CALLED = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-
-GOOD_VOLUMES = "volumes"
-"""Where relations find the volumes of a pod that keep the rules, by name."""
 
 _SOURCES = rules_of("core.v1.Volume").alternatives
 
