@@ -77,10 +77,7 @@ def _one_bound(spec: Document, path: str, around: Around) -> Iterator[Cause]:
 
 HIGHEST_FOR_USERS = 1_000_000_000
 SYSTEM_PREFIX = "system-"
-SYSTEM_CLASSES = {
-    "system-node-critical": 2_000_001_000,
-    "system-cluster-critical": 2_000_000_000,
-}
+SYSTEM_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 
 
 class PriorityClassStrategy(KindStrategy):

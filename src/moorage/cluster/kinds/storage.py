@@ -9,14 +9,14 @@ from typing import Any
 
 from moorage.api import quantities
 from moorage.cluster.base import errors
-from moorage.cluster.base.errors import Cause, duplicate_value, invalid_value, required, too_long
+from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import timestamp
 from moorage.cluster.kinds.common import KindStrategy, WithStatus, difference, own_part, part
 from moorage.cluster.kinds.volumes import check_source
 from moorage.cluster.schema.checking import IMMUTABLE, Around, Found, check, check_change, check_form, relates
 from moorage.cluster.schema.definitions import keep_but, keep_field, keep_status
-from moorage.cluster.schema.forms import nanos, size
+from moorage.cluster.schema.forms import nanos
 from moorage.cluster.schema.rules import rules_of
 
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
@@ -95,12 +95,11 @@ class PersistentVolumeStrategy(WithStatus):
             yield errors.forbidden_value("spec.volumeAttributesClassName", text)
 
     def warnings(self, document: Document) -> list[str]:
-        if part(document, "spec").get("persistentVolumeReclaimPolicy") == "Recycle":
-            return [
-                "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
-                "Instead, the recommended approach is to use dynamic provisioning."
-            ]
-        return []
+        text = (
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
+            "Instead, the recommended approach is to use dynamic provisioning."
+        )
+        return [text] if document["spec"].get("persistentVolumeReclaimPolicy") == "Recycle" else []
 
 
 def _source(spec: Document) -> Document:
@@ -131,8 +130,6 @@ def _recycling(spec: Document, path: str, around: Around) -> Iterator[Cause]:
 
 @relates("core.v1.PersistentVolumeSpec", where="volumeAttributesClassName")
 def _attributes(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    if not spec["volumeAttributesClassName"]:
-        yield errors.required(f"{path}.volumeAttributesClassName", "an empty string is disallowed")
     if "csi" not in spec:
         yield errors.required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
 
@@ -274,27 +271,6 @@ def _check_attributes_class(new: Document, old: Document) -> Iterator[Cause]:
 # Classes, CSI drivers and attachments
 
 
-_MAX_PARAMETERS = 512
-_MAX_PARAMETER_BYTES = 256 * 1024
-_MAX_ERROR_BYTES = 1024
-
-
-@relates("storage.v1.StorageClass", "storage.v1.VolumeAttributesClass")
-def _parameters(document: Document, path: str, around: Around) -> Iterator[Cause]:
-    parameters = part(document, "parameters")
-    if len(parameters) > _MAX_PARAMETERS:
-        yield too_long("parameters", _MAX_PARAMETERS)
-        return
-    if "" in parameters:
-        yield invalid_value("parameters", "", "field can not be empty.")
-    if _bytes_of(parameters) > _MAX_PARAMETER_BYTES:
-        yield too_long("parameters", _MAX_PARAMETER_BYTES)
-
-
-def _bytes_of(texts: Document) -> int:
-    return sum(size(key) + size(value) for key, value in texts.items())
-
-
 @relates("storage.v1.StorageClass")
 def _topologies(document: Document, path: str, around: Around) -> Iterator[Cause]:
     earlier: list[dict[str, set[str]]] = []
@@ -304,10 +280,10 @@ def _topologies(document: Document, path: str, around: Around) -> Iterator[Cause
         for number, requirement in enumerate(term.get("matchLabelExpressions") or ()):
             key = requirement.get("key", "")
             if key in chosen:
-                yield duplicate_value(f"{field}[{number}].key", key)
+                yield errors.duplicate_value(f"{field}[{number}].key", key)
             chosen[key] = set(requirement.get("values") or ())
         if chosen in earlier:
-            yield duplicate_value(field, "")
+            yield errors.duplicate_value(field, "")
         earlier.append(chosen)
 
 
@@ -323,20 +299,15 @@ class CSIDriverStrategy(KindStrategy):
         yield from check_change(self.type_name, new, old)
         attached = part(new, "spec").get("attachRequired")
         if attached != part(old, "spec").get("attachRequired"):
-            yield invalid_value("spec.attachedRequired", attached, IMMUTABLE)
+            yield errors.invalid_value("spec.attachedRequired", attached, IMMUTABLE)
 
 
 @relates("storage.v1.CSIDriverSpec")
 def _token_requests(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    requests = spec.get("tokenRequests") or ()
-    audiences = [request.get("audience", "") for request in requests]
-    for index, audience in enumerate(audiences):
-        if audience in audiences[:index]:
-            yield duplicate_value(f"{path}.tokenRequests[{index}].audience", audience)
     in_secrets = spec.get("serviceAccountTokenInSecrets")
-    if in_secrets is not None and not requests:
+    if in_secrets is not None and not spec.get("tokenRequests"):
         text = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
-        yield invalid_value(f"{path}.serviceAccountTokenInSecrets", in_secrets, text)
+        yield errors.invalid_value(f"{path}.serviceAccountTokenInSecrets", in_secrets, text)
 
 
 class CSINodeStrategy(KindStrategy):
@@ -348,7 +319,7 @@ class CSINodeStrategy(KindStrategy):
             earlier = before.get(driver.get("name"))
             fixed = _fixed_part(driver)
             if earlier is not None and fixed != _fixed_part(earlier):
-                yield invalid_value("spec.drivers", fixed, IMMUTABLE)
+                yield errors.invalid_value("spec.drivers", fixed, IMMUTABLE)
 
 
 def _fixed_part(driver: Document) -> dict[str, Any]:
@@ -360,9 +331,9 @@ def _topology_keys(driver: Document, path: str, around: Around) -> Iterator[Caus
     keys = driver.get("topologyKeys") or ()
     for index, key in enumerate(keys):
         if not key:
-            yield required(path)
+            yield errors.required(path)
         if key in keys[:index]:
-            yield duplicate_value(path, key)
+            yield errors.duplicate_value(path, key)
         yield from check_form("qualified-name", key, path)
 
 
@@ -388,18 +359,9 @@ def _attached_volume(spec: Document, path: str, around: Around) -> Iterator[Caus
     name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
     text = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
     if name is None and inline is None:
-        yield required("spec.source", text)
+        yield errors.required("spec.source", text)
     elif name is not None and inline is not None:
         yield errors.forbidden_value("spec.source", text)
     elif name == "":
         text = "must specify non empty persistentVolumeName"
-        yield required("spec.source.persistentVolumeName", text)
-
-
-@relates("storage.v1.VolumeAttachmentStatus")
-def _attachment_status(status: Document, path: str, around: Around) -> Iterator[Cause]:
-    if _bytes_of(part(status, "attachmentMetadata")) > _MAX_PARAMETER_BYTES:
-        yield too_long(f"{path}.attachmentMetadata", _MAX_PARAMETER_BYTES)
-    for name in ("attachError", "detachError"):
-        if size(part(status, name).get("message", "")) > _MAX_ERROR_BYTES:
-            yield too_long(f"{path}.{name}.message", _MAX_PARAMETER_BYTES)
+        yield errors.required("spec.source.persistentVolumeName", text)

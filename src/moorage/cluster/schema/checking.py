@@ -126,11 +126,11 @@ def _number(rule: Rule) -> Check:
 
 
 def _limit(rule: Rule) -> Check:
-    """`bytes 63` and `items 20`; with a message of its own, the value is shown with it."""
+    """`bytes 63`, also of all keys and values, and `items 20`; with an own message, the value is shown."""
     most, text = int(rule.words[0]), " ".join(rule.words[1:])
 
     def limit(value: Any, path: str, found: Found) -> None:
-        size = forms.size(value) if rule.name == "bytes" else len(value)
+        size = _bytes(value) if rule.name == "bytes" else len(value)
         if size <= most:
             return
         if text:
@@ -141,6 +141,12 @@ def _limit(rule: Rule) -> Check:
             found.append(errors.too_many(path, size, most))
 
     return limit
+
+
+def _bytes(value: Any) -> int:
+    if isinstance(value, dict):
+        return sum(forms.size(key) + forms.size(text) for key, text in value.items())
+    return forms.size(value)
 
 
 def _unique(rule: Rule) -> Check:

@@ -177,6 +177,10 @@ def ip_problems(value: str) -> list[str]:
     return []
 
 
+def non_empty_problems(value: str) -> list[str]:
+    return [] if value else ["field can not be empty."]
+
+
 def unpadded_problems(value: str) -> list[str]:
     return [] if value == value.strip() else ["must not have leading or trailing whitespace"]
 
@@ -322,6 +326,7 @@ FORMS: Mapping[str, Callable[[Any], list[str]]] = {
     "dns-subdomain-lower": in_lower_case(dns_subdomain_problems),
     "dns-subdomain-prefix": as_prefix(dns_subdomain_problems),
     "dns-subdomain-with-underscores": dns_subdomain_with_underscores_problems,
+    "non-empty": non_empty_problems,
     "unpadded": unpadded_problems,
     "path-segment": path_segment_problems,
     "qualified-name": qualified_name_problems,
