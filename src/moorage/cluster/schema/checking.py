@@ -24,7 +24,8 @@ Around = dict[str, Document]
 """The objects around a value, by the names of their types, and what relations leave for those after them."""
 Relation = Callable[[Document, str, Around], Iterable[Cause]]
 """Tells which rules that relate fields an object breaks: the object, its path, what is around it."""
-Check = Callable[[Any, str, Found], None]
+Check = Callable[[Any, str], Iterable[Cause]]
+"""Tells which rules a value at a path breaks."""
 Ask = Callable[[Document, str, Around, Found], None]
 """A check that may need to know what is around the object."""
 
@@ -95,12 +96,7 @@ def zero_of(field: Field | None) -> Any:
 
 def _one_of(rule: Rule) -> Check:
     choices = rule.words
-
-    def one_of(value: Any, path: str, found: Found) -> None:
-        if value not in choices:
-            found.append(errors.unsupported_value(path, value, choices))
-
-    return one_of
+    return lambda value, path: () if value in choices else [errors.unsupported_value(path, value, choices)]
 
 
 def _number(rule: Rule) -> Check:
@@ -112,33 +108,23 @@ def _number(rule: Rule) -> Check:
     if not text and rule.name == "min":
         text = NOT_POSITIVE if low == 1 else f"must be greater than or equal to {low}"
     elif not text:
-        text = (
-            f"must be between {low} and {high}, inclusive"
-            if rule.name == "range"
-            else f"must be less than or equal to {high}"
-        )
-
-    def number(value: Any, path: str, found: Found) -> None:
-        if not low <= value <= high:
-            found.append(errors.invalid_value(path, value, text))
-
-    return number
+        between = f"must be between {low} and {high}, inclusive"
+        text = between if rule.name == "range" else f"must be less than or equal to {high}"
+    return lambda value, path: () if low <= value <= high else [errors.invalid_value(path, value, text)]
 
 
 def _limit(rule: Rule) -> Check:
     """`bytes 63`, also of all keys and values, and `items 20`; with an own message, the value is shown."""
     most, text = int(rule.words[0]), " ".join(rule.words[1:])
 
-    def limit(value: Any, path: str, found: Found) -> None:
+    def limit(value: Any, path: str) -> Iterable[Cause]:
         size = _bytes(value) if rule.name == "bytes" else len(value)
         if size <= most:
-            return
+            return ()
         if text:
-            found.append(errors.invalid_value(path, value, text))
-        elif rule.name == "bytes":
-            found.append(errors.too_long(path, most))
-        else:
-            found.append(errors.too_many(path, size, most))
+            return [errors.invalid_value(path, value, text)]
+        too_much = rule.name == "bytes"
+        return [errors.too_long(path, most) if too_much else errors.too_many(path, size, most)]
 
     return limit
 
@@ -152,15 +138,14 @@ def _bytes(value: Any) -> int:
 def _unique(rule: Rule) -> Check:
     """`unique` items of a list; `unique name`: told apart by a field; `unique @name`: which is not blamed."""
     key = rule.words[0].removeprefix("@") if rule.words else ""
-    shows_key = bool(key) and not rule.words[0].startswith("@")
+    blamed = f".{key}" if key and not rule.words[0].startswith("@") else ""
 
-    def unique(value: Any, path: str, found: Found) -> None:
+    def unique(value: Any, path: str) -> Iterator[Cause]:
         seen = []
         for index, item in enumerate(value):
             told = item.get(key, "") if key else item
             if told in seen:
-                place = f"{path}[{index}].{key}" if shows_key else f"{path}[{index}]"
-                found.append(errors.duplicate_value(place, told))
+                yield errors.duplicate_value(f"{path}[{index}]{blamed}", told)
             seen.append(told)
 
     return unique
@@ -168,50 +153,26 @@ def _unique(rule: Rule) -> Check:
 
 def _keys(rule: Rule) -> Check:
     """`keys dns-label`: every key of a map has this form."""
-    form = forms.FORMS[rule.words[0]]
-
-    def keys(value: Any, path: str, found: Found) -> None:
-        for key in value:
-            found.extend(errors.invalid_value(path, key, problem) for problem in form(key))
-
-    return keys
-
-
-def _labels(rule: Rule) -> Check:
-    def labels(value: Any, path: str, found: Found) -> None:
-        found += check_labels(value, path)
-
-    return labels
+    form = rule.words[0]
+    return lambda value, path: chain.from_iterable(check_form(form, key, path) for key in value)
 
 
 def _forbidden(rule: Rule) -> Check:
-    def forbidden(value: Any, path: str, found: Found) -> None:
-        found.append(errors.forbidden_value(path, rule.words[0]))
-
-    return forbidden
+    return lambda value, path: [errors.forbidden_value(path, rule.words[0])]
 
 
 def _form(rule: Rule) -> Check:
     form = forms.FORMS[rule.name]
-
-    def has_form(value: Any, path: str, found: Found) -> None:
-        for problem in form(value):
-            found.append(errors.invalid_value(path, value, problem))
-
-    return has_form
+    return lambda value, path: [errors.invalid_value(path, value, problem) for problem in form(value)]
 
 
 _RULES: Mapping[str, Callable[[Rule], Check]] = {
     "one-of": _one_of,
-    "min": _number,
-    "max": _number,
-    "range": _number,
-    "is": _number,
-    "bytes": _limit,
-    "items": _limit,
+    **dict.fromkeys(("min", "max", "range", "is"), _number),
+    **dict.fromkeys(("bytes", "items"), _limit),
     "unique": _unique,
     "keys": _keys,
-    "labels": _labels,
+    "labels": lambda rule: check_labels,
     "forbidden": _forbidden,
 }
 _OF_CHANGES = ("immutable", "frozen")
@@ -220,7 +181,7 @@ _OF_CHANGES = ("immutable", "frozen")
 # Lines
 
 
-def _line_check(line: Line, schema: Schema) -> Check | None:
+def _line_check(line: Line, schema: Schema) -> Ask | None:
     """What a line asks of an object, apart from changes."""
     *way, last = line.path
     checks = []
@@ -246,20 +207,20 @@ def _line_check(line: Line, schema: Schema) -> Check | None:
             elif not line.holds_for and value != 0:
                 return
         for check in checks:
-            check(value, path, found)
+            found.extend(check(value, path))
 
     if not way and not last.each:
         name = last.name
         minds_absence = line.holds_for == "!" or (wanted is not None and line.holds_for != "?")
 
-        def check_field(value: Any, path: str, found: Found) -> None:
+        def check_field(value: Document, path: str, around: Around, found: Found) -> None:
             given = value.get(name)
             if given is not None or minds_absence:
                 check_value(given, f"{path}.{name}" if path else name, found)
 
         return check_field
 
-    def check_line(value: Any, path: str, found: Found) -> None:
+    def check_line(value: Document, path: str, around: Around, found: Found) -> None:
         for leaf, place in _leaves(value, path, line.path):
             check_value(leaf, place, found)
 
@@ -334,7 +295,7 @@ class _Checker:
         for part in (before, after):
             check = _line_check(part, self._schema)
             if check is not None:
-                self._asked.append(_alone(check))
+                self._asked.append(check)
             if part is before and found and name in parts:
                 self._asked.append(parts.pop(name))
 
@@ -387,10 +348,6 @@ def _split_at(line: Line, name: str) -> tuple[Line, bool, Line]:
         name in names,
         line._replace(rules=line.rules[place + 1 :]),
     )
-
-
-def _alone(check: Check) -> Ask:
-    return lambda value, path, around, found: check(value, path, found)
 
 
 def _related(relation: Relation, where: str) -> Ask:
