@@ -16,6 +16,8 @@ Form = Callable[[Any], list[str]]
 
 DNS_SUBDOMAIN_LIMIT = 253
 
+_MOST = quantities.MAX_INT64 * quantities.NANOS
+_SYSCTL = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _UNDERSCORE_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _PORT_CHARACTERS = re.compile("[-a-z0-9]+")
 _LETTER = re.compile("[a-z]")
@@ -41,6 +43,34 @@ def dns_subdomain_problems(value: str) -> list[str]:
     return _in_characters(names.dns_subdomain_problems(value))
 
 
+def _only_if(holds: Callable[[Any], bool], complaint: str) -> Form:
+    return lambda value: [] if holds(value) else [complaint]
+
+
+def nanos(quantity: Any) -> int:
+    """A quantity that has passed the schema as a number of nanos, within what 64 bits hold in whole units."""
+    try:
+        amount = quantities.parse(quantity)
+    except quantities.QuantityError:
+        return 0
+    return max(-_MOST, min(amount, _MOST))
+
+
+non_empty_problems = _only_if(bool, "field can not be empty.")
+unpadded_problems = _only_if(
+    lambda value: bool(value == value.strip()), "must not have leading or trailing whitespace"
+)
+no_backsteps_problems = _only_if(lambda value: ".." not in value.split("/"), "must not contain '..'")
+absolute_path_problems = _only_if(lambda value: bool(value.startswith("/")), "must be an absolute path")
+quantity_problems = _only_if(lambda value: nanos(value) >= 0, "must be greater than or equal to 0")
+positive_quantity_problems = _only_if(lambda value: nanos(value) > 0, "must be greater than zero")
+file_mode_problems = _only_if(
+    lambda value: 0 <= value <= 0o777, "must be a number between 0 and 0777 (octal), both inclusive"
+)
+sysctl_problems = _only_if(
+    lambda value: size(value) <= DNS_SUBDOMAIN_LIMIT and bool(re.fullmatch(_SYSCTL, value)),
+    f"must have at most {DNS_SUBDOMAIN_LIMIT} characters and match regex ^{_SYSCTL}$",
+)
 dns_subdomain_with_underscores_problems = _pattern(
     rf"{_UNDERSCORE_LABEL}(\.{_UNDERSCORE_LABEL})*",
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
@@ -137,12 +167,6 @@ def int_or_percent_problems(value: int | str) -> list[str]:
     return problems
 
 
-def file_mode_problems(value: int) -> list[str]:
-    if 0 <= value <= 0o777:
-        return []
-    return ["must be a number between 0 and 0777 (octal), both inclusive"]
-
-
 def ip_problems(value: str) -> list[str]:
     try:
         address = ipaddress.ip_address(value)
@@ -156,14 +180,6 @@ def ip_problems(value: str) -> list[str]:
         if address.ipv4_mapped is not None:
             return ["must not be an IPv4-mapped IPv6 address"]
     return []
-
-
-def non_empty_problems(value: str) -> list[str]:
-    return [] if value else ["field can not be empty."]
-
-
-def unpadded_problems(value: str) -> list[str]:
-    return [] if value == value.strip() else ["must not have leading or trailing whitespace"]
 
 
 def too_long(value: str, limit: int) -> list[str]:
@@ -194,14 +210,6 @@ def _in_characters(problems: list[str]) -> list[str]:
 # Paths
 
 
-def no_backsteps_problems(value: str) -> list[str]:
-    return ["must not contain '..'"] if ".." in value.split("/") else []
-
-
-def absolute_path_problems(value: str) -> list[str]:
-    return [] if value.startswith("/") else ["must be an absolute path"]
-
-
 def relative_path_problems(value: str) -> list[str]:
     """A path that stays below where it starts."""
     absolute = ["must be a relative path"] if value.startswith("/") else []
@@ -216,28 +224,6 @@ def local_path_problems(value: str) -> list[str]:
     return problems
 
 
-# Quantities, which have passed the schema
-
-_MOST = quantities.MAX_INT64 * quantities.NANOS
-
-
-def nanos(quantity: Any) -> int:
-    """A quantity as a number of nanos, within what 64 bits hold in whole units."""
-    try:
-        amount = quantities.parse(quantity)
-    except quantities.QuantityError:
-        return 0
-    return max(-_MOST, min(amount, _MOST))
-
-
-def quantity_problems(value: str) -> list[str]:
-    return ["must be greater than or equal to 0"] if nanos(value) < 0 else []
-
-
-def positive_quantity_problems(value: str) -> list[str]:
-    return ["must be greater than zero"] if nanos(value) <= 0 else []
-
-
 def qualified_name_problems(value: str) -> list[str]:
     """For label keys and everything else that may have a domain in front."""
     return [] if names.is_qualified_name(value) else names.qualified_name_problems(value)
@@ -249,21 +235,12 @@ def label_value_problems(value: str) -> list[str]:
 
 # Names of operating systems
 
-_SYSCTL = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
-_SYSCTL_FORM = re.compile(_SYSCTL[1:-1])
-_SYSCTL_LIMIT = 253
 _USER_LIMIT = 104
 _DOMAIN_LIMIT = 256
 _NETBIOS = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
 _DOMAIN = re.compile(
     "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
 )
-
-
-def sysctl_problems(value: str) -> list[str]:
-    if size(value) <= _SYSCTL_LIMIT and _SYSCTL_FORM.fullmatch(value):
-        return []
-    return [f"must have at most {_SYSCTL_LIMIT} characters and match regex {_SYSCTL}"]
 
 
 def windows_user_problems(value: str) -> list[str]:
