@@ -287,13 +287,8 @@ _ENVIRONMENT_FIELDS = (
     "status.podIPs",
 )
 _OTHER_FIELDS = ("spec.host", "spec.restartPolicy", "spec.schedulerName", "status.phase")
-_RESOURCES = (
-    "limits.cpu",
-    "limits.ephemeral-storage",
-    "limits.memory",
-    "requests.cpu",
-    "requests.ephemeral-storage",
-    "requests.memory",
+_RESOURCES = tuple(
+    f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
 )
 _HUGE_PAGES = ("requests.hugepages-", "limits.hugepages-")
 _SIZES = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")

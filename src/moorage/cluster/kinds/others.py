@@ -9,8 +9,9 @@ from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import KindStrategy, WithStatus, own_part, part, shown_inside
+from moorage.cluster.kinds.metadata import finalizer_rules
 from moorage.cluster.schema.checking import Around, check, check_form, relates
-from moorage.cluster.schema.definitions import keep_status
+from moorage.cluster.schema.definitions import keep_field, keep_status
 
 # ServiceAccounts
 
@@ -217,7 +218,6 @@ def _subject(subject: Document, path: str, around: Around) -> Iterator[Cause]:
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 FINALIZER = "kubernetes"
-STANDARD_FINALIZERS = (FINALIZER, "orphan", "foregroundDeletion")
 
 
 class NamespaceStrategy(WithStatus):
@@ -241,11 +241,7 @@ class NamespaceStrategy(WithStatus):
 
     def prepare_update(self, new: Document, old: Document) -> None:
         keep_status(new, old)
-        finalizers = part(old, "spec").get("finalizers")
-        if finalizers:
-            own_part(new, "spec")["finalizers"] = finalizers
-        else:
-            own_part(new, "spec").pop("finalizers", None)
+        keep_field(own_part(new, "spec"), part(old, "spec"), "finalizers")
         _label(new)
 
     def prepare_finalize(self, new: Document, old: Document) -> None:
@@ -279,7 +275,4 @@ def _label(document: Document) -> None:
 
 def _finalizer(field: str, name: str) -> Iterator[Cause]:
     yield from check_form("qualified-name", name, field)
-    if "/" not in name and name not in STANDARD_FINALIZERS:
-        yield invalid_value(
-            field, name, "name is neither a standard finalizer name nor is it fully qualified"
-        )
+    yield from finalizer_rules(name, field)

@@ -32,7 +32,7 @@ from moorage.cluster.kinds.pods_spec import merge_label_keys
 from moorage.cluster.kinds.pods_warnings import is_new, name_warnings, pod_warnings
 from moorage.cluster.schema.checking import Around, check_form, relates
 from moorage.cluster.schema.defaulting import fill_defaults
-from moorage.cluster.schema.definitions import keep_status
+from moorage.cluster.schema.definitions import keep_field, keep_status
 
 
 class PodStrategy(KindStrategy):
@@ -55,11 +55,7 @@ class PodStrategy(KindStrategy):
 
     def prepare_status_update(self, new: Document, old: Document) -> None:
         keep_spec(new, old)
-        owners = old["metadata"].get("ownerReferences")
-        if owners is not None:
-            new["metadata"]["ownerReferences"] = owners
-        else:
-            new["metadata"].pop("ownerReferences", None)
+        keep_field(new["metadata"], old["metadata"], "ownerReferences")
         keep_known(own_part(new, "status"), part(old, "status"))
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections import defaultdict
 from collections.abc import Iterator
 from copy import deepcopy
@@ -11,10 +10,12 @@ from typing import Any
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
+from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import difference, items_of, part
 from moorage.cluster.kinds.pods_resources import quality_class
 from moorage.cluster.kinds.pods_spec import REQUIRED
 from moorage.cluster.schema.checking import Around, check, check_change, check_form, relates
+from moorage.cluster.schema.definitions import keep_field
 
 # The status
 
@@ -159,17 +160,9 @@ def _addresses(status: Document, before: Document, field: str) -> Iterator[Cause
     for index, text in enumerate(texts):
         if text not in known:
             yield from check_form("ip", text, f"status.{field}[{index}]")
-    if len(texts) > 1 and not _is_dual(texts):
+    if len(texts) > 2 or (len(texts) == 2 and not addresses.is_dual_stack(texts)):
         text = "may specify no more than one IP for each IP family"
         yield errors.invalid_value(f"status.{field}", entries, text)
-
-
-def _is_dual(texts: list[str]) -> bool:
-    try:
-        versions = [ipaddress.ip_address(text).version for text in texts]
-    except ValueError:
-        return False
-    return sorted(versions) == [4, 6]
 
 
 # The spec
@@ -247,18 +240,11 @@ def _gates(new: Document, old: Document) -> Iterator[Cause]:
 def _take_back_allowed(spec: Document, old: Document) -> None:
     for kind in ("containers", "initContainers"):
         for container, before in zip(spec.get(kind) or (), old.get(kind) or (), strict=True):
-            _take_back(container, before, "image")
+            keep_field(container, before, "image")
     for field in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
-        _take_back(spec, old, field)
+        keep_field(spec, old, field)
     if old.get("terminationGracePeriodSeconds", 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
-        _take_back(spec, old, "terminationGracePeriodSeconds")
-
-
-def _take_back(document: Document, before: Document, field: str) -> None:
-    if field in before:
-        document[field] = before[field]
-    else:
-        document.pop(field, None)
+        keep_field(spec, old, "terminationGracePeriodSeconds")
 
 
 def _take_back_narrowing(spec: Document, old: Document) -> Iterator[Cause]:
@@ -267,7 +253,7 @@ def _take_back_narrowing(spec: Document, old: Document) -> Iterator[Cause]:
     if any(selector.get(key) != value for key, value in before.items()):
         text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         yield errors.invalid_value("spec.nodeSelector", dict(sorted(selector.items())) or None, text)
-    _take_back(spec, old, "nodeSelector")
+    keep_field(spec, old, "nodeSelector")
     affinity, earlier = spec.get("affinity"), old.get("affinity")
     nodes, nodes_before = (affinity or {}).get("nodeAffinity"), (earlier or {}).get("nodeAffinity")
     if nodes == nodes_before:
@@ -278,7 +264,7 @@ def _take_back_narrowing(spec: Document, old: Document) -> Iterator[Cause]:
     elif earlier is None and affinity.keys() <= {"nodeAffinity"}:
         del spec["affinity"]
     else:
-        _take_back(affinity, earlier or {}, "nodeAffinity")
+        keep_field(affinity, earlier or {}, "nodeAffinity")
 
 
 def _node_affinity(new: Document, old: Document) -> Iterator[Cause]:

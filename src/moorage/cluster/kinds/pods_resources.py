@@ -10,13 +10,12 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import items_of, part
+from moorage.cluster.schema.canonical import amount_text
 from moorage.cluster.schema.checking import Around, check_form, relates
 
 HUGE_PAGES = "hugepages-"
 _STANDARD = {"storage", "requests.storage", *COUNTED, *BASIC}
 _STANDARD |= {f"{kind}.{name}" for kind in ("requests", "limits") for name in BASIC}
-_DECIMAL_SUFFIXES = ("", "k", "M", "G", "T", "P", "E")
-_BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 Quantities = Mapping[str, str]
 Total = dict[str, tuple[int, str]]
@@ -52,7 +51,7 @@ def round_amounts(requirements: Document) -> None:
 def rounded(amounts: dict[str, str]) -> None:
     for name, amount in amounts.items():
         if amount[-1:] in ("n", "u") or "e-" in amount:
-            amounts[name] = _text(milli(parse(amount)) * (NANOS // 1000), amount)
+            amounts[name] = amount_text(milli(parse(amount)) * (NANOS // 1000), amount)
 
 
 def aggregate(spec: Document, kind: str) -> Total:
@@ -73,7 +72,7 @@ def aggregate(spec: Document, kind: str) -> Total:
             _add(now, amounts)
         _raise(peak, now)
     _raise(total, peak)
-    return {name: (amount, _text(amount, like)) for name, (amount, like) in total.items()}
+    return {name: (amount, amount_text(amount, like)) for name, (amount, like) in total.items()}
 
 
 def _amounts_of(container: Document, kind: str) -> Quantities:
@@ -91,19 +90,6 @@ def _raise(total: Total, other: Total) -> None:
     for name, (amount, like) in other.items():
         if name not in total or amount > total[name][0]:
             total[name] = amount, like
-
-
-def _text(nanos: int, like: str) -> str:
-    """An amount in the shortest form of the family of another one's."""
-    if nanos % NANOS:
-        return f"{milli(nanos)}m"
-    units = nanos // NANOS
-    step, suffixes = (1024, _BINARY_SUFFIXES) if like.endswith("i") else (1000, _DECIMAL_SUFFIXES)
-    place = 0
-    while units and units % step == 0 and place < len(suffixes) - 1:
-        units //= step
-        place += 1
-    return f"{units}{suffixes[place]}"
 
 
 def quality_class(spec: Document) -> str:

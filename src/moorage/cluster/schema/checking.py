@@ -87,7 +87,7 @@ def zero_of(field: Field | None) -> Any:
     if field.default is not ABSENT and field.default is not None:
         return field.default
     if field.schema.type == STRING:
-        return ""
+        return None if field.schema.format == "date-time" else ""
     return 0 if field.schema.type in (INTEGER, NUMBER) else None
 
 
@@ -396,7 +396,7 @@ class _Fixed:
         self._parts = {
             name: _fixed_of(part)
             for name, part in parts.items()
-            if name != "status" and not _fixed_of(part).is_empty
+            if name not in ("metadata", "status") and not _fixed_of(part).is_empty
         }
 
     @property
