@@ -13,11 +13,12 @@ from moorage.cluster.kinds.metadata import annotation_rules
 from moorage.cluster.kinds.pods import default_pod_spec, drop_disabled, round_claim
 from moorage.cluster.kinds.pods_security import pod_annotations
 from moorage.cluster.kinds.pods_warnings import name_warnings, pod_warnings
-from moorage.cluster.kinds.selectors import is_empty_selector, selects, shown_labels, shown_selector
+from moorage.cluster.kinds.selectors import is_empty_selector, shown_labels, shown_selector
 from moorage.cluster.schema.builtin import type_named
 from moorage.cluster.schema.checking import Around, Found, check, check_labels, relates
 from moorage.cluster.schema.definitions import keep_field
 from moorage.cluster.schema.model import Schema
+from moorage.cluster.schema.selecting import selector_of
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
@@ -74,10 +75,9 @@ def _check_selection(
 
 
 def _check_selects_own(spec: Document, path: str) -> Iterator[Cause]:
-    """A selector, which must be valid, selects the pods of the template; no selector selects nothing."""
+    """A selector selects the pods of the template; no selector selects nothing."""
     labels = part(spec["template"], "metadata").get("labels")
-    selector = spec.get("selector")
-    if selector is None or not selects(selector, labels or {}):
+    if not selector_of(spec.get("selector")).matches(labels or {}):
         yield errors.invalid_value(f"{path}.template.metadata.labels", shown_labels(labels), _MISMATCH)
 
 

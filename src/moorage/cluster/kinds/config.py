@@ -135,10 +135,7 @@ def _decoded_size(encoded: str) -> int:
 
 
 def _json_problem(encoded: str) -> str:
-    try:
-        text = base64.b64decode(encoded, validate=True).decode(errors="replace")
-    except (binascii.Error, ValueError):
-        return "invalid base64"
+    text = _decoded(encoded).decode(errors="replace")
     if not text.strip():
         return "unexpected end of JSON input"
     try:

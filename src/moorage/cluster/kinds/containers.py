@@ -325,8 +325,7 @@ def _file_volume(selector: Document, path: str, around: Around) -> Iterator[Caus
     if not volumes:
         yield errors.value_not_found(f"{path}.volumeName", name)
     elif "emptyDir" not in volumes[-1]:
-        text = "referenced volume must be of type emptyDir"
-        yield errors.invalid_value(f"{path}.volumeName", name, text)
+        yield errors.invalid_value(f"{path}.volumeName", name, "referenced volume must be of type emptyDir")
 
 
 @relates("core.v1.EnvFromSource")

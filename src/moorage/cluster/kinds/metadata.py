@@ -113,8 +113,7 @@ def _common_rules(metadata: Document, qualified_finalizers: bool) -> Iterator[Ca
 
 def finalizer_rules(name: str, path: str) -> Iterator[Cause]:
     if "/" not in name and name not in _STANDARD_FINALIZERS:
-        text = "name is neither a standard finalizer name nor is it fully qualified"
-        yield invalid_value(path, name, text)
+        yield invalid_value(path, name, "name is neither a standard finalizer name nor is it fully qualified")
 
 
 def annotation_rules(annotations: Mapping[str, str] | None, path: str) -> Iterator[Cause]:

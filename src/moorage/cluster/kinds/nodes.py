@@ -20,6 +20,10 @@ _FEATURE_FORM = (
     "must start with an UpperCamelCase segment, with subsequent segments separated by '/' "
     "(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
 )
+_OLD_FIELDS = {
+    "configSource": "the feature is removed",
+    "externalID": "this field is deprecated, and is unused by Kubernetes",
+}
 _ONCE_SET = 'node updates may not change {} except from "" to valid'
 
 
@@ -71,18 +75,9 @@ class NodeStrategy(KindStrategy):
         yield from check("core.v1.NodeStatus", new.get("status"), "status")
         yield from _repeated_addresses(part(new, "status"))
 
-    def selectable_fields(self, document: Document) -> dict[str, str]:
-        unschedulable = part(document, "spec").get("unschedulable")
-        return {"spec.unschedulable": "true" if unschedulable else "false"}
-
     def warnings(self, document: Document) -> list[str]:
         spec = part(document, "spec")
-        found = []
-        if "configSource" in spec:
-            found.append("spec.configSource: the feature is removed")
-        if spec.get("externalID"):
-            found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
-        return found
+        return [f"spec.{name}: {text}" for name, text in _OLD_FIELDS.items() if name in spec]
 
 
 @relates("core.v1.NodeSpec")

@@ -66,20 +66,6 @@ class PodStrategy(KindStrategy):
         yield from annotation_changes(new, old)
         yield from status_changes(new, old)
 
-    def selectable_fields(self, document: Document) -> dict[str, str]:
-        spec, status = part(document, "spec"), part(document, "status")
-        return {
-            "spec.nodeName": spec.get("nodeName", ""),
-            "spec.restartPolicy": spec.get("restartPolicy", ""),
-            "spec.schedulerName": spec.get("schedulerName", ""),
-            "spec.serviceAccountName": spec.get("serviceAccountName", ""),
-            "spec.hostNetwork": "true" if spec.get("hostNetwork") else "false",
-            "status.phase": status.get("phase", ""),
-            "status.podIP": status.get("podIP", ""),
-            "status.podIPs": "",  # it can be asked for, and is never known
-            "status.nominatedNodeName": status.get("nominatedNodeName", ""),
-        }
-
     def warnings(self, document: Document) -> list[str]:
         if not is_new(document):
             return []
@@ -99,10 +85,8 @@ def _only_in_pods(pod: Document, path: str, around: Around) -> Iterator[Cause]:
     """What is not asked of templates, which may have placeholders."""
     spec = part(pod, "spec")
     for kind in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            image = container.get("image", "")
-            if image != image.strip():
-                yield from check_form("unpadded", image, f"spec.{kind}[{index}].image")
+        for container, place in items_of(spec, kind, "spec"):
+            yield from check_form("unpadded", container.get("image", ""), f"{place}.image")
     if not spec.get("serviceAccountName"):
         yield from _tokens(spec)
     if is_new(pod):

@@ -192,8 +192,7 @@ def _amounts(resources: Document, path: str, name_rule: _NameRule) -> Iterator[C
             yield from _amount(name, amount, f"{path}.requests[{name}]", name_rule)
         if name not in limits:
             if not may_overcommit(name):
-                text = "Limit must be set for non overcommitable resources"
-                yield errors.required(f"{path}.limits", text)
+                yield errors.required(f"{path}.limits", "Limit must be set for non overcommitable resources")
         elif parse(amount) != parse(limits[name]) and not may_overcommit(name):
             text = f"must be equal to {name} limit of {limits[name]}"
             yield errors.invalid_value(f"{path}.requests", amount, text)
@@ -257,8 +256,7 @@ def _pod_resources(spec: Document, path: str, around: Around) -> Iterator[Cause]
         yield errors.forbidden_value(place, "may not be set for a windows pod")
         return
     if "claims" in resources:
-        text = "claims may not be set for Resources at pod-level"
-        yield errors.forbidden_value(f"{place}.claims", text)
+        yield errors.forbidden_value(f"{place}.claims", "claims may not be set for Resources at pod-level")
         yield from _claims(resources, place, set())
     yield from _amounts(resources, place, _pod_resource)
     limits = part(resources, "limits")

@@ -331,5 +331,4 @@ def _ip_mode(point: Document, path: str, around: Around) -> Iterator[Cause]:
 @relates("core.v1.LoadBalancerIngress", where="hostname")
 def _host(point: Document, path: str, around: Around) -> Iterator[Cause]:
     if addresses.parse(point["hostname"]) is not None:
-        text = "must be a DNS name, not an IP address"
-        yield invalid_value(f"{path}.hostname", point["hostname"], text)
+        yield invalid_value(f"{path}.hostname", point["hostname"], "must be a DNS name, not an IP address")

@@ -189,8 +189,7 @@ def _sources(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     if source is None or reference is None:
         return
     if reference.get("namespace"):
-        text = "may not be specified when dataSourceRef.namespace is specified"
-        yield errors.invalid_value(path, {}, text)
+        yield errors.invalid_value(path, {}, "may not be specified when dataSourceRef.namespace is specified")
     elif any(source.get(name) != reference.get(name) for name in _SOURCE_FIELDS):
         yield errors.invalid_value(path, {}, "must match dataSourceRef")
 

@@ -65,8 +65,7 @@ def check_source(holder: Document, sources: Mapping[str, int], path: str) -> Fou
 @relates("core.v1.EmptyDirVolumeSource")
 def _size_limit(source: Document, path: str, around: Around) -> Iterator[Cause]:
     if "sizeLimit" in source and forms.nanos(source["sizeLimit"]) < 0:
-        text = "SizeLimit field must be a valid resource quantity"
-        yield errors.forbidden_value(f"{path}.sizeLimit", text)
+        yield errors.forbidden_value(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
 
 
 @relates("core.v1.ImageVolumeSource")
