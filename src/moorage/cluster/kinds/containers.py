@@ -269,7 +269,6 @@ def _used_twice(
 
 # Where environment variables come from, and fields of the pod that can be had that way
 
-
 FILE_FIELDS = (
     "metadata.annotations",
     "metadata.labels",

@@ -35,9 +35,6 @@ class ServiceAccountStrategy(KindStrategy):
 
 class LeaseStrategy(KindStrategy):
     type_name = "coordination.v1.Lease"
-
-    created_by_update = True
-    updates_name_version = True
     qualified_finalizers = False
 
     def prepare_create(self, document: Document) -> None:
@@ -50,7 +47,6 @@ class LeaseStrategy(KindStrategy):
 
 
 # PodDisruptionBudgets
-
 
 _SHOWN = ("MinAvailable", "Selector", "MaxUnavailable", "UnhealthyPodEvictionPolicy")
 
@@ -74,7 +70,6 @@ def _one_bound(spec: Document, path: str, around: Around) -> Iterator[Cause]:
 
 
 # PriorityClasses
-
 
 HIGHEST_FOR_USERS = 1_000_000_000
 SYSTEM_PREFIX = "system-"
@@ -151,7 +146,6 @@ def _addresses(endpoint: Document, path: str, around: Around) -> Iterator[Cause]
 
 # Roles and their bindings
 
-
 GROUP = "rbac.authorization.k8s.io"
 
 _BOTH = "rules cannot apply to both regular resources and non-resource URLs"
@@ -214,7 +208,6 @@ def _subject(subject: Document, path: str, around: Around) -> Iterator[Cause]:
 
 
 # Namespaces
-
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 FINALIZER = "kubernetes"

@@ -9,24 +9,11 @@ from functools import lru_cache
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
+from moorage.cluster.kinds import pods_changes as changes
+from moorage.cluster.kinds import pods_resources as resources
 from moorage.cluster.kinds import volumes as volumes  # its relations are of pods
 from moorage.cluster.kinds.common import KindStrategy, items_of, keep_spec, own_part, part
 from moorage.cluster.kinds.containers import KINDS
-from moorage.cluster.kinds.pods_changes import (
-    default_status,
-    first_status,
-    keep_known,
-    spec_changes,
-    status_changes,
-)
-from moorage.cluster.kinds.pods_resources import (
-    aggregate,
-    is_huge_pages,
-    is_pod_level,
-    may_overcommit,
-    round_amounts,
-    rounded,
-)
 from moorage.cluster.kinds.pods_security import annotation_changes, pod_annotations
 from moorage.cluster.kinds.pods_spec import merge_label_keys
 from moorage.cluster.kinds.pods_warnings import is_new, name_warnings, pod_warnings
@@ -40,10 +27,10 @@ class PodStrategy(KindStrategy):
 
     def default(self, document: Document) -> None:
         default_pod(document)
-        default_status(part(document, "status"))
+        changes.default_status(part(document, "status"))
 
     def prepare_create(self, document: Document) -> None:
-        document["status"] = first_status(document)
+        document["status"] = changes.first_status(document)
         spec = document["spec"]
         drop_disabled(spec)
         if "affinity" in spec or "topologySpreadConstraints" in spec:
@@ -56,15 +43,15 @@ class PodStrategy(KindStrategy):
     def prepare_status_update(self, new: Document, old: Document) -> None:
         keep_spec(new, old)
         keep_field(new["metadata"], old["metadata"], "ownerReferences")
-        keep_known(own_part(new, "status"), part(old, "status"))
+        changes.keep_known(own_part(new, "status"), part(old, "status"))
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
         yield from annotation_changes(new, old)
-        yield from spec_changes(new["spec"], old["spec"])
+        yield from changes.spec_changes(new["spec"], old["spec"])
 
     def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
         yield from annotation_changes(new, old)
-        yield from status_changes(new, old)
+        yield from changes.status_changes(new, old)
 
     def warnings(self, document: Document) -> list[str]:
         if not is_new(document):
@@ -124,7 +111,6 @@ def drop_disabled(spec: Document) -> None:
 
 # What pods and templates have where nothing is said, beyond what the rules of their types tell
 
-
 _COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _HOST = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
 _REFERENCE = re.compile(
@@ -141,9 +127,9 @@ def default_pod(pod: Document) -> None:
     spec = own_part(pod, "spec")
     for kind in ("containers", "initContainers"):
         for container in spec.get(kind) or ():
-            resources = container.get("resources")
-            if resources and resources.get("limits"):
-                resources["requests"] = {**resources["limits"], **part(resources, "requests")}
+            own = container.get("resources")
+            if own and own.get("limits"):
+                own["requests"] = {**own["limits"], **part(own, "requests")}
             if "ports" in container and spec.get("hostNetwork"):
                 for port in container["ports"]:
                     if port.get("containerPort"):
@@ -164,7 +150,7 @@ def default_pod_spec(spec: Document) -> None:
 
 def round_claim(spec: Document) -> None:
     """Rounds what a claim for a volume asks for."""
-    round_amounts(part(spec, "resources"))
+    resources.round_amounts(part(spec, "resources"))
 
 
 def _complete(spec: Document) -> None:
@@ -178,9 +164,9 @@ def _complete(spec: Document) -> None:
             if "imagePullPolicy" not in container:
                 container["imagePullPolicy"] = default_pull_policy(container.get("image", ""))
             if container.get("resources"):
-                round_amounts(container["resources"])
+                resources.round_amounts(container["resources"])
     if "overhead" in spec:
-        rounded(spec["overhead"])
+        resources.rounded(spec["overhead"])
 
 
 def _complete_volume(volume: Document) -> None:
@@ -195,23 +181,23 @@ def _complete_volume(volume: Document) -> None:
 
 
 def _default_pod_resources(spec: Document) -> None:
-    resources: Document = spec["resources"]
-    limits: dict[str, str] = dict(part(resources, "limits"))
-    for name, (_, text) in aggregate(spec, "limits").items():
-        if is_huge_pages(name):
+    whole: Document = spec["resources"]
+    limits: dict[str, str] = dict(part(whole, "limits"))
+    for name, (_, text) in resources.aggregate(spec, "limits").items():
+        if resources.is_huge_pages(name):
             limits.setdefault(name, text)
     if limits:
-        resources["limits"] = limits
-        requests: dict[str, str] = dict(part(resources, "requests"))
-        for name, (_, text) in aggregate(spec, "requests").items():
-            if is_pod_level(name) and may_overcommit(name):
+        whole["limits"] = limits
+        requests: dict[str, str] = dict(part(whole, "requests"))
+        for name, (_, text) in resources.aggregate(spec, "requests").items():
+            if resources.is_pod_level(name) and resources.may_overcommit(name):
                 requests.setdefault(name, text)
         for name, amount in limits.items():
-            if is_pod_level(name):
+            if resources.is_pod_level(name):
                 requests.setdefault(name, amount)
         if requests:
-            resources["requests"] = requests
-    round_amounts(resources)
+            whole["requests"] = requests
+    resources.round_amounts(whole)
 
 
 @lru_cache(maxsize=4096)

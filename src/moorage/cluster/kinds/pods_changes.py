@@ -19,7 +19,6 @@ from moorage.cluster.schema.definitions import keep_field
 
 # The status
 
-
 _OWN_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 
 

@@ -163,7 +163,6 @@ def _operating_system(spec: Document, path: str, around: Around) -> Iterator[Cau
 
 # Annotations of pods that mean something to the API server, most of them of the time before the fields
 
-
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 _MIRROR = "kubernetes.io/config.mirror"
