@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.pods import PodStrategy
-from moorage.cluster.kinds.pods_defaults import default_pull_policy
+from moorage.cluster.kinds.pods import PodStrategy, default_pull_policy
 from moorage.cluster.kinds.pods_resources import quality_class
 
 PODS = PodStrategy()

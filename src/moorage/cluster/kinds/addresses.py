@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from moorage.cluster.base.errors import Cause, invalid_value
-from moorage.cluster.schema.forms import ip_problems
 
 _LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 
@@ -38,14 +37,6 @@ def family(text: str) -> str:
     return "IPv6" if isinstance(found, IPv6Address) and found.ipv4_mapped is None else "IPv4"
 
 
-def ip(field: str, value: str, known: Container[str] = ()) -> Iterator[Cause]:
-    """An address in a plain form, unless it is one the field has had before."""
-    if value in known:
-        return
-    for problem in ip_problems(value):
-        yield invalid_value(field, value, problem)
-
-
 def endpoint_ip(field: str, value: str) -> Iterator[Cause]:
     """An address that traffic can be sent to."""
     found = parse(value)
@@ -73,10 +64,8 @@ def _is_link_local_multicast(found: IPv4Address | IPv6Address) -> bool:
     return packed[0] == 0xFF and packed[1] & 0x0F == 2
 
 
-def cidr(field: str, value: str, known: Container[str] = ()) -> Iterator[Cause]:
-    """A range of addresses in a plain form, unless it is one the field has had before."""
-    if value in known:
-        return
+def cidr(field: str, value: str) -> Iterator[Cause]:
+    """A range of addresses in a plain form."""
     address, slash, length = value.partition("/")
     found = parse(address)
     bits = -1

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
+from moorage.cluster.base.parts import selector_of
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import KindStrategy, WithStatus, own_part, part
+from moorage.cluster.kinds.common import KindStrategy, WithStatus, own_part, part, shown_inside
 from moorage.cluster.kinds.metadata import annotation_rules
-from moorage.cluster.kinds.pods import drop_disabled
-from moorage.cluster.kinds.pods_annotations import pod_annotations
-from moorage.cluster.kinds.pods_defaults import default_pod_spec, round_claim
+from moorage.cluster.kinds.pods import default_pod_spec, drop_disabled, round_claim
+from moorage.cluster.kinds.pods_security import pod_annotations
 from moorage.cluster.kinds.pods_warnings import name_warnings, pod_warnings
-from moorage.cluster.kinds.selectors import is_empty_selector, selects, shown_labels, shown_selector
+from moorage.cluster.kinds.selectors import is_empty_selector, shown_labels, shown_selector
 from moorage.cluster.schema.builtin import type_named
 from moorage.cluster.schema.checking import Around, Found, check, check_labels, relates
 from moorage.cluster.schema.definitions import keep_field
@@ -75,10 +75,9 @@ def _check_selection(
 
 
 def _check_selects_own(spec: Document, path: str) -> Iterator[Cause]:
-    """A selector, which must be valid, selects the pods of the template; no selector selects nothing."""
+    """A selector selects the pods of the template; no selector selects nothing."""
     labels = part(spec["template"], "metadata").get("labels")
-    selector = spec.get("selector")
-    if selector is None or not selects(selector, labels or {}):
+    if not selector_of(spec.get("selector")).matches(labels or {}):
         yield errors.invalid_value(f"{path}.template.metadata.labels", shown_labels(labels), _MISMATCH)
 
 
@@ -219,7 +218,8 @@ def _deadline(spec: Document, path: str, around: Around) -> Iterator[Cause]:
 def _deployment_strategy(strategy: Document, path: str, around: Around) -> Iterator[Cause]:
     rolling, place = strategy.get("rollingUpdate"), f"{path}.rollingUpdate"
     if strategy["type"] not in ("Recreate", "RollingUpdate"):
-        yield errors.unsupported_value(path, strategy, ("Recreate", "RollingUpdate"))
+        shown = shown_inside(strategy, "Type", "RollingUpdate")
+        yield errors.unsupported_value(path, shown, ("Recreate", "RollingUpdate"))
     elif rolling and strategy["type"] == "Recreate":
         yield errors.forbidden_value(place, "may not be specified when strategy `type` is 'Recreate'")
     elif rolling:
@@ -311,7 +311,8 @@ def _daemon_strategy(strategy: Document, path: str, around: Around) -> Iterator[
     if strategy["type"] == "OnDelete":
         return
     if strategy["type"] != "RollingUpdate":
-        yield errors.unsupported_value(path, strategy, ("RollingUpdate", "OnDelete"))
+        shown = shown_inside(strategy, "Type", "RollingUpdate")
+        yield errors.unsupported_value(path, shown, ("RollingUpdate", "OnDelete"))
         return
     rolling, place = strategy["rollingUpdate"], f"{path}.rollingUpdate"
     yield from check("apps.v1.RollingUpdateDaemonSet", rolling, place)
@@ -356,11 +357,15 @@ class StatefulSetStrategy(_Workload):
 
 
 @relates("apps.v1.StatefulSetSpec")
-def _stateful(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+def _management(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     management = spec.get("podManagementPolicy", "")
     if management not in ("OrderedReady", "Parallel"):
         text = "must be 'OrderedReady' or 'Parallel'"
         yield errors.invalid_value(f"{path}.podManagementPolicy", management, text)
+
+
+@relates("apps.v1.StatefulSetSpec")
+def _stateful(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     yield from _check_selection(spec, _with_claims(spec), path, "statefulset", "")
 
 
@@ -370,7 +375,8 @@ def _stateful_strategy(strategy: Document, path: str, around: Around) -> Iterato
     if strategy["type"] == "RollingUpdate":
         yield from check("apps.v1.RollingUpdateStatefulSetStrategy", rolling, place)
     elif strategy["type"] != "OnDelete":
-        yield errors.invalid_value(path, strategy, "must be 'RollingUpdate' or 'OnDelete'")
+        shown = shown_inside(strategy, "Type", "RollingUpdate")
+        yield errors.invalid_value(path, shown, "must be 'RollingUpdate' or 'OnDelete'")
     elif rolling is not None:
         yield errors.invalid_value(place, rolling, "only allowed for updateStrategy 'RollingUpdate'")
 

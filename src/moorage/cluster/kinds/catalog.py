@@ -5,79 +5,63 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from moorage.cluster.custom.definitions import CrdStrategy
-from moorage.cluster.kinds.accounts import ServiceAccountStrategy
-from moorage.cluster.kinds.apps import (
-    DaemonSetStrategy,
-    DeploymentStrategy,
-    PodTemplateStrategy,
-    ReplicaSetStrategy,
-    ReplicationControllerStrategy,
-    StatefulSetStrategy,
+from moorage.cluster.kinds import (
+    apps,
+    config,
+    devices,
+    events,
+    nodes,
+    others,
+    pods,
+    quotas,
+    services,
+    storage,
 )
 from moorage.cluster.kinds.common import KindStrategy
-from moorage.cluster.kinds.config import ConfigMapStrategy, SecretStrategy
-from moorage.cluster.kinds.coordination import LeaseStrategy
-from moorage.cluster.kinds.devices import (
-    ResourceClaimStrategy,
-    ResourceClaimTemplateStrategy,
-    ResourceSliceStrategy,
-)
-from moorage.cluster.kinds.endpoints import EndpointsStrategy
-from moorage.cluster.kinds.events import EventStrategy, NewEventStrategy
-from moorage.cluster.kinds.namespaces import NamespaceStrategy
-from moorage.cluster.kinds.nodes import NodeStrategy
-from moorage.cluster.kinds.persistent_volumes import PersistentVolumeClaimStrategy, PersistentVolumeStrategy
-from moorage.cluster.kinds.pods import PodStrategy
-from moorage.cluster.kinds.policy import PodDisruptionBudgetStrategy
-from moorage.cluster.kinds.quotas import LimitRangeStrategy, ResourceQuotaStrategy
-from moorage.cluster.kinds.rbac import BindingStrategy
-from moorage.cluster.kinds.scheduling import PriorityClassStrategy
-from moorage.cluster.kinds.services import ServiceStrategy
-from moorage.cluster.kinds.storage import CSIDriverStrategy, CSINodeStrategy, VolumeAttachmentStrategy
 from moorage.cluster.schema.definitions import Strategy
 
 _RBAC = "rbac.authorization.k8s.io"
 
 STRATEGIES: Mapping[str, Strategy] = {
-    "configmaps": ConfigMapStrategy(),
-    "endpoints": EndpointsStrategy(),
-    "events": EventStrategy(),
-    "events.events.k8s.io": NewEventStrategy(),
-    "limitranges": LimitRangeStrategy(),
-    "namespaces": NamespaceStrategy(),
-    "nodes": NodeStrategy(),
-    "persistentvolumeclaims": PersistentVolumeClaimStrategy(),
-    "persistentvolumes": PersistentVolumeStrategy(),
-    "pods": PodStrategy(),
-    "podtemplates": PodTemplateStrategy(),
-    "replicationcontrollers": ReplicationControllerStrategy(),
-    "resourcequotas": ResourceQuotaStrategy(),
-    "secrets": SecretStrategy(),
-    "serviceaccounts": ServiceAccountStrategy(),
-    "services": ServiceStrategy(),
+    "configmaps": config.ConfigMapStrategy(),
+    "endpoints": others.EndpointsStrategy(),
+    "events": events.EventStrategy(),
+    "events.events.k8s.io": events.NewEventStrategy(),
+    "limitranges": quotas.LimitRangeStrategy(),
+    "namespaces": others.NamespaceStrategy(),
+    "nodes": nodes.NodeStrategy(),
+    "persistentvolumeclaims": storage.PersistentVolumeClaimStrategy(),
+    "persistentvolumes": storage.PersistentVolumeStrategy(),
+    "pods": pods.PodStrategy(),
+    "podtemplates": apps.PodTemplateStrategy(),
+    "replicationcontrollers": apps.ReplicationControllerStrategy(),
+    "resourcequotas": quotas.ResourceQuotaStrategy(),
+    "secrets": config.SecretStrategy(),
+    "serviceaccounts": others.ServiceAccountStrategy(),
+    "services": services.ServiceStrategy(),
     "controllerrevisions.apps": KindStrategy("apps.v1.ControllerRevision"),
-    "daemonsets.apps": DaemonSetStrategy(),
-    "deployments.apps": DeploymentStrategy(),
-    "replicasets.apps": ReplicaSetStrategy(),
-    "statefulsets.apps": StatefulSetStrategy(),
+    "daemonsets.apps": apps.DaemonSetStrategy(),
+    "deployments.apps": apps.DeploymentStrategy(),
+    "replicasets.apps": apps.ReplicaSetStrategy(),
+    "statefulsets.apps": apps.StatefulSetStrategy(),
     "customresourcedefinitions.apiextensions.k8s.io": CrdStrategy(),
-    "leases.coordination.k8s.io": LeaseStrategy(),
+    "leases.coordination.k8s.io": others.LeaseStrategy(),
     "endpointslices.discovery.k8s.io": KindStrategy("discovery.v1.EndpointSlice"),
     "runtimeclasses.node.k8s.io": KindStrategy("node.v1.RuntimeClass"),
-    "poddisruptionbudgets.policy": PodDisruptionBudgetStrategy(),
-    f"clusterrolebindings.{_RBAC}": BindingStrategy("rbac.v1.ClusterRoleBinding"),
+    "poddisruptionbudgets.policy": others.PodDisruptionBudgetStrategy(),
+    f"clusterrolebindings.{_RBAC}": others.BindingStrategy("rbac.v1.ClusterRoleBinding"),
     f"clusterroles.{_RBAC}": KindStrategy("rbac.v1.ClusterRole"),
-    f"rolebindings.{_RBAC}": BindingStrategy("rbac.v1.RoleBinding"),
+    f"rolebindings.{_RBAC}": others.BindingStrategy("rbac.v1.RoleBinding"),
     f"roles.{_RBAC}": KindStrategy("rbac.v1.Role"),
     "deviceclasses.resource.k8s.io": KindStrategy("resource.v1.DeviceClass"),
-    "resourceclaims.resource.k8s.io": ResourceClaimStrategy(),
-    "resourceclaimtemplates.resource.k8s.io": ResourceClaimTemplateStrategy(),
-    "resourceslices.resource.k8s.io": ResourceSliceStrategy(),
-    "priorityclasses.scheduling.k8s.io": PriorityClassStrategy(),
-    "csidrivers.storage.k8s.io": CSIDriverStrategy(),
-    "csinodes.storage.k8s.io": CSINodeStrategy(),
+    "resourceclaims.resource.k8s.io": devices.ResourceClaimStrategy(),
+    "resourceclaimtemplates.resource.k8s.io": devices.ResourceClaimTemplateStrategy(),
+    "resourceslices.resource.k8s.io": devices.ResourceSliceStrategy(),
+    "priorityclasses.scheduling.k8s.io": others.PriorityClassStrategy(),
+    "csidrivers.storage.k8s.io": storage.CSIDriverStrategy(),
+    "csinodes.storage.k8s.io": storage.CSINodeStrategy(),
     "csistoragecapacities.storage.k8s.io": KindStrategy("storage.v1.CSIStorageCapacity"),
     "storageclasses.storage.k8s.io": KindStrategy("storage.v1.StorageClass"),
-    "volumeattachments.storage.k8s.io": VolumeAttachmentStrategy(),
+    "volumeattachments.storage.k8s.io": storage.VolumeAttachmentStrategy(),
     "volumeattributesclasses.storage.k8s.io": KindStrategy("storage.v1.VolumeAttributesClass"),
 }

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import unified_diff
+from itertools import islice, takewhile
 from typing import Any
 
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import selectors as selectors  # its relations hold for every kind
+from moorage.cluster.schema.builtin import type_named
 from moorage.cluster.schema.checking import check, check_change
 from moorage.cluster.schema.defaulting import fill_defaults
 from moorage.cluster.schema.definitions import Strategy, keep_field, keep_status
+from moorage.cluster.schema.model import BOOLEAN
 from moorage.cluster.schema.rules import rules_of
 
 
@@ -48,6 +53,28 @@ def repeated(texts: Iterable[str]) -> Iterator[tuple[int, str]]:
         seen.add(text)
 
 
+def earlier(items: Iterable[Document] | None, item: Document) -> Iterator[Document]:
+    """The items of a list that may be absent that come before one of them."""
+    return takewhile(lambda each: each is not item, items or ())
+
+
+def shown_inside(document: Document, *names: str) -> Document:
+    """As messages show objects in a few places: all fields, under the names they have inside Kubernetes."""
+    given = {name.lower(): value for name, value in document.items()}
+    return {name: given.get(name.lower()) for name in names}
+
+
+def difference(old: Any, new: Any, *, sort: bool = False) -> str:
+    """Line by line; fields stand in the order they have, or in that of their names."""
+    lines = unified_diff(_lines(old, sort), _lines(new, sort), n=3)
+    return "".join(islice(lines, 2, None))
+
+
+def _lines(value: Any, sort: bool) -> list[str]:
+    text = json.dumps(value, indent=1, ensure_ascii=False, sort_keys=sort)
+    return [f"{line}\n" for line in text.split("\n")]
+
+
 class KindStrategy(Strategy):
     """A kind as the rules of its type describe it; what relates fields is for `relates` and for subclasses.
 
@@ -64,7 +91,9 @@ class KindStrategy(Strategy):
         for fact in facts:
             if fact != "select":
                 setattr(self, fact, True)
-        self._selectable = [name for name in facts.get("select", "").split(",") if name]
+        names = [name for name in facts.get("select", "").split(",") if name]
+        self._selectable = {name: name.split(".") for name in names}
+        self._if_absent = {name: _absent(self.type_name, path) for name, path in self._selectable.items()}
 
     def default(self, document: Document) -> None:
         fill_defaults(self.type_name, document)
@@ -76,17 +105,26 @@ class KindStrategy(Strategy):
         return check_change(self.type_name, new, old)
 
     def selectable_fields(self, document: Document) -> dict[str, str]:
-        return {name: text_at(document, name) for name in self._selectable}
+        return {
+            name: _text_at(document, path) or self._if_absent[name] for name, path in self._selectable.items()
+        }
 
 
-def text_at(document: Document, path: str) -> str:
-    """What stands at a path such as spec.nodeName, as field selectors compare it; "" if nothing does."""
+def _text_at(document: Document, path: Sequence[str]) -> str:
+    """What stands at a path, as field selectors compare it."""
     value: Any = document
-    for name in path.split("."):
+    for name in path:
         value = (value or {}).get(name)
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "" if value is None else str(value)
+    return "" if value is None or isinstance(value, list) else str(value)
+
+
+def _absent(type_name: str, path: Sequence[str]) -> str:
+    schema = type_named(type_name)
+    for name in path:
+        schema = schema.fields[name].schema
+    return "false" if schema.type == BOOLEAN else ""
 
 
 class WithStatus(KindStrategy):

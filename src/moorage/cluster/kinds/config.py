@@ -23,10 +23,15 @@ TLS = "kubernetes.io/tls"
 CERTIFICATE, PRIVATE_KEY = "tls.crt", "tls.key"
 _PEM = re.compile(rb"-----BEGIN [^\n]*-----\s*\n.*-----END ", re.DOTALL)
 _REDACTED = "<secret contents redacted>"
-_JSON_KEYS = {
-    "kubernetes.io/dockercfg": ".dockercfg",
-    "kubernetes.io/dockerconfigjson": ".dockerconfigjson",
+_JSON = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
+_KEYS = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/basic-auth": ("username", "password"),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    TLS: (CERTIFICATE, PRIVATE_KEY),
 }
+"""What secrets of a type must have; for basic-auth, one is enough."""
 
 
 class ConfigMapStrategy(KindStrategy):
@@ -94,26 +99,18 @@ class SecretStrategy(KindStrategy):
 
 def _type_rules(document: Document, data: Document) -> Iterator[Cause]:
     kind = document.get("type", "")
-    if kind == SERVICE_ACCOUNT_TOKEN:
-        if not (document["metadata"].get("annotations") or {}).get(SERVICE_ACCOUNT_NAME):
-            yield required(f"metadata.annotations[{SERVICE_ACCOUNT_NAME}]")
-    elif kind in _JSON_KEYS:
-        key = _JSON_KEYS[kind]
-        if key not in data:
-            yield required(f"data[{key}]")
-        elif problem := _json_problem(data[key]):
+    annotations = part(document["metadata"], "annotations")
+    if kind == SERVICE_ACCOUNT_TOKEN and not annotations.get(SERVICE_ACCOUNT_NAME):
+        yield required(f"metadata.annotations[{SERVICE_ACCOUNT_NAME}]")
+    missing = [key for key in _KEYS.get(kind, ()) if key not in data]
+    if kind == "kubernetes.io/basic-auth" and len(missing) == 1:
+        return
+    for key in missing:
+        yield required(f"data[{key}]")
+    if kind in _JSON and not missing:
+        key = _KEYS[kind][0]
+        if problem := _json_problem(data[key]):
             yield invalid_value(f"data[{key}]", _REDACTED, problem)
-    elif kind == "kubernetes.io/basic-auth":
-        if "username" not in data and "password" not in data:
-            yield required("data[username]")
-            yield required("data[password]")
-    elif kind == "kubernetes.io/ssh-auth":
-        if not data.get("ssh-privatekey"):
-            yield required("data[ssh-privatekey]")
-    elif kind == TLS:
-        for key in (CERTIFICATE, PRIVATE_KEY):
-            if key not in data:
-                yield required(f"data[{key}]")
 
 
 def _frozen(new: Document, old: Document, *names: str) -> Iterator[Cause]:
@@ -138,10 +135,7 @@ def _decoded_size(encoded: str) -> int:
 
 
 def _json_problem(encoded: str) -> str:
-    try:
-        text = base64.b64decode(encoded, validate=True).decode(errors="replace")
-    except (binascii.Error, ValueError):
-        return "invalid base64"
+    text = _decoded(encoded).decode(errors="replace")
     if not text.strip():
         return "unexpected end of JSON input"
     try:

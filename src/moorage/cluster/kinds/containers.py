@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Sequence
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import items_of, part, repeated
-from moorage.cluster.kinds.rules import Found
-from moorage.cluster.kinds.volumes import check_volumes
+from moorage.cluster.kinds.common import earlier, items_of, part, repeated
 from moorage.cluster.schema import forms
-from moorage.cluster.schema.checking import Around, Relation, check, relates
+from moorage.cluster.schema.checking import Around, Relation, check, check_form, relates
 
+GOOD_VOLUMES = "volumes"
+"""Where relations find the volumes of a pod that keep the rules, by name."""
 KINDS = ("initContainers", "containers", "ephemeralContainers")
 _NO_BLOCK_SOURCE = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
 
@@ -26,16 +27,16 @@ def all_containers(spec: Document, path: str) -> Iterator[tuple[Document, str]]:
 # Names and ports
 
 
-@relates("core.v1.PodSpec")
-def _container_names(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    names: set[str] = set()
+@relates("core.v1.Container", "core.v1.EphemeralContainer")
+def _own_name(container: Document, path: str, around: Around) -> Iterator[Cause]:
+    spec, name = around["core.v1.PodSpec"], container.get("name", "")
     for kind in ("containers", "initContainers", "ephemeralContainers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            name = container.get("name", "")
-            if name in names:
-                yield errors.duplicate_value(f"{path}.{kind}[{index}].name", name)
-            if name or kind != "initContainers":
-                names.add(name)
+        for each in spec.get(kind) or ():
+            if each is container:
+                return
+            if each.get("name", "") == name and (name or kind != "initContainers"):
+                yield errors.duplicate_value(f"{path}.name", name)
+                return
 
 
 @relates("core.v1.EphemeralContainer", where="targetContainerName")
@@ -194,61 +195,64 @@ def _sleep(action: Document, path: str, around: Around) -> Iterator[Cause]:
 # Volumes in containers, as files and as devices
 
 
-@relates("core.v1.PodSpec")
-def _volumes(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    found: Found = []
-    volumes = check_volumes(spec, path, around, found)
-    yield from found
-    for kind in KINDS:
-        for index, container in enumerate(spec.get(kind) or ()):
-            if "volumeMounts" in container:
-                yield from _mounts(container, volumes, f"{path}.{kind}[{index}].volumeMounts")
-            if "volumeDevices" in container:
-                yield from _devices(container, volumes, f"{path}.{kind}[{index}].volumeDevices")
+@relates("core.v1.VolumeMount")
+def _mounted_volume(mount: Document, path: str, around: Around) -> Iterator[Cause]:
+    name = mount.get("name", "")
+    if name not in around[GOOD_VOLUMES]:
+        yield errors.value_not_found(f"{path}.name", name)
 
 
-def _mounts(container: Document, volumes: Mapping[str, Document], path: str) -> Iterator[Cause]:
-    mounts, privileged = container["volumeMounts"], part(container, "securityContext").get("privileged")
-    for index, target in repeated(mount.get("mountPath", "") for mount in mounts):
-        yield errors.invalid_value(f"{path}[{index}].mountPath", target, "must be unique")
-    for index, mount in enumerate(mounts):
-        place, name = f"{path}[{index}]", mount.get("name", "")
-        if name not in volumes:
-            yield errors.value_not_found(f"{place}.name", name)
-        yield from _used_twice(mount, "mountPath", container, "volumeDevices", "devicePath", place)
-        if mount.get("subPath") and mount.get("subPathExpr"):
-            text = "subPathExpr and subPath are mutually exclusive"
-            yield errors.invalid_value(f"{place}.subPathExpr", mount["subPathExpr"], text)
-        if mount.get("mountPropagation") == "Bidirectional" and not privileged:
-            text = "Bidirectional mount propagation is available only to privileged containers"
-            yield errors.forbidden_value(f"{path}.mountPropagation", text)
-        if mount.get("recursiveReadOnly") in ("Enabled", "IfPossible"):
-            if not mount.get("readOnly"):
-                text = "may only be specified when readOnly is true"
-                yield errors.forbidden_value(f"{path}.recursiveReadOnly", text)
-            if mount.get("mountPropagation", "None") != "None":
-                text = "may only be specified when mountPropagation is None or not specified"
-                yield errors.forbidden_value(f"{path}.recursiveReadOnly", text)
+@relates("core.v1.VolumeMount")
+def _mount(mount: Document, path: str, around: Around) -> Iterator[Cause]:
+    container, whole = _container(around), path.rpartition("[")[0]
+    if _is_again(mount, "mountPath", container["volumeMounts"]):
+        yield errors.invalid_value(f"{path}.mountPath", mount.get("mountPath", ""), "must be unique")
+    yield from _used_twice(mount, "mountPath", container, "volumeDevices", "devicePath", path)
+    if mount.get("subPath") and mount.get("subPathExpr"):
+        text = "subPathExpr and subPath are mutually exclusive"
+        yield errors.invalid_value(f"{path}.subPathExpr", mount["subPathExpr"], text)
+    privileged = part(container, "securityContext").get("privileged")
+    if mount.get("mountPropagation") == "Bidirectional" and not privileged:
+        text = "Bidirectional mount propagation is available only to privileged containers"
+        yield errors.forbidden_value(f"{whole}.mountPropagation", text)
+    if mount.get("recursiveReadOnly") in ("Enabled", "IfPossible"):
+        if not mount.get("readOnly"):
+            text = "may only be specified when readOnly is true"
+            yield errors.forbidden_value(f"{whole}.recursiveReadOnly", text)
+        if mount.get("mountPropagation", "None") != "None":
+            text = "may only be specified when mountPropagation is None or not specified"
+            yield errors.forbidden_value(f"{whole}.recursiveReadOnly", text)
 
 
-def _devices(container: Document, volumes: Mapping[str, Document], path: str) -> Iterator[Cause]:
-    devices = container["volumeDevices"]
-    for index, name in repeated(device.get("name", "") for device in devices):
-        if name:
-            yield errors.invalid_value(f"{path}[{index}].name", name, "must be unique")
-    for index, target in repeated(device.get("devicePath", "") for device in devices):
-        if not forms.no_backsteps_problems(target):
-            yield errors.invalid_value(f"{path}[{index}].devicePath", target, "must be unique")
-    for index, device in enumerate(devices):
-        place, name, target = f"{path}[{index}]", device.get("name", ""), device.get("devicePath", "")
-        volume = volumes.get(name)
-        if volume is None:
-            yield errors.value_not_found(f"{place}.name", name)
-        elif "persistentVolumeClaim" not in volume and "ephemeral" not in volume:
-            yield errors.invalid_value(f"{place}.name", name, _NO_BLOCK_SOURCE)
-        if forms.no_backsteps_problems(target):
-            yield errors.invalid_value(f"{place}.devicePath", target, "can not contain backsteps ('..')")
-        yield from _used_twice(device, "devicePath", container, "volumeMounts", "mountPath", place)
+@relates("core.v1.VolumeDevice")
+def _device_volume(device: Document, path: str, around: Around) -> Iterator[Cause]:
+    name, volumes = device.get("name", ""), around[GOOD_VOLUMES]
+    if name and _is_again(device, "name", _container(around)["volumeDevices"]):
+        yield errors.invalid_value(f"{path}.name", name, "must be unique")
+    if name not in volumes:
+        yield errors.value_not_found(f"{path}.name", name)
+    elif "persistentVolumeClaim" not in volumes[name] and "ephemeral" not in volumes[name]:
+        yield errors.invalid_value(f"{path}.name", name, _NO_BLOCK_SOURCE)
+
+
+@relates("core.v1.VolumeDevice")
+def _device(device: Document, path: str, around: Around) -> Iterator[Cause]:
+    container, target = _container(around), device.get("devicePath", "")
+    if forms.no_backsteps_problems(target):
+        yield errors.invalid_value(f"{path}.devicePath", target, "can not contain backsteps ('..')")
+    elif _is_again(device, "devicePath", container["volumeDevices"]):
+        yield errors.invalid_value(f"{path}.devicePath", target, "must be unique")
+    yield from _used_twice(device, "devicePath", container, "volumeMounts", "mountPath", path)
+
+
+def _container(around: Around) -> Document:
+    return around.get("core.v1.Container") or around["core.v1.EphemeralContainer"]
+
+
+def _is_again(item: Document, field: str, items: list[Document]) -> bool:
+    """Whether an earlier item has the same text in a field."""
+    text = item.get(field, "")
+    return any(each.get(field, "") == text for each in earlier(items, item))
 
 
 def _used_twice(
@@ -261,3 +265,118 @@ def _used_twice(
         yield errors.invalid_value(f"{path}.name", name, f"must not already exist in {other}")
     if target in others.values():
         yield errors.invalid_value(f"{path}.{field}", target, f"must not already exist as a path in {other}")
+
+
+# Where environment variables come from, and fields of the pod that can be had that way
+
+FILE_FIELDS = (
+    "metadata.annotations",
+    "metadata.labels",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+)
+_ENVIRONMENT_FIELDS = (
+    *FILE_FIELDS[2:],
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+)
+_OTHER_FIELDS = ("spec.host", "spec.restartPolicy", "spec.schedulerName", "status.phase")
+_RESOURCES = tuple(
+    f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
+)
+_HUGE_PAGES = ("requests.hugepages-", "limits.hugepages-")
+_SIZES = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+_CALLED = {"memory": "memory", "ephemeral-storage": "local ephemeral storage"}
+_SUBSCRIPTED = re.compile(r"([^\[]*)\['(.*)'\]", re.DOTALL)
+_SEVERAL = "may not have more than one field specified at a time"
+
+
+@relates("core.v1.EnvVar", where="valueFrom")
+def _value_source(variable: Document, path: str, around: Around) -> Iterator[Cause]:
+    source, place = variable["valueFrom"], f"{path}.valueFrom"
+    if not source:
+        text = (
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
+            "or `fileKeyRef`"
+        )
+        yield errors.invalid_value(place, "", text)
+    elif variable.get("value"):
+        yield errors.invalid_value(place, "", "may not be specified when `value` is not empty")
+    elif len(source) > 1:
+        yield errors.invalid_value(place, "", _SEVERAL)
+    if "fieldRef" in source:
+        yield from field_reference(source["fieldRef"], f"{place}.fieldRef", _ENVIRONMENT_FIELDS)
+    if "resourceFieldRef" in source:
+        yield from resource_reference(source["resourceFieldRef"], f"{place}.resourceFieldRef")
+
+
+@relates("core.v1.FileKeySelector")
+def _file_volume(selector: Document, path: str, around: Around) -> Iterator[Cause]:
+    """Variables from files need a volume that the pod's own containers fill."""
+    name = selector.get("volumeName", "")
+    pod = around["core.v1.PodSpec"]
+    volumes = [volume for volume in pod.get("volumes") or () if volume.get("name", "") == name]
+    if not volumes:
+        yield errors.value_not_found(f"{path}.volumeName", name)
+    elif "emptyDir" not in volumes[-1]:
+        yield errors.invalid_value(f"{path}.volumeName", name, "referenced volume must be of type emptyDir")
+
+
+@relates("core.v1.EnvFromSource")
+def _variables_source(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    whole = path.rpartition("[")[0]
+    if "configMapRef" in source and "secretRef" in source:
+        yield errors.invalid_value(whole, "", _SEVERAL)
+    elif "configMapRef" not in source and "secretRef" not in source:
+        yield errors.invalid_value(whole, "", "must specify one of: `configMapRef` or `secretRef`")
+
+
+def field_reference(reference: Document, path: str, fields: Sequence[str]) -> Iterator[Cause]:
+    """A field of the pod: one of `fields`, or a single label or annotation."""
+    version, field = reference.get("apiVersion", ""), reference.get("fieldPath", "")
+    if not version or not field:
+        yield errors.required(f"{path}.fieldPath" if version else f"{path}.apiVersion")
+        return
+    subscripted = _SUBSCRIPTED.fullmatch(field)
+    parent, key = subscripted.groups() if subscripted else ("", "")
+    problem = ""
+    if version != "v1":
+        problem = f"unsupported pod version: {version}"
+    elif subscripted and parent not in FILE_FIELDS[:2]:
+        problem = f"field label does not support subscript: {field}"
+    elif not subscripted and field not in (*_ENVIRONMENT_FIELDS, *FILE_FIELDS, *_OTHER_FIELDS):
+        problem = f"field label not supported: {field}"
+    if problem:
+        yield errors.invalid_value(f"{path}.fieldPath", field, f"error converting fieldPath: {problem}")
+    elif subscripted:
+        yield from check_form(
+            "qualified-name", key.lower() if parent == "metadata.annotations" else key, path
+        )
+    else:
+        field = "spec.nodeName" if field == "spec.host" else field
+        if field not in fields:
+            yield errors.unsupported_value(f"{path}.fieldPath", field, fields)
+
+
+def resource_reference(reference: Document, path: str, *, in_volume: bool = False) -> Iterator[Cause]:
+    """How much a container has of a resource; a volume must say which container."""
+    resource, divisor = reference.get("resource", ""), reference.get("divisor", "0")
+    if in_volume and not reference.get("containerName"):
+        yield errors.required(f"{path}.containerName")
+    elif not resource:
+        yield errors.required(f"{path}.resource")
+    elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
+        yield errors.unsupported_value(f"{path}.resource", resource, _RESOURCES)
+    kind = resource.partition(".")[2]
+    called = "hugepages" if resource.startswith(_HUGE_PAGES) else _CALLED.get(kind)
+    if kind == "cpu" and divisor not in ("0", "1m", "1"):
+        text = "only divisor's values 1m and 1 are supported with the cpu resource"
+        yield errors.invalid_value(f"{path}.divisor", resource, text)
+    elif called and divisor not in ("0", *_SIZES):
+        text = f"only divisor's values {', '.join(_SIZES)} are supported with the {called} resource"
+        yield errors.invalid_value(f"{path}.divisor", resource, text)

@@ -11,7 +11,7 @@ from moorage.api.resources import is_extended
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause, invalid_value, required
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import KindStrategy, part
+from moorage.cluster.kinds.common import KindStrategy, earlier, items_of, part
 from moorage.cluster.schema.checking import IMMUTABLE, Around, check, check_form, relates
 from moorage.cluster.schema.definitions import keep_but, keep_status
 from moorage.cluster.schema.forms import size
@@ -131,12 +131,11 @@ def _wanted_devices(request: Document, path: str, around: Around) -> Iterator[Ca
     elif len(alternatives) > _MAX_ALTERNATIVES:
         yield errors.too_many(f"{path}.firstAvailable", len(alternatives), _MAX_ALTERNATIVES)
     else:
-        names = [each.get("name", "") for each in alternatives]
-        for index, wanted in enumerate(alternatives):
-            place = f"{path}.firstAvailable[{index}]"
+        for wanted, place in items_of(request, "firstAvailable", path):
             yield from check("resource.v1.DeviceSubRequest", wanted, place)
-            if names[index] in names[:index]:
-                yield errors.duplicate_value(place, names[index])
+            name, before = wanted.get("name", ""), earlier(alternatives, wanted)
+            if any(each.get("name", "") == name for each in before):
+                yield errors.duplicate_value(place, name)
 
 
 @relates("resource.v1.ExactDeviceRequest", "resource.v1.DeviceSubRequest")

@@ -6,13 +6,16 @@ They are stored as the core group has them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 
 from moorage.cluster.base.errors import Cause, invalid_value, required
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
-from moorage.cluster.schema.checking import IMMUTABLE, check_form
+from moorage.cluster.schema.builtin import type_named
+from moorage.cluster.schema.checking import check_change, check_form
 from moorage.cluster.schema.definitions import Strategy
 from moorage.cluster.schema.forms import size
+from moorage.cluster.schema.model import ABSENT
 
 _NEW_NAMES = {
     "involvedObject": "regarding",
@@ -24,56 +27,26 @@ _NEW_NAMES = {
     "reportingComponent": "reportingController",
 }
 _CORE_NAMES = {new: core for core, new in _NEW_NAMES.items()}
-_CORE_ALWAYS: Document = {
-    "involvedObject": {},
-    "source": {},
-    "firstTimestamp": None,
-    "lastTimestamp": None,
-    "eventTime": None,
-    "reportingComponent": "",
-    "reportingInstance": "",
-}
-"""What an event of the core group has even if it is empty."""
-_NEW_ALWAYS: Document = {
-    "regarding": {},
-    "deprecatedSource": {},
-    "deprecatedFirstTimestamp": None,
-    "deprecatedLastTimestamp": None,
-    "eventTime": None,
-}
-_FIXED = (
-    *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type"),
-    *("eventTime", "action", "related", "reportingComponent", "reportingInstance"),
-)
-_ABSENT: Document = {
-    **dict.fromkeys(("reason", "message", "type", "action", "reportingInstance"), ""),
-    "count": 0,
-}
-"""What stands in messages for fields that are gone."""
+_TYPES = {"v1": type_named("core.v1.Event"), "events.k8s.io/v1": type_named("events.v1.Event")}
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 
 
 def core_to_new(document: Document) -> Document:
     """An event of the core group as events.k8s.io shows it."""
-    return _renamed(document, "events.k8s.io/v1", _NEW_NAMES, _NEW_ALWAYS)
+    return _renamed(document, "events.k8s.io/v1", _NEW_NAMES)
 
 
 def new_to_core(document: Document) -> Document:
     """An event of events.k8s.io as it is stored."""
-    return _renamed(document, "v1", _CORE_NAMES, _CORE_ALWAYS)
+    return _renamed(document, "v1", _CORE_NAMES)
 
 
-def _renamed(document: Document, api_version: str, names: dict[str, str], always: Document) -> Document:
-    found = {
-        **always,
-        **{names.get(name, name): value for name, value in document.items()},
-        "apiVersion": api_version,
-    }
-    return {
-        name: value
-        for name, value in found.items()
-        if name in always or value not in ("", 0, None) or name == "metadata"
-    }
+def _renamed(document: Document, api_version: str, names: dict[str, str]) -> Document:
+    fields = _TYPES[api_version].fields.items()
+    always = {name: field.default for name, field in fields if field.default is not ABSENT}
+    named = {names.get(name, name): value for name, value in document.items()}
+    found = {**deepcopy(always), **named, "apiVersion": api_version}
+    return {name: value for name, value in found.items() if name in always or value not in ("", 0, None)}
 
 
 class EventStrategy(Strategy):
@@ -148,10 +121,9 @@ class NewEventStrategy(EventStrategy):
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
         if new.get("series") != old.get("series"):
             yield from _series(new)
-        for name in _FIXED:
-            if new.get(name) != old.get(name):
-                shown = self.reporter_field if name == "reportingComponent" else name
-                yield invalid_value(shown, new.get(name, _ABSENT.get(name)), IMMUTABLE)
+        for cause in check_change("core.v1.Event", new, old):
+            shown = self.reporter_field if cause.field == "reportingComponent" else cause.field
+            yield cause._replace(field=shown)
 
 
 def _at_most(document: Document, name: str, limit: int) -> Iterator[Cause]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.schema.checking import IMMUTABLE, Around, check, check_form, relates
+from moorage.cluster.schema.checking import Around, check, check_change, check_form, relates
 from moorage.cluster.schema.forms import (
     as_prefix,
     dns_label_problems,
@@ -19,8 +18,6 @@ from moorage.cluster.schema.forms import (
 
 NameRule = Callable[[str], list[str]]
 
-_MANAGER_LIMIT = 128
-_SUBRESOURCE_LIMIT = 256
 ANNOTATIONS_LIMIT = 256 * 1024  # bytes of all keys and values together
 
 ORPHAN = "orphan"
@@ -104,29 +101,19 @@ def validate_metadata_update(
     generation = metadata.get("generation", 0)
     if generation < before.get("generation", 0):
         yield invalid_value("metadata.generation", generation, "must not be decremented")
-    for field, absent in _FIXED:
-        value = metadata.get(field, absent)
-        if value != before.get(field, absent):
-            yield invalid_value(f"metadata.{field}", value, IMMUTABLE)
+    yield from check_change("meta.v1.ObjectMeta", metadata, before, "metadata")
     yield from _common_rules(metadata, qualified_finalizers)
-
-
-_FIXED: tuple[tuple[str, Any], ...] = (
-    ("name", ""),
-    ("namespace", ""),
-    ("uid", ""),
-    ("creationTimestamp", None),
-    ("deletionTimestamp", None),
-    ("deletionGracePeriodSeconds", None),
-)
 
 
 def _common_rules(metadata: Document, qualified_finalizers: bool) -> Iterator[Cause]:
     yield from check("meta.v1.ObjectMeta", metadata, "metadata")
     for index, finalizer in enumerate(metadata.get("finalizers", ()) if qualified_finalizers else ()):
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-            detail = "name is neither a standard finalizer name nor is it fully qualified"
-            yield invalid_value(f"metadata.finalizers[{index}]", finalizer, detail)
+        yield from finalizer_rules(finalizer, f"metadata.finalizers[{index}]")
+
+
+def finalizer_rules(name: str, path: str) -> Iterator[Cause]:
+    if "/" not in name and name not in _STANDARD_FINALIZERS:
+        yield invalid_value(path, name, "name is neither a standard finalizer name nor is it fully qualified")
 
 
 def annotation_rules(annotations: Mapping[str, str] | None, path: str) -> Iterator[Cause]:
@@ -174,11 +161,7 @@ def _managed_fields(entry: Document, path: str, around: Around) -> Iterator[Caus
     if fields_type and fields_type != "FieldsV1":
         yield invalid_value(f"{path}.fieldsType", fields_type, "must be `FieldsV1`")
     manager = entry.get("manager", "")
-    if size(manager) > _MANAGER_LIMIT:
-        yield errors.too_long(f"{path}.manager", _MANAGER_LIMIT)
     for place, character in enumerate(manager if not manager.isprintable() else ""):
         if not character.isprintable():
             detail = f"invalid character U+{ord(character):04X} (at position {place})"
             yield invalid_value(f"{path}.manager", manager, detail)
-    if size(entry.get("subresource", "")) > _SUBRESOURCE_LIMIT:
-        yield errors.too_long(f"{path}.subresource", _SUBRESOURCE_LIMIT)

@@ -9,8 +9,8 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import addresses
-from moorage.cluster.kinds.common import KindStrategy, keep_spec, own_part, part
-from moorage.cluster.kinds.quantities import resource_quantity
+from moorage.cluster.kinds.common import KindStrategy, keep_spec, own_part, part, shown_inside
+from moorage.cluster.kinds.pods_resources import resource_quantity
 from moorage.cluster.schema.checking import Around, check, check_change, relates
 from moorage.cluster.schema.definitions import keep_status
 from moorage.cluster.schema.forms import label_value_problems, size
@@ -20,6 +20,10 @@ _FEATURE_FORM = (
     "must start with an UpperCamelCase segment, with subsequent segments separated by '/' "
     "(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
 )
+_OLD_FIELDS = {
+    "configSource": "the feature is removed",
+    "externalID": "this field is deprecated, and is unused by Kubernetes",
+}
 _ONCE_SET = 'node updates may not change {} except from "" to valid'
 
 
@@ -71,18 +75,9 @@ class NodeStrategy(KindStrategy):
         yield from check("core.v1.NodeStatus", new.get("status"), "status")
         yield from _repeated_addresses(part(new, "status"))
 
-    def selectable_fields(self, document: Document) -> dict[str, str]:
-        unschedulable = part(document, "spec").get("unschedulable")
-        return {"spec.unschedulable": "true" if unschedulable else "false"}
-
     def warnings(self, document: Document) -> list[str]:
         spec = part(document, "spec")
-        found = []
-        if "configSource" in spec:
-            found.append("spec.configSource: the feature is removed")
-        if spec.get("externalID"):
-            found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
-        return found
+        return [f"spec.{name}: {text}" for name, text in _OLD_FIELDS.items() if name in spec]
 
 
 @relates("core.v1.NodeSpec")
@@ -96,7 +91,7 @@ def _taints_and_ranges(spec: Document, path: str, around: Around) -> Iterator[Ca
             yield errors.invalid_value(f"{place}.value", value, ";".join(problems))
         pair = (taint.get("key", ""), taint.get("effect", ""))
         if pair in seen:
-            shown = {"Key": pair[0], "Value": value, "Effect": pair[1], "TimeAdded": taint.get("timeAdded")}
+            shown = shown_inside({"value": "", **taint}, "Key", "Value", "Effect", "TimeAdded")
             cause = errors.duplicate_value(place, shown)
             yield cause._replace(message=f"{cause.message}: taints must be unique by key and effect pair")
         seen.add(pair)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds import (
-    environment as environment,
-)  # its relations are of pods, and those of the next
-from moorage.cluster.kinds import pods_security as pods_security
+from moorage.cluster.kinds import pods_changes as changes
+from moorage.cluster.kinds import pods_resources as resources
+from moorage.cluster.kinds import volumes as volumes  # its relations are of pods
 from moorage.cluster.kinds.common import KindStrategy, items_of, keep_spec, own_part, part
 from moorage.cluster.kinds.containers import KINDS
-from moorage.cluster.kinds.pods_annotations import annotation_changes, pod_annotations
-from moorage.cluster.kinds.pods_defaults import default_pod
+from moorage.cluster.kinds.pods_security import annotation_changes, pod_annotations
 from moorage.cluster.kinds.pods_spec import merge_label_keys
-from moorage.cluster.kinds.pods_status import default_status, first_status, keep_known, status_changes
-from moorage.cluster.kinds.pods_updates import spec_changes
 from moorage.cluster.kinds.pods_warnings import is_new, name_warnings, pod_warnings
 from moorage.cluster.schema.checking import Around, check_form, relates
-from moorage.cluster.schema.definitions import keep_status
+from moorage.cluster.schema.defaulting import fill_defaults
+from moorage.cluster.schema.definitions import keep_field, keep_status
 
 
 class PodStrategy(KindStrategy):
@@ -28,10 +27,10 @@ class PodStrategy(KindStrategy):
 
     def default(self, document: Document) -> None:
         default_pod(document)
-        default_status(part(document, "status"))
+        changes.default_status(part(document, "status"))
 
     def prepare_create(self, document: Document) -> None:
-        document["status"] = first_status(document)
+        document["status"] = changes.first_status(document)
         spec = document["spec"]
         drop_disabled(spec)
         if "affinity" in spec or "topologySpreadConstraints" in spec:
@@ -43,34 +42,16 @@ class PodStrategy(KindStrategy):
 
     def prepare_status_update(self, new: Document, old: Document) -> None:
         keep_spec(new, old)
-        owners = old["metadata"].get("ownerReferences")
-        if owners is not None:
-            new["metadata"]["ownerReferences"] = owners
-        else:
-            new["metadata"].pop("ownerReferences", None)
-        keep_known(own_part(new, "status"), part(old, "status"))
+        keep_field(new["metadata"], old["metadata"], "ownerReferences")
+        changes.keep_known(own_part(new, "status"), part(old, "status"))
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
         yield from annotation_changes(new, old)
-        yield from spec_changes(new["spec"], old["spec"])
+        yield from changes.spec_changes(new["spec"], old["spec"])
 
     def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
         yield from annotation_changes(new, old)
-        yield from status_changes(new, old)
-
-    def selectable_fields(self, document: Document) -> dict[str, str]:
-        spec, status = part(document, "spec"), part(document, "status")
-        return {
-            "spec.nodeName": spec.get("nodeName", ""),
-            "spec.restartPolicy": spec.get("restartPolicy", ""),
-            "spec.schedulerName": spec.get("schedulerName", ""),
-            "spec.serviceAccountName": spec.get("serviceAccountName", ""),
-            "spec.hostNetwork": "true" if spec.get("hostNetwork") else "false",
-            "status.phase": status.get("phase", ""),
-            "status.podIP": status.get("podIP", ""),
-            "status.podIPs": "",  # it can be asked for, and is never known
-            "status.nominatedNodeName": status.get("nominatedNodeName", ""),
-        }
+        yield from changes.status_changes(new, old)
 
     def warnings(self, document: Document) -> list[str]:
         if not is_new(document):
@@ -80,16 +61,19 @@ class PodStrategy(KindStrategy):
 
 
 @relates("core.v1.Pod")
+def _own_annotations(pod: Document, path: str, around: Around) -> Iterator[Cause]:
+    annotations = part(pod, "metadata").get("annotations")
+    if annotations:
+        yield from pod_annotations(annotations, part(pod, "spec"), "metadata.annotations")
+
+
+@relates("core.v1.Pod")
 def _only_in_pods(pod: Document, path: str, around: Around) -> Iterator[Cause]:
     """What is not asked of templates, which may have placeholders."""
-    metadata, spec = part(pod, "metadata"), part(pod, "spec")
-    if metadata.get("annotations"):
-        yield from pod_annotations(metadata["annotations"], spec, "metadata.annotations")
+    spec = part(pod, "spec")
     for kind in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            image = container.get("image", "")
-            if image != image.strip():
-                yield from check_form("unpadded", image, f"spec.{kind}[{index}].image")
+        for container, place in items_of(spec, kind, "spec"):
+            yield from check_form("unpadded", container.get("image", ""), f"{place}.image")
     if not spec.get("serviceAccountName"):
         yield from _tokens(spec)
     if is_new(pod):
@@ -123,3 +107,108 @@ def drop_disabled(spec: Document) -> None:
         for source in part(volume, "projected").get("sources") or ():
             source.pop("clusterTrustBundle", None)
             source.pop("podCertificate", None)
+
+
+# What pods and templates have where nothing is said, beyond what the rules of their types tell
+
+_COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_HOST = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_REFERENCE = re.compile(
+    rf"(?:(?:{_HOST}(?:\.{_HOST})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?{_COMPONENT}(?:/{_COMPONENT})*"
+    r"(?::(?P<tag>[\w][\w.-]{0,127}))?"
+    r"(?P<digest>@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?",
+    re.ASCII,
+)
+_IDENTIFIER = re.compile("[a-f0-9]{64}")
+
+
+def default_pod(pod: Document) -> None:
+    """Completes a pod: as a template, and with what only pods have."""
+    spec = own_part(pod, "spec")
+    for kind in ("containers", "initContainers"):
+        for container in spec.get(kind) or ():
+            own = container.get("resources")
+            if own and own.get("limits"):
+                own["requests"] = {**own["limits"], **part(own, "requests")}
+            if "ports" in container and spec.get("hostNetwork"):
+                for port in container["ports"]:
+                    if port.get("containerPort"):
+                        port.setdefault("hostPort", port["containerPort"])
+    if "resources" in spec:
+        _default_pod_resources(spec)
+    fill_defaults("core.v1.Pod", pod)
+    _complete(spec)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+
+
+def default_pod_spec(spec: Document) -> None:
+    """Completes the spec of a pod template."""
+    fill_defaults("core.v1.PodSpec", spec)
+    _complete(spec)
+
+
+def round_claim(spec: Document) -> None:
+    """Rounds what a claim for a volume asks for."""
+    resources.round_amounts(part(spec, "resources"))
+
+
+def _complete(spec: Document) -> None:
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+    for volume in spec.get("volumes") or ():
+        _complete_volume(volume)
+    for kind in KINDS:
+        for container in spec.get(kind) or ():
+            if "imagePullPolicy" not in container:
+                container["imagePullPolicy"] = default_pull_policy(container.get("image", ""))
+            if container.get("resources"):
+                resources.round_amounts(container["resources"])
+    if "overhead" in spec:
+        resources.rounded(spec["overhead"])
+
+
+def _complete_volume(volume: Document) -> None:
+    if not volume.keys() - {"name"}:
+        volume["emptyDir"] = {}
+    image = volume.get("image")
+    if image is not None and "pullPolicy" not in image:
+        image["pullPolicy"] = default_pull_policy(image.get("reference", ""))
+    template = part(volume, "ephemeral").get("volumeClaimTemplate")
+    if template:
+        round_claim(part(template, "spec"))
+
+
+def _default_pod_resources(spec: Document) -> None:
+    whole: Document = spec["resources"]
+    limits: dict[str, str] = dict(part(whole, "limits"))
+    for name, (_, text) in resources.aggregate(spec, "limits").items():
+        if resources.is_huge_pages(name):
+            limits.setdefault(name, text)
+    if limits:
+        whole["limits"] = limits
+        requests: dict[str, str] = dict(part(whole, "requests"))
+        for name, (_, text) in resources.aggregate(spec, "requests").items():
+            if resources.is_pod_level(name) and resources.may_overcommit(name):
+                requests.setdefault(name, text)
+        for name, amount in limits.items():
+            if resources.is_pod_level(name):
+                requests.setdefault(name, amount)
+        if requests:
+            whole["requests"] = requests
+    resources.round_amounts(whole)
+
+
+@lru_cache(maxsize=4096)
+def default_pull_policy(image: str) -> str:
+    """Images whose tag is `latest`, said or not, may have changed since they were last pulled."""
+    domain, slash, rest = image.partition("/")
+    if not slash or not (set(".:") & set(domain) or domain == "localhost" or domain != domain.lower()):
+        rest = image
+    found = _REFERENCE.fullmatch(image)
+    repository = rest.partition(":")[0].partition("@")[0]
+    if found is None or repository != repository.lower() or _IDENTIFIER.fullmatch(image):
+        return "IfNotPresent"
+    tag = found["tag"] or ("" if found["digest"] else "latest")
+    return "Always" if tag == "latest" else "IfNotPresent"

@@ -10,13 +10,12 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import items_of, part
+from moorage.cluster.schema.canonical import amount_text
 from moorage.cluster.schema.checking import Around, check_form, relates
 
 HUGE_PAGES = "hugepages-"
 _STANDARD = {"storage", "requests.storage", *COUNTED, *BASIC}
 _STANDARD |= {f"{kind}.{name}" for kind in ("requests", "limits") for name in BASIC}
-_DECIMAL_SUFFIXES = ("", "k", "M", "G", "T", "P", "E")
-_BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 Quantities = Mapping[str, str]
 Total = dict[str, tuple[int, str]]
@@ -25,6 +24,10 @@ Total = dict[str, tuple[int, str]]
 
 def is_huge_pages(name: str) -> bool:
     return name.startswith(HUGE_PAGES)
+
+
+def is_standard(name: str) -> bool:
+    return name in _STANDARD or is_huge_pages(name.removeprefix("requests."))
 
 
 def may_overcommit(name: str) -> bool:
@@ -48,7 +51,7 @@ def round_amounts(requirements: Document) -> None:
 def rounded(amounts: dict[str, str]) -> None:
     for name, amount in amounts.items():
         if amount[-1:] in ("n", "u") or "e-" in amount:
-            amounts[name] = _text(milli(parse(amount)) * (NANOS // 1000), amount)
+            amounts[name] = amount_text(milli(parse(amount)) * (NANOS // 1000), amount)
 
 
 def aggregate(spec: Document, kind: str) -> Total:
@@ -69,7 +72,7 @@ def aggregate(spec: Document, kind: str) -> Total:
             _add(now, amounts)
         _raise(peak, now)
     _raise(total, peak)
-    return {name: (amount, _text(amount, like)) for name, (amount, like) in total.items()}
+    return {name: (amount, amount_text(amount, like)) for name, (amount, like) in total.items()}
 
 
 def _amounts_of(container: Document, kind: str) -> Quantities:
@@ -87,19 +90,6 @@ def _raise(total: Total, other: Total) -> None:
     for name, (amount, like) in other.items():
         if name not in total or amount > total[name][0]:
             total[name] = amount, like
-
-
-def _text(nanos: int, like: str) -> str:
-    """An amount in the shortest form of the family of another one's."""
-    if nanos % NANOS:
-        return f"{milli(nanos)}m"
-    units = nanos // NANOS
-    step, suffixes = (1024, _BINARY_SUFFIXES) if like.endswith("i") else (1000, _DECIMAL_SUFFIXES)
-    place = 0
-    while units and units % step == 0 and place < len(suffixes) - 1:
-        units //= step
-        place += 1
-    return f"{units}{suffixes[place]}"
 
 
 def quality_class(spec: Document) -> str:
@@ -144,11 +134,11 @@ def _count(total: dict[str, int], amounts: Quantities) -> int:
 _NameRule = Callable[[str, str], Iterator[Cause]]
 
 
-def _container_resource(name: str, path: str) -> Iterator[Cause]:
+def container_resource(name: str, path: str) -> Iterator[Cause]:
     """Whether a container can have this resource."""
     if name in BASIC:
         return
-    yield from _resource_name(name, path)
+    yield from resource_name(name, path)
     if "/" not in name:
         if not is_huge_pages(name):
             yield errors.invalid_value(path, name, "must be a standard resource for containers")
@@ -157,23 +147,22 @@ def _container_resource(name: str, path: str) -> Iterator[Cause]:
 
 
 def _pod_resource(name: str, path: str) -> Iterator[Cause]:
-    found = list(_resource_name(name, path))
+    found = list(resource_name(name, path))
     if not found and not is_pod_level(name):
         found = [errors.unsupported_value(path, name, ("cpu", HUGE_PAGES, "memory"))]
     yield from found
 
 
-def _resource_name(name: str, path: str) -> Iterator[Cause]:
+def resource_name(name: str, path: str) -> Iterator[Cause]:
     found = check_form("qualified-name", name, path)
-    known = "/" in name or name in _STANDARD or name.removeprefix("requests.").startswith(HUGE_PAGES)
-    if not found and not known:
+    if not found and "/" not in name and not is_standard(name):
         found = [errors.invalid_value(path, name, "must be a standard resource type or fully qualified")]
     yield from found
 
 
 @relates("core.v1.ResourceRequirements")
 def _container_resources(resources: Document, path: str, around: Around) -> Iterator[Cause]:
-    return _amounts(resources, path, _container_resource)
+    return _amounts(resources, path, container_resource)
 
 
 @relates("core.v1.ResourceRequirements", where="claims")
@@ -184,7 +173,12 @@ def _container_claims(resources: Document, path: str, around: Around) -> Iterato
 
 @relates("core.v1.PodSpec", where="overhead")
 def _overhead(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    yield from _amounts({"limits": spec["overhead"]}, f"{path}.overhead", _container_resource)
+    yield from _amounts({"limits": spec["overhead"]}, f"{path}.overhead", container_resource)
+
+
+@relates("node.v1.Overhead", where="podFixed")
+def _overhead_of_class(overhead: Document, path: str, around: Around) -> Iterator[Cause]:
+    return _amounts({"limits": overhead["podFixed"]}, path, container_resource)
 
 
 def _amounts(resources: Document, path: str, name_rule: _NameRule) -> Iterator[Cause]:
@@ -198,8 +192,7 @@ def _amounts(resources: Document, path: str, name_rule: _NameRule) -> Iterator[C
             yield from _amount(name, amount, f"{path}.requests[{name}]", name_rule)
         if name not in limits:
             if not may_overcommit(name):
-                text = "Limit must be set for non overcommitable resources"
-                yield errors.required(f"{path}.limits", text)
+                yield errors.required(f"{path}.limits", "Limit must be set for non overcommitable resources")
         elif parse(amount) != parse(limits[name]) and not may_overcommit(name):
             text = f"must be equal to {name} limit of {limits[name]}"
             yield errors.invalid_value(f"{path}.requests", amount, text)
@@ -213,13 +206,16 @@ def _amounts(resources: Document, path: str, name_rule: _NameRule) -> Iterator[C
 
 def _amount(name: str, amount: str, path: str, name_rule: _NameRule) -> Iterator[Cause]:
     yield from name_rule(name, path)
-    nanos = parse(amount)
-    if nanos < 0:
-        yield errors.invalid_value(path, amount, "must be greater than or equal to 0")
-    if nanos % NANOS and (name in COUNTED or is_extended(name)):
-        yield errors.invalid_value(path, amount, "must be an integer")
-    if is_huge_pages(name) and not _is_multiple(nanos, name.removeprefix(HUGE_PAGES)):
+    yield from resource_quantity(path, name, amount)
+    if is_huge_pages(name) and not _is_multiple(parse(amount), name.removeprefix(HUGE_PAGES)):
         yield errors.invalid_value(path, amount, f"{amount} is not positive integer multiple of {name}")
+
+
+def resource_quantity(path: str, resource: str, amount: str) -> Iterator[Cause]:
+    """An amount of a resource: not negative, and whole where the resource is counted."""
+    yield from check_form("quantity", amount, path)
+    if parse(amount) % NANOS and (resource in COUNTED or is_extended(resource)):
+        yield errors.invalid_value(path, amount, "must be an integer")
 
 
 def _is_multiple(nanos: int, size: str) -> bool:
@@ -260,8 +256,7 @@ def _pod_resources(spec: Document, path: str, around: Around) -> Iterator[Cause]
         yield errors.forbidden_value(place, "may not be set for a windows pod")
         return
     if "claims" in resources:
-        text = "claims may not be set for Resources at pod-level"
-        yield errors.forbidden_value(f"{place}.claims", text)
+        yield errors.forbidden_value(f"{place}.claims", "claims may not be set for Resources at pod-level")
         yield from _claims(resources, place, set())
     yield from _amounts(resources, place, _pod_resource)
     limits = part(resources, "limits")

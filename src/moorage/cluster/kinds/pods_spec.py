@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import items_of, part, repeated
+from moorage.cluster.kinds.common import earlier, items_of, part
 from moorage.cluster.kinds.containers import all_containers
 from moorage.cluster.schema.checking import Around, check, check_form, relates
 from moorage.cluster.schema.forms import label_value_problems, size
@@ -181,30 +181,35 @@ def _toleration(toleration: Document, path: str, around: Around) -> Iterator[Cau
         yield errors.invalid_value(place, value, "value must be empty when `operator` is 'Exists'")
 
 
-@relates("core.v1.PodSpec", where="topologySpreadConstraints")
-def _spreading(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    constraints = list(items_of(spec, "topologySpreadConstraints", path))
-    kinds = [(each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")) for each, _ in constraints]
-    for index, (constraint, place) in enumerate(constraints):
-        key, action = kinds[index]
-        if kinds[index] in kinds[index + 1 :]:
-            where = f"{place}.{{topologyKey, whenUnsatisfiable}}"
-            yield errors.duplicate_value(where, f"{{{key}, {action}}}")
-        domains = constraint.get("minDomains")
-        if domains is not None and action != "DoNotSchedule":
-            text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-            yield errors.invalid_value(f"{place}.minDomains", domains, text)
+@relates("core.v1.TopologySpreadConstraint")
+def _repeated_spreading(constraint: Document, path: str, around: Around) -> Iterator[Cause]:
+    """The earlier one of two is blamed."""
+    pairs = [_spread_by(each) for each in around["core.v1.PodSpec"]["topologySpreadConstraints"]]
+    place = int(path[:-1].rpartition("[")[2])
+    if pairs[place] in pairs[place + 1 :]:
+        text = f"{{{', '.join(pairs[place])}}}"
+        yield errors.duplicate_value(f"{path}.{{topologyKey, whenUnsatisfiable}}", text)
+
+
+def _spread_by(constraint: Document) -> tuple[str, str]:
+    return constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
+
+
+@relates("core.v1.TopologySpreadConstraint", where="minDomains")
+def _domains(constraint: Document, path: str, around: Around) -> Iterator[Cause]:
+    action = constraint.get("whenUnsatisfiable", "")
+    if action != "DoNotSchedule":
+        text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+        yield errors.invalid_value(f"{path}.minDomains", constraint["minDomains"], text)
 
 
 @relates("core.v1.PodSchedulingGate")
 def _gate(gate: Document, path: str, around: Around) -> Iterator[Cause]:
-    yield from check_form("qualified-name", gate.get("name", ""), path)
-
-
-@relates("core.v1.PodSpec", where="schedulingGates")
-def _gates(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    for index, name in repeated(gate.get("name", "") for gate in spec["schedulingGates"]):
-        yield errors.duplicate_value(f"{path}.schedulingGates[{index}]", name)
+    name = gate.get("name", "")
+    yield from check_form("qualified-name", name, path)
+    before = earlier(around["core.v1.PodSpec"]["schedulingGates"], gate)
+    if any(each.get("name", "") == name for each in before):
+        yield errors.duplicate_value(path, name)
 
 
 def merge_label_keys(spec: Document, labels: dict[str, str]) -> None:

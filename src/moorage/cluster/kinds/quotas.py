@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
-from moorage.api.resources import is_extended, is_native
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause, invalid_value
 from moorage.cluster.base.store import Document
+from moorage.cluster.kinds import pods_resources as resources
 from moorage.cluster.kinds.common import KindStrategy, WithStatus, part
-from moorage.cluster.kinds.quantities import resource_quantity
 from moorage.cluster.schema.checking import IMMUTABLE, Around, check_form, relates
 from moorage.cluster.schema.forms import nanos
 
-_COMPUTE = frozenset(
-    ("cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory", "pods")
-)
-_QUOTA_RESOURCES = _COMPUTE | {
-    "ephemeral-storage",
-    "requests.storage",
-    "requests.ephemeral-storage",
-    "limits.ephemeral-storage",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "persistentvolumeclaims",
-    "configmaps",
-    "services.nodeports",
-    "services.loadbalancers",
+_COMPUTE = ("cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory", "pods")
+_SCOPES: Mapping[str, Collection[str]] = {
+    "Terminating": _COMPUTE,
+    "NotTerminating": _COMPUTE,
+    "BestEffort": ("pods",),
+    "NotBestEffort": _COMPUTE,
+    "PriorityClass": _COMPUTE,
+    "CrossNamespacePodAffinity": _COMPUTE,
+    "VolumeAttributesClass": ("persistentvolumeclaims", "requests.storage"),
 }
-_STANDARD_RESOURCES = _QUOTA_RESOURCES | {"storage"}
-_POD_SCOPES = (
-    "Terminating",
-    "NotTerminating",
-    "NotBestEffort",
-    "PriorityClass",
-    "CrossNamespacePodAffinity",
-)
-_SCOPES = (*_POD_SCOPES, "BestEffort", "VolumeAttributesClass")
-_LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
+"""With the resources that each of them can be for."""
+_WITH_VALUES = ("PriorityClass", "VolumeAttributesClass")
 _ONLY_EXISTS = (
     "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
     "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
@@ -56,9 +40,8 @@ class ResourceQuotaStrategy(WithStatus):
             yield invalid_value("spec.scopes", after, IMMUTABLE)
 
     def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
-        status = part(new, "status")
         for name in ("hard", "used"):
-            yield from _amounts(f"status.{name}", part(status, name))
+            yield from _amounts(f"status.{name}", part(part(new, "status"), name))
 
 
 @relates("core.v1.ResourceQuotaSpec")
@@ -80,26 +63,24 @@ def _quota(spec: Document, path: str, around: Around) -> Iterator[Cause]:
 def _amounts(field: str, amounts: Document) -> Iterator[Cause]:
     for resource, quantity in sorted(amounts.items()):
         place = f"{field}[{resource}]"
-        yield from _resource_name(place, resource)
+        yield from resources.resource_name(resource, place)
         if "/" not in resource and not _is_quota_resource(resource):
             yield invalid_value(place, resource, "must be a standard resource for quota")
-        yield from resource_quantity(place, resource, quantity)
+        yield from resources.resource_quantity(place, resource, quantity)
 
 
 def _scope_selector(selector: Document, hard: Document, scopes: list[str]) -> Iterator[Cause]:
     field = "spec.scopeSelector.matchExpressions"
-    names = []
-    for requirement in selector.get("matchExpressions") or ():
+    requirements = selector.get("matchExpressions") or ()
+    for requirement in requirements:
         scope, operator = requirement.get("scopeName", ""), requirement.get("operator", "")
         values = requirement.get("values") or []
-        names.append(scope)
         if scope not in _SCOPES:
             yield invalid_value(f"{field}.scopeName", scope, "unsupported scope")
+        elif scope not in _WITH_VALUES and operator != "Exists":
+            yield invalid_value(f"{field}.operator", operator, _ONLY_EXISTS)
         for _ in _unscoped(scope, hard):
             yield invalid_value(field, selector, "unsupported scope applied to resource")
-        plain = scope in _SCOPES and scope not in ("PriorityClass", "VolumeAttributesClass")
-        if plain and operator != "Exists":
-            yield invalid_value(f"{field}.operator", operator, _ONLY_EXISTS)
         if operator in ("In", "NotIn"):
             if not values:
                 text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
@@ -110,48 +91,22 @@ def _scope_selector(selector: Document, hard: Document, scopes: list[str]) -> It
                 yield invalid_value(f"{field}.values", values, text)
         else:
             yield invalid_value(f"{field}.operator", operator, "not a valid selector operator")
-    for _ in _conflicts(names):
+    for _ in _conflicts([requirement.get("scopeName", "") for requirement in requirements]):
         yield invalid_value(field, scopes or None, "conflicting scopes")
 
 
-def _unscoped(scope: str, hard: Document) -> Iterator[str]:
+def _unscoped(scope: str, hard: Document) -> list[str]:
     """The standard resources a scope says nothing about."""
-    for resource in hard:
-        if not _is_quota_resource(resource):
-            continue
-        if scope in _POD_SCOPES:
-            fits = resource in _COMPUTE
-        elif scope == "BestEffort":
-            fits = resource == "pods"
-        elif scope == "VolumeAttributesClass":
-            fits = resource in ("persistentvolumeclaims", "requests.storage")
-        else:
-            fits = True
-        if not fits:
-            yield resource
+    known = _SCOPES.get(scope, hard)
+    return [resource for resource in hard if _is_quota_resource(resource) and resource not in known]
 
 
-def _conflicts(scopes: Iterable[str]) -> Iterator[str]:
-    for scope in ("BestEffort", "Terminating"):
-        if scope in scopes and f"Not{scope}" in scopes:
-            yield scope
-
-
-def _is_huge_page(resource: str) -> bool:
-    return resource.startswith(("hugepages-", "requests.hugepages-"))
+def _conflicts(scopes: list[str]) -> list[str]:
+    return [scope for scope in scopes if f"Not{scope}" in scopes]
 
 
 def _is_quota_resource(resource: str) -> bool:
-    return resource in _QUOTA_RESOURCES or _is_huge_page(resource)
-
-
-def _resource_name(field: str, resource: str) -> Iterator[Cause]:
-    problems = check_form("qualified-name", resource, field)
-    yield from problems
-    if problems or "/" in resource:
-        return
-    if resource not in _STANDARD_RESOURCES and not _is_huge_page(resource):
-        yield invalid_value(field, resource, "must be a standard resource type or fully qualified")
+    return resource != "storage" and resources.is_standard(resource)
 
 
 class LimitRangeStrategy(KindStrategy):
@@ -170,62 +125,42 @@ class LimitRangeStrategy(KindStrategy):
 
 
 @relates("core.v1.LimitRangeItem")
-def _limit_item(limit: Document, path: str, around: Around) -> Iterator[Cause]:
+def _limit_type(limit: Document, path: str, around: Around) -> Iterator[Cause]:
     kind = limit.get("type", "")
     problems = check_form("qualified-name", kind, f"{path}.type")
     yield from problems
-    if not problems and "/" not in kind and kind not in _LIMIT_TYPES:
+    if not problems and "/" not in kind and kind not in ("Pod", "Container", "PersistentVolumeClaim"):
         yield invalid_value(f"{path}.type", kind, "must be a standard limit type or fully qualified")
-    yield from _limit(path, kind, limit)
 
 
-def _limit(field: str, kind: str, limit: Document) -> Iterator[Cause]:
-    parts = {
-        name: part(limit, name)
-        for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-    }
-    for name, amounts in parts.items():
-        if kind == "Pod" and name in ("default", "defaultRequest"):
-            if amounts:
-                yield errors.forbidden_value(f"{field}.{name}", "may not be specified when `type` is 'Pod'")
-                parts[name] = {}
+@relates("core.v1.LimitRangeItem")
+def _limits(limit: Document, path: str, around: Around) -> Iterator[Cause]:
+    kind = limit.get("type", "")
+    name_rule = resources.container_resource if kind in ("Pod", "Container") else resources.resource_name
+    parts = {}
+    for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
+        if kind == "Pod" and name.startswith("default") and limit.get(name):
+            yield errors.forbidden_value(f"{path}.{name}", "may not be specified when `type` is 'Pod'")
             continue
-        for resource in amounts:
-            yield from _limited_resource(f"{field}.{name}[{resource}]", kind, resource)
+        parts[name] = part(limit, name)
+        for resource in parts[name]:
+            yield from name_rule(resource, f"{path}.{name}[{resource}]")
     if kind == "PersistentVolumeClaim" and not {"storage"} & {*parts["min"], *parts["max"]}:
         text = "either minimum or maximum storage value is required, but neither was provided"
-        yield errors.required(f"{field}.limits", text)
+        yield errors.required(f"{path}.limits", text)
     for resource in sorted({resource for amounts in parts.values() for resource in amounts}):
         found = {name: amounts[resource] for name, amounts in parts.items() if resource in amounts}
-        yield from _order(field, resource, found)
-
-
-def _limited_resource(field: str, kind: str, resource: str) -> Iterator[Cause]:
-    yield from _resource_name(field, resource)
-    if kind not in ("Pod", "Container"):
-        return
-    if "/" not in resource:
-        if resource not in ("cpu", "memory", "ephemeral-storage") and not resource.startswith("hugepages-"):
-            yield invalid_value(field, resource, "must be a standard resource for containers")
-    elif not is_native(resource) and not is_extended(resource):
-        yield invalid_value(field, resource, "doesn't follow extended resource name standard")
+        yield from _order(path, resource, found)
 
 
 _PAIRS = (
     # smaller, greater, the field blamed, the value shown, their names in the text
-    ("min", "max", "min", "min", "min value", "max value"),
-    ("min", "defaultRequest", "defaultRequest", "defaultRequest", "min value", "default request value"),
-    ("defaultRequest", "max", "defaultRequest", "defaultRequest", "default request value", "max value"),
-    (
-        "defaultRequest",
-        "default",
-        "defaultRequest",
-        "defaultRequest",
-        "default request value",
-        "default limit value",
-    ),
-    ("min", "default", "default", "min", "min value", "default value"),
-    ("default", "max", "default", "max", "default value", "max value"),
+    ("min", "max", "min", "min", "min", "max"),
+    ("min", "defaultRequest", "defaultRequest", "defaultRequest", "min", "default request"),
+    ("defaultRequest", "max", "defaultRequest", "defaultRequest", "default request", "max"),
+    ("defaultRequest", "default", "defaultRequest", "defaultRequest", "default request", "default limit"),
+    ("min", "default", "default", "min", "min", "default"),
+    ("default", "max", "default", "max", "default", "max"),
 )
 
 
@@ -233,21 +168,24 @@ def _order(field: str, resource: str, found: dict[str, str]) -> Iterator[Cause]:
     """min ≤ defaultRequest ≤ default ≤ max, and a ratio that leaves room for something."""
     for smaller, greater, blamed, value, smaller_text, greater_text in _PAIRS:
         if smaller in found and greater in found and nanos(found[smaller]) > nanos(found[greater]):
-            text = f"{smaller_text} {found[smaller]} is greater than {greater_text} {found[greater]}"
-            yield invalid_value(f"{field}.{blamed}[{resource}]", found[value], text)
-    ratio = found.get("maxLimitRequestRatio")
-    if ratio is not None:
-        place = f"{field}.maxLimitRequestRatio[{resource}]"
-        if nanos(ratio) < nanos("1"):
-            yield invalid_value(place, ratio, f"ratio {ratio} is less than 1")
-        least = nanos(found.get("min", "0"))
-        if "min" in found and "max" in found and least > 0:
-            most = nanos(found["max"]) / least
-            if nanos(ratio) / nanos("1") > most:
-                yield invalid_value(place, ratio, f"ratio {ratio} is greater than max/min = {most:f}")
-    overcommitted = is_native(resource) and not resource.startswith("hugepages-")
-    if not overcommitted and "default" in found and "defaultRequest" in found:
+            least, most = f"{smaller_text} value {found[smaller]}", f"{greater_text} value {found[greater]}"
+            place = f"{field}.{blamed}[{resource}]"
+            yield invalid_value(place, found[value], f"{least} is greater than {most}")
+    if "maxLimitRequestRatio" in found:
+        yield from _ratio(f"{field}.maxLimitRequestRatio[{resource}]", found)
+    if not resources.may_overcommit(resource) and "default" in found and "defaultRequest" in found:
         default, request = found["default"], found["defaultRequest"]
         if nanos(default) != nanos(request):
             text = f"default value {default} must equal to defaultRequest value {request} in {resource}"
             yield invalid_value(f"{field}.defaultRequest[{resource}]", request, text)
+
+
+def _ratio(field: str, found: dict[str, str]) -> Iterator[Cause]:
+    ratio = found["maxLimitRequestRatio"]
+    if nanos(ratio) < nanos("1"):
+        yield invalid_value(field, ratio, f"ratio {ratio} is less than 1")
+    least = nanos(found.get("min", "0"))
+    if "max" in found and least > 0:
+        most = nanos(found["max"]) / least
+        if nanos(ratio) / nanos("1") > most:
+            yield invalid_value(field, ratio, f"ratio {ratio} is greater than max/min = {most:f}")

@@ -74,22 +74,3 @@ def shown_labels(labels: Mapping[str, str] | None) -> dict[str, str] | None:
 def shown_selector(selector: Document) -> Document:
     labels = selector.get("matchLabels")
     return {**selector, "matchLabels": shown_labels(labels)} if labels else selector
-
-
-def selects(selector: Document, labels: Mapping[str, str]) -> bool:
-    """Whether a selector, which must be valid, fits these labels."""
-    for key, value in selector.get("matchLabels", {}).items():
-        if labels.get(key) != value:
-            return False
-    for requirement in selector.get("matchExpressions", ()):
-        operator = requirement["operator"]
-        value = labels.get(requirement["key"])
-        if operator == "In":
-            fits = value is not None and value in requirement["values"]
-        elif operator == "NotIn":
-            fits = value is None or value not in requirement["values"]
-        else:
-            fits = (value is not None) == (operator == "Exists")
-        if not fits:
-            return False
-    return True

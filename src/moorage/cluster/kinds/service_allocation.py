@@ -253,8 +253,5 @@ def _refuse(document: Document, causes: Iterable[Cause]) -> None:
 
 def _internal(text: str) -> Refusal:
     return Refusal(
-        500,
-        "InternalError",
-        f"Internal error occurred: {text}",
-        details={"causes": [{"message": text}]},
+        500, "InternalError", f"Internal error occurred: {text}", details={"causes": [{"message": text}]}
     )

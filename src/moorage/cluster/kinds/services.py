@@ -5,14 +5,14 @@ Their addresses are given out by `service_allocation`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import WithStatus, own_part, part
-from moorage.cluster.schema.checking import Around, check_form, relates
+from moorage.cluster.schema.checking import Around, check, check_form, relates
 
 WITH_ADDRESS = ("ClusterIP", "NodePort", "LoadBalancer")
 WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
@@ -21,7 +21,6 @@ FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 
 _SESSION_SECONDS = 10800
 _ONE_DAY = 86400
-_SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _FOR_LOAD_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
 _ONCE_SET = "may not change once set"
 
@@ -65,32 +64,44 @@ class ServiceStrategy(WithStatus):
             new["status"] = {**part(new, "status"), "loadBalancer": {}}
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
-        return service_changes(part(new, "spec"), part(old, "spec"))
+        after, before = part(new, "spec"), part(old, "spec")
+        if "ExternalName" not in (after.get("type"), before.get("type")):
+            yield from _address_changes(after, before)
+        if after.get("type") == before.get("type") == "LoadBalancer":
+            chosen = after.get("loadBalancerClass")
+            if chosen != before.get("loadBalancerClass"):
+                yield invalid_value("spec.loadBalancerClass", chosen, _ONCE_SET)
+            checked = needs_health_check(after) and needs_health_check(before)
+            if checked and after.get("healthCheckNodePort") != before.get("healthCheckNodePort"):
+                yield forbidden_value("spec.healthCheckNodePort", "field is immutable")
 
-    def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
-        return load_balancer_status(new, old)
+    def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
+        balanced = part(part(new, "status"), "loadBalancer")
+        if balanced.get("ingress") and part(new, "spec").get("type") != "LoadBalancer":
+            text = "may only be used when `spec.type` is 'LoadBalancer'"
+            return [forbidden_value("status.loadBalancer.ingress", text)]
+        return check("core.v1.LoadBalancerStatus", balanced, "status.loadBalancer")
 
     def warnings(self, document: Document) -> list[str]:
         spec = part(document, "spec")
-        kind, outside = spec.get("type"), spec.get("externalIPs")
-        headless = is_headless(spec)
-        found = []
-        if headless:
-            if spec.get("loadBalancerIP"):
-                found.append("spec.loadBalancerIP is ignored for headless services")
-            if outside:
-                found.append("spec.externalIPs is ignored for headless services")
-            if spec.get("sessionAffinity") != "None":
-                found.append("spec.SessionAffinity is ignored for headless services")
-        elif outside and kind != "ExternalName":
-            found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
-        if kind == "ExternalName" and outside:
-            found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
-        if kind != "ExternalName" and spec.get("externalName"):
-            found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
-        if spec.get("trafficDistribution") == "PreferClose":
-            found.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
-        return found
+        headless, named = is_headless(spec), spec.get("type") == "ExternalName"
+        outside, close = spec.get("externalIPs"), spec.get("trafficDistribution") == "PreferClose"
+        told = {
+            "loadBalancerIP is ignored for headless services": headless and spec.get("loadBalancerIP"),
+            "externalIPs is ignored for headless services": headless and outside,
+            "SessionAffinity is ignored for headless services": (
+                headless and spec.get("sessionAffinity") != "None"
+            ),
+            "externalIPs is deprecated and may no longer be implemented in some clusters": (
+                outside and not headless and not named
+            ),
+            'externalIPs is ignored when spec.type is "ExternalName"': named and outside,
+            'externalName is ignored when spec.type is not "ExternalName"': (
+                spec.get("externalName") and not named
+            ),
+            'trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"': close,
+        }
+        return [f"spec.{text}" for text, holds in told.items() if holds]
 
 
 def is_externally_accessible(spec: Document) -> bool:
@@ -257,20 +268,12 @@ def address_rules(spec: Document) -> Iterator[Cause]:
 def _load_balancer(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     balanced = spec.get("type") == "LoadBalancer"
     ranges = spec.get("loadBalancerSourceRanges")
-    annotations = around["core.v1.Service"]["metadata"].get("annotations") or {}
     if ranges:
         field = "spec.LoadBalancerSourceRanges"
         if not balanced:
             yield forbidden_value(field, _FOR_LOAD_BALANCERS)
         for index, value in enumerate(ranges):
             yield from addresses.cidr(f"{field}[{index}]", value.strip())
-    elif _SOURCE_RANGES in annotations:
-        field = f"metadata.annotations[{_SOURCE_RANGES}]"
-        if not balanced:
-            yield forbidden_value(field, _FOR_LOAD_BALANCERS)
-        if annotations[_SOURCE_RANGES].strip():
-            for value in annotations[_SOURCE_RANGES].split(","):
-                yield from addresses.cidr(field, value.strip())
     if "allocateLoadBalancerNodePorts" in spec and not balanced:
         yield forbidden_value("spec.allocateLoadBalancerNodePorts", _FOR_LOAD_BALANCERS)
     if "loadBalancerClass" in spec:
@@ -283,17 +286,15 @@ def _load_balancer(spec: Document, path: str, around: Around) -> Iterator[Cause]
 
 @relates("core.v1.ServiceSpec")
 def _traffic(spec: Document, path: str, around: Around) -> Iterator[Cause]:
-    kind = spec.get("type", "")
     outside = spec.get("externalTrafficPolicy", "")
-    accessible = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs"))
-    if not accessible:
+    if not is_externally_accessible(spec):
         if outside:
             text = "may only be set for externally-accessible services"
             yield invalid_value("spec.externalTrafficPolicy", outside, text)
     elif outside not in ("Cluster", "Local"):
         yield errors.unsupported_value("spec.externalTrafficPolicy", outside, ("Cluster", "Local"))
     health = spec.get("healthCheckNodePort", 0)
-    if kind != "LoadBalancer" or outside != "Local":
+    if not needs_health_check(spec):
         if health:
             text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
             yield invalid_value("spec.healthCheckNodePort", health, text)
@@ -306,70 +307,28 @@ def _traffic(spec: Document, path: str, around: Around) -> Iterator[Cause]:
 # Changes
 
 
-def service_changes(after: Document, before: Document) -> Iterator[Cause]:
-    if "ExternalName" not in (after.get("type"), before.get("type")):
-        yield from _address_changes(after, before)
-        yield from _family_changes(after, before)
-    if after.get("type") == before.get("type") == "LoadBalancer":
-        chosen = after.get("loadBalancerClass")
-        if chosen != before.get("loadBalancerClass"):
-            yield invalid_value("spec.loadBalancerClass", chosen, _ONCE_SET)
-        local = after.get("externalTrafficPolicy") == before.get("externalTrafficPolicy") == "Local"
-        if local and after.get("healthCheckNodePort") != before.get("healthCheckNodePort"):
-            yield forbidden_value("spec.healthCheckNodePort", "field is immutable")
-
-
 def _address_changes(after: Document, before: Document) -> Iterator[Cause]:
+    """Addresses and their families stay; there is one of each in this cluster, at most."""
     if is_headless(after) and is_headless(before):
         return
     old, new = before.get("clusterIPs") or [], after.get("clusterIPs") or []
-    if len(old) == len(new):
-        for index, address in enumerate(old):
-            if new[index] != address:
-                yield invalid_value(f"spec.clusterIPs[{index}]", new, _ONCE_SET)
-        return
-    if old and not new:
-        yield invalid_value("spec.clusterIPs[0]", new, "primary clusterIP can not be unset")
-    elif old and new[0] != old[0]:
-        yield invalid_value("spec.clusterIPs[0]", new, _ONCE_SET)
-    if len(old) > len(new) == 1 and after.get("ipFamilyPolicy") != "SingleStack":
-        text = "must be set to 'SingleStack' when releasing the secondary clusterIP"
-        yield invalid_value("spec.ipFamilyPolicy", after.get("ipFamilyPolicy"), text)
+    for index, address in enumerate(old):
+        if new[index : index + 1] != [address]:
+            yield invalid_value(f"spec.clusterIPs[{index}]", new, _ONCE_SET)
+    families = after.get("ipFamilies") or []
+    if families != (before.get("ipFamilies") or []) and not is_headless(after) and not is_headless(before):
+        yield invalid_value("spec.ipFamilies[0]", families, _ONCE_SET)
 
 
-def _family_changes(after: Document, before: Document) -> Iterator[Cause]:
-    if is_headless(after) or is_headless(before):
-        return
-    old, new = before.get("ipFamilies") or [], after.get("ipFamilies") or []
-    if len(old) == len(new):
-        if old != new:
-            yield invalid_value("spec.ipFamilies[0]", new, _ONCE_SET)
-        return
-    if old and new and new[0] != old[0]:
-        yield invalid_value("spec.ipFamilies[0]", after.get("clusterIPs"), _ONCE_SET)
-    if len(old) > len(new) == 1 and after.get("ipFamilyPolicy") != "SingleStack":
-        text = "must be set to 'SingleStack' when releasing the secondary ipFamily"
-        yield invalid_value("spec.ipFamilyPolicy", after.get("ipFamilyPolicy"), text)
+@relates("core.v1.LoadBalancerIngress")
+def _ip_mode(point: Document, path: str, around: Around) -> Iterator[Cause]:
+    if point.get("ip") and "ipMode" not in point:
+        yield errors.required(f"{path}.ipMode", "must be specified when `ip` is set")
+    elif "ipMode" in point and not point.get("ip"):
+        yield forbidden_value(f"{path}.ipMode", "may not be specified when `ip` is not set")
 
 
-def load_balancer_status(new: Document, old: Document) -> Iterator[Cause]:
-    ingress = part(part(new, "status"), "loadBalancer").get("ingress") or ()
-    field = "status.loadBalancer.ingress"
-    if ingress and part(new, "spec").get("type") != "LoadBalancer":
-        yield forbidden_value(field, "may only be used when `spec.type` is 'LoadBalancer'")
-        return
-    for index, point in enumerate(ingress):
-        place = f"{field}[{index}]"
-        if point.get("ip"):
-            yield from check_form("ip", point["ip"], f"{place}.ip")
-            if "ipMode" not in point:
-                yield errors.required(f"{place}.ipMode", "must be specified when `ip` is set")
-        elif "ipMode" in point:
-            yield forbidden_value(f"{place}.ipMode", "may not be specified when `ip` is not set")
-        if point.get("ip") and point.get("ipMode", "VIP") not in ("Proxy", "VIP"):
-            yield errors.unsupported_value(f"{place}.ipMode", point["ipMode"], ("Proxy", "VIP"))
-        if point.get("hostname"):
-            yield from check_form("dns-subdomain", point["hostname"], f"{place}.hostname")
-            if addresses.parse(point["hostname"]) is not None:
-                text = "must be a DNS name, not an IP address"
-                yield invalid_value(f"{place}.hostname", point["hostname"], text)
+@relates("core.v1.LoadBalancerIngress", where="hostname")
+def _host(point: Document, path: str, around: Around) -> Iterator[Cause]:
+    if addresses.parse(point["hostname"]) is not None:
+        yield invalid_value(f"{path}.hostname", point["hostname"], "must be a DNS name, not an IP address")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
-from moorage.cluster.kinds.environment import FILE_FIELDS, field_reference, resource_reference
+from moorage.cluster.kinds.containers import FILE_FIELDS, GOOD_VOLUMES, field_reference, resource_reference
 from moorage.cluster.kinds.metadata import annotation_rules
 from moorage.cluster.schema import forms
 from moorage.cluster.schema.checking import Around, Found, check, check_form, check_labels, relates
@@ -21,8 +20,9 @@ _CALLED = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 _SOURCES = rules_of("core.v1.Volume").alternatives
 
 
-def check_volumes(spec: Document, path: str, around: Around, found: Found) -> Mapping[str, Document]:
-    """Returns the volumes that keep the rules, by name; only those can be mounted."""
+@relates("core.v1.PodSpec")
+def _volumes(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    """Only volumes that keep the rules can be mounted."""
     pod_name = part(around.get("core.v1.Pod", {}), "metadata").get("name", "")
     volumes = spec.get("volumes") or ()
     created = {f"{pod_name}-{volume.get('name', '')}" for volume in volumes if "ephemeral" in volume}
@@ -34,12 +34,12 @@ def check_volumes(spec: Document, path: str, around: Around, found: Found) -> Ma
             causes.append(errors.duplicate_value(f"{place}.name", name))
         if not causes:
             good[name] = volume
-        found += causes
+        yield from causes
         claim = part(volume, "persistentVolumeClaim").get("claimName", "")
         if pod_name and claim in created:
             text = "must not reference a PVC that gets created for an ephemeral volume"
-            found.append(errors.invalid_value(f"{place}.persistentVolumeClaim.claimName", claim, text))
-    return good
+            yield errors.invalid_value(f"{place}.persistentVolumeClaim.claimName", claim, text)
+    around[GOOD_VOLUMES] = good
 
 
 @relates("core.v1.Volume")
@@ -65,8 +65,7 @@ def check_source(holder: Document, sources: Mapping[str, int], path: str) -> Fou
 @relates("core.v1.EmptyDirVolumeSource")
 def _size_limit(source: Document, path: str, around: Around) -> Iterator[Cause]:
     if "sizeLimit" in source and forms.nanos(source["sizeLimit"]) < 0:
-        text = "SizeLimit field must be a valid resource quantity"
-        yield errors.forbidden_value(f"{path}.sizeLimit", text)
+        yield errors.forbidden_value(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
 
 
 @relates("core.v1.ImageVolumeSource")
@@ -147,18 +146,12 @@ def _projected(source: Document, path: str, around: Around) -> Iterator[Cause]:
                 taken.add(target)
 
 
-# Sources that are someone else's storage, most of them of the past
+# Sources that are someone else's storage, most of them of the past: only the rules that are no fine points
 
-_INITIATORS = {
-    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9\-.]+)(:[^,;*&$|\s]+)$", re.ASCII),
-    "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$"),
-    "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$"),
-}
 _MANAGED_URI = (
     "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
 )
 _BLOB_URI = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
-_REGISTRY = "must be a host:port pair or multiple pairs separated by commas"
 
 
 @relates("core.v1.CSIVolumeSource")
@@ -170,58 +163,23 @@ def _publish_secret(source: Document, path: str, around: Around) -> Iterator[Cau
 
 @relates("core.v1.ISCSIVolumeSource")
 def _initiators(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    if source.get("iqn"):
-        yield from _initiator(source["iqn"], f"{path}.iqn")
-    if "initiatorName" in source:
-        yield from _initiator(source["initiatorName"], f"{path}.initiatorname")
+    for field, called in (("iqn", "iqn"), ("initiatorName", "initiatorname")):
+        if source.get(field) and not source[field].startswith(("iqn", "eui", "naa")):
+            text = "must be valid format starting with iqn, eui, or naa"
+            yield errors.invalid_value(f"{path}.{called}", source[field], text)
     if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and "secretRef" not in source:
         yield errors.required(f"{path}.secretRef")
 
 
-def _initiator(name: str, path: str) -> Iterator[Cause]:
-    form = _INITIATORS.get(name[:3])
-    if form is None:
-        yield errors.invalid_value(path, name, "must be valid format starting with iqn, eui, or naa")
-    elif not form.search(name):
-        yield errors.invalid_value(path, name, "must be valid format")
-
-
 @relates("core.v1.FlockerVolumeSource")
 def _dataset(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    yield from _check_one_of(source, ("datasetName", "datasetUUID"), path)
-    name = source.get("datasetName", "")
-    if "/" in name:
-        yield errors.invalid_value(f"{path}.datasetName", name, "must not contain '/'")
-
-
-@relates("core.v1.QuobyteVolumeSource")
-def _registry(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    registry = source.get("registry", "")
-    if registry and forms.size(source.get("tenant", "")) > 64:
-        text = "must be a UUID and may not exceed a length of 64 characters"
-        yield errors.required(f"{path}.tenant", text)
-    elif registry:
-        for pair in registry.split(","):
-            if pair.count(":") != 1 and "]:" not in pair:
-                yield errors.invalid_value(f"{path}.registry", registry, _REGISTRY)
+    return _check_one_of(source, ("datasetName", "datasetUUID"), path)
 
 
 @relates("core.v1.FCVolumeSource")
 def _fibre_channel(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    targets, ids = source.get("targetWWNs"), source.get("wwids")
-    if not targets and not ids:
+    if not source.get("targetWWNs") and not source.get("wwids"):
         yield errors.required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
-    if targets and ids:
-        text = "targetWWNs and wwids can not be specified simultaneously"
-        yield errors.invalid_value(f"{path}.targetWWNs", targets, text)
-    if not targets:
-        return
-    lun = source.get("lun")
-    if lun is None:
-        yield errors.required(f"{path}.lun", "lun is required if targetWWNs is specified")
-    else:
-        for problem in forms.range_problems(lun, 0, 255):
-            yield errors.invalid_value(f"{path}.lun", lun, problem)
 
 
 @relates("core.v1.FlexVolumeSource")

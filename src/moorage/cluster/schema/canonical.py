@@ -59,6 +59,11 @@ def quantity(value: str | int | float) -> str:
     return text if _stays_decimal(whole, fraction, int(suffix[1:])) else _exponential(nanos)
 
 
+def amount_text(nanos: int, like: str) -> str:
+    """An amount as text of the family of another one: of powers of two, or of ten."""
+    return _binary(nanos) if like.endswith("i") else _decimal(nanos)
+
+
 def _stays_decimal(whole: str, fraction: str | None, exponent: int) -> bool:
     digits = (whole or "0") + (fraction or "")
     scale = exponent - len(fraction or "")

@@ -20,12 +20,13 @@ from moorage.cluster.schema.model import ABSENT, ARRAY, INTEGER, NUMBER, STRING,
 from moorage.cluster.schema.rules import BELOW, DEFAULTS, RELATED, UNCHECKED, Line, Rule, Step, rules_of
 
 Found = list[Cause]
-Around = Mapping[str, Document]
-"""The objects around a value, by the names of their types."""
+Around = dict[str, Document]
+"""The objects around a value, by the names of their types, and what relations leave for those after them."""
 Relation = Callable[[Document, str, Around], Iterable[Cause]]
 """Tells which rules that relate fields an object breaks: the object, its path, what is around it."""
-Check = Callable[[Any, str, Found], None]
-Ask = Callable[[Document, str, dict[str, Document], Found], None]
+Check = Callable[[Any, str], Iterable[Cause]]
+"""Tells which rules a value at a path breaks."""
+Ask = Callable[[Document, str, Around, Found], None]
 """A check that may need to know what is around the object."""
 
 IMMUTABLE = "field is immutable"
@@ -86,7 +87,7 @@ def zero_of(field: Field | None) -> Any:
     if field.default is not ABSENT and field.default is not None:
         return field.default
     if field.schema.type == STRING:
-        return ""
+        return None if field.schema.format == "date-time" else ""
     return 0 if field.schema.type in (INTEGER, NUMBER) else None
 
 
@@ -95,12 +96,7 @@ def zero_of(field: Field | None) -> Any:
 
 def _one_of(rule: Rule) -> Check:
     choices = rule.words
-
-    def one_of(value: Any, path: str, found: Found) -> None:
-        if value not in choices:
-            found.append(errors.unsupported_value(path, value, choices))
-
-    return one_of
+    return lambda value, path: () if value in choices else [errors.unsupported_value(path, value, choices)]
 
 
 def _number(rule: Rule) -> Check:
@@ -112,49 +108,44 @@ def _number(rule: Rule) -> Check:
     if not text and rule.name == "min":
         text = NOT_POSITIVE if low == 1 else f"must be greater than or equal to {low}"
     elif not text:
-        text = (
-            f"must be between {low} and {high}, inclusive"
-            if rule.name == "range"
-            else f"must be less than or equal to {high}"
-        )
-
-    def number(value: Any, path: str, found: Found) -> None:
-        if not low <= value <= high:
-            found.append(errors.invalid_value(path, value, text))
-
-    return number
+        between = f"must be between {low} and {high}, inclusive"
+        text = between if rule.name == "range" else f"must be less than or equal to {high}"
+    return lambda value, path: () if low <= value <= high else [errors.invalid_value(path, value, text)]
 
 
 def _limit(rule: Rule) -> Check:
-    """`bytes 63` and `items 20`; with a message of its own, the value is shown with it."""
+    """`bytes 63`, also of all keys and values, and `items 20`; with an own message, the value is shown."""
     most, text = int(rule.words[0]), " ".join(rule.words[1:])
 
-    def limit(value: Any, path: str, found: Found) -> None:
-        size = forms.size(value) if rule.name == "bytes" else len(value)
+    def limit(value: Any, path: str) -> Iterable[Cause]:
+        size = _bytes(value) if rule.name == "bytes" else len(value)
         if size <= most:
-            return
+            return ()
         if text:
-            found.append(errors.invalid_value(path, value, text))
-        elif rule.name == "bytes":
-            found.append(errors.too_long(path, most))
-        else:
-            found.append(errors.too_many(path, size, most))
+            return [errors.invalid_value(path, value, text)]
+        too_much = rule.name == "bytes"
+        return [errors.too_long(path, most) if too_much else errors.too_many(path, size, most)]
 
     return limit
+
+
+def _bytes(value: Any) -> int:
+    if isinstance(value, dict):
+        return sum(forms.size(key) + forms.size(text) for key, text in value.items())
+    return forms.size(value)
 
 
 def _unique(rule: Rule) -> Check:
     """`unique` items of a list; `unique name`: told apart by a field; `unique @name`: which is not blamed."""
     key = rule.words[0].removeprefix("@") if rule.words else ""
-    shows_key = bool(key) and not rule.words[0].startswith("@")
+    blamed = f".{key}" if key and not rule.words[0].startswith("@") else ""
 
-    def unique(value: Any, path: str, found: Found) -> None:
+    def unique(value: Any, path: str) -> Iterator[Cause]:
         seen = []
         for index, item in enumerate(value):
             told = item.get(key, "") if key else item
             if told in seen:
-                place = f"{path}[{index}].{key}" if shows_key else f"{path}[{index}]"
-                found.append(errors.duplicate_value(place, told))
+                yield errors.duplicate_value(f"{path}[{index}]{blamed}", told)
             seen.append(told)
 
     return unique
@@ -162,50 +153,26 @@ def _unique(rule: Rule) -> Check:
 
 def _keys(rule: Rule) -> Check:
     """`keys dns-label`: every key of a map has this form."""
-    form = forms.FORMS[rule.words[0]]
-
-    def keys(value: Any, path: str, found: Found) -> None:
-        for key in value:
-            found.extend(errors.invalid_value(path, key, problem) for problem in form(key))
-
-    return keys
-
-
-def _labels(rule: Rule) -> Check:
-    def labels(value: Any, path: str, found: Found) -> None:
-        found += check_labels(value, path)
-
-    return labels
+    form = rule.words[0]
+    return lambda value, path: chain.from_iterable(check_form(form, key, path) for key in value)
 
 
 def _forbidden(rule: Rule) -> Check:
-    def forbidden(value: Any, path: str, found: Found) -> None:
-        found.append(errors.forbidden_value(path, rule.words[0]))
-
-    return forbidden
+    return lambda value, path: [errors.forbidden_value(path, rule.words[0])]
 
 
 def _form(rule: Rule) -> Check:
     form = forms.FORMS[rule.name]
-
-    def has_form(value: Any, path: str, found: Found) -> None:
-        for problem in form(value):
-            found.append(errors.invalid_value(path, value, problem))
-
-    return has_form
+    return lambda value, path: [errors.invalid_value(path, value, problem) for problem in form(value)]
 
 
 _RULES: Mapping[str, Callable[[Rule], Check]] = {
     "one-of": _one_of,
-    "min": _number,
-    "max": _number,
-    "range": _number,
-    "is": _number,
-    "bytes": _limit,
-    "items": _limit,
+    **dict.fromkeys(("min", "max", "range", "is"), _number),
+    **dict.fromkeys(("bytes", "items"), _limit),
     "unique": _unique,
     "keys": _keys,
-    "labels": _labels,
+    "labels": lambda rule: check_labels,
     "forbidden": _forbidden,
 }
 _OF_CHANGES = ("immutable", "frozen")
@@ -214,7 +181,7 @@ _OF_CHANGES = ("immutable", "frozen")
 # Lines
 
 
-def _line_check(line: Line, schema: Schema) -> Check | None:
+def _line_check(line: Line, schema: Schema) -> Ask | None:
     """What a line asks of an object, apart from changes."""
     *way, last = line.path
     checks = []
@@ -240,20 +207,20 @@ def _line_check(line: Line, schema: Schema) -> Check | None:
             elif not line.holds_for and value != 0:
                 return
         for check in checks:
-            check(value, path, found)
+            found.extend(check(value, path))
 
     if not way and not last.each:
         name = last.name
         minds_absence = line.holds_for == "!" or (wanted is not None and line.holds_for != "?")
 
-        def check_field(value: Any, path: str, found: Found) -> None:
+        def check_field(value: Document, path: str, around: Around, found: Found) -> None:
             given = value.get(name)
             if given is not None or minds_absence:
                 check_value(given, f"{path}.{name}" if path else name, found)
 
         return check_field
 
-    def check_line(value: Any, path: str, found: Found) -> None:
+    def check_line(value: Document, path: str, around: Around, found: Found) -> None:
         for leaf, place in _leaves(value, path, line.path):
             check_value(leaf, place, found)
 
@@ -307,13 +274,13 @@ class _Checker:
         relations: dict[str, list[Ask]] = {}
         for relation, where in _relations.get(self._name, ()):
             relations.setdefault(relation.__name__.strip("_"), []).append(_related(relation, where))
+        if self._alternatives:
+            relations["alternatives"] = [self._ask_first]
         parts = {name: part for name in schema.fields if name not in unchecked and (part := self._part(name))}
         self._asked: list[Ask] = []
         for line in rules.lines:
             self._add(line, relations, parts)
         self._asked += [*chain.from_iterable(relations.values()), *parts.values()]
-        if self._alternatives:
-            self._asked.append(self._ask_first)
         self.is_empty = not self._asked
 
     def _add(self, line: Line, relations: dict[str, list[Ask]], parts: dict[str, Ask]) -> None:
@@ -328,7 +295,7 @@ class _Checker:
         for part in (before, after):
             check = _line_check(part, self._schema)
             if check is not None:
-                self._asked.append(_alone(check))
+                self._asked.append(check)
             if part is before and found and name in parts:
                 self._asked.append(parts.pop(name))
 
@@ -339,7 +306,7 @@ class _Checker:
             return None
         checker = _checker(part)
 
-        def ask(value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+        def ask(value: Document, path: str, around: Around, found: Found) -> None:
             held = value.get(name)
             if held is None:
                 return
@@ -355,14 +322,14 @@ class _Checker:
 
         return ask
 
-    def _ask_first(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+    def _ask_first(self, value: Document, path: str, around: Around, found: Found) -> None:
         given = self._alternatives.keys() & value.keys()
         if given:
             name = min(given, key=self._alternatives.__getitem__)
             checker = _checker(self._schema.fields[name].schema)
             checker.check(value[name], below(path, checker._called or name), around, found)
 
-    def check(self, value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+    def check(self, value: Document, path: str, around: Around, found: Found) -> None:
         outer = around.get(self._name)
         around[self._name] = value
         for ask in self._asked:
@@ -383,15 +350,11 @@ def _split_at(line: Line, name: str) -> tuple[Line, bool, Line]:
     )
 
 
-def _alone(check: Check) -> Ask:
-    return lambda value, path, around, found: check(value, path, found)
-
-
 def _related(relation: Relation, where: str) -> Ask:
     if not where:
         return lambda value, path, around, found: found.extend(relation(value, path, around))
 
-    def ask(value: Document, path: str, around: dict[str, Document], found: Found) -> None:
+    def ask(value: Document, path: str, around: Around, found: Found) -> None:
         if value.get(where) is not None:
             found.extend(relation(value, path, around))
 
@@ -433,7 +396,7 @@ class _Fixed:
         self._parts = {
             name: _fixed_of(part)
             for name, part in parts.items()
-            if name != "status" and not _fixed_of(part).is_empty
+            if name not in ("metadata", "status") and not _fixed_of(part).is_empty
         }
 
     @property

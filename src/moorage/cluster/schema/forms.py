@@ -12,24 +12,27 @@ from typing import Any
 
 from moorage.api import names, quantities
 
+Form = Callable[[Any], list[str]]
+
 DNS_SUBDOMAIN_LIMIT = 253
 
-_DNS_1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_MOST = quantities.MAX_INT64 * quantities.NANOS
+_SYSCTL = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _UNDERSCORE_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
-_UNDERSCORE_SUBDOMAIN = rf"{_UNDERSCORE_LABEL}(\.{_UNDERSCORE_LABEL})*"
-_CONFIG_KEY = "[-._a-zA-Z0-9]+"
-_PERCENT = "[0-9]+%"
-_HEADER = "[-A-Za-z0-9]+"
-
-_DNS_1035_LABEL_FORM = re.compile(_DNS_1035_LABEL)
-_UNDERSCORE_SUBDOMAIN_FORM = re.compile(_UNDERSCORE_SUBDOMAIN)
-_CONFIG_KEY_FORM = re.compile(_CONFIG_KEY)
-_PERCENT_FORM = re.compile(_PERCENT)
-_HEADER_FORM = re.compile(_HEADER)
 _PORT_CHARACTERS = re.compile("[-a-z0-9]+")
 _LETTER = re.compile("[a-z]")
-_ENVIRONMENT_NAME = re.compile("[ -<>-~]*")
 _LEADING_ZERO = re.compile(r"(^|[.:])0+[0-9]")
+
+
+def _pattern(pattern: str, text: str, limit: int = 0) -> Form:
+    """For texts that match a pattern, which the complaint shows, and have a limit, or none."""
+    form, complaint = re.compile(pattern), text.replace("PATTERN", pattern)
+
+    def problems(value: str) -> list[str]:
+        found = too_long(value, limit) if limit else []
+        return found if form.fullmatch(value) else [*found, complaint]
+
+    return problems
 
 
 def dns_label_problems(value: str) -> list[str]:
@@ -40,26 +43,68 @@ def dns_subdomain_problems(value: str) -> list[str]:
     return _in_characters(names.dns_subdomain_problems(value))
 
 
-def dns_subdomain_with_underscores_problems(value: str) -> list[str]:
-    problems = too_long(value, DNS_SUBDOMAIN_LIMIT)
-    if not _UNDERSCORE_SUBDOMAIN_FORM.fullmatch(value):
-        problems.append(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or "
-            "'.', and must start and end with an alphanumeric character "
-            f"(e.g. 'example.com', regex used for validation is '{_UNDERSCORE_SUBDOMAIN}')"
-        )
-    return problems
+def _only_if(holds: Callable[[Any], bool], complaint: str) -> Form:
+    return lambda value: [] if holds(value) else [complaint]
 
 
-def dns_1035_label_problems(value: str) -> list[str]:
-    problems = too_long(value, 63)
-    if not _DNS_1035_LABEL_FORM.fullmatch(value):
-        problems.append(
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
-            "alphabetic character, and end with an alphanumeric character "
-            f"(e.g. 'my-name',  or 'abc-123', regex used for validation is '{_DNS_1035_LABEL}')"
-        )
-    return problems
+def nanos(quantity: Any) -> int:
+    """A quantity that has passed the schema as a number of nanos, within what 64 bits hold in whole units."""
+    try:
+        amount = quantities.parse(quantity)
+    except quantities.QuantityError:
+        return 0
+    return max(-_MOST, min(amount, _MOST))
+
+
+non_empty_problems = _only_if(bool, "field can not be empty.")
+unpadded_problems = _only_if(
+    lambda value: bool(value == value.strip()), "must not have leading or trailing whitespace"
+)
+no_backsteps_problems = _only_if(lambda value: ".." not in value.split("/"), "must not contain '..'")
+absolute_path_problems = _only_if(lambda value: bool(value.startswith("/")), "must be an absolute path")
+quantity_problems = _only_if(lambda value: nanos(value) >= 0, "must be greater than or equal to 0")
+positive_quantity_problems = _only_if(lambda value: nanos(value) > 0, "must be greater than zero")
+file_mode_problems = _only_if(
+    lambda value: 0 <= value <= 0o777, "must be a number between 0 and 0777 (octal), both inclusive"
+)
+sysctl_problems = _only_if(
+    lambda value: size(value) <= DNS_SUBDOMAIN_LIMIT and bool(re.fullmatch(_SYSCTL, value)),
+    f"must have at most {DNS_SUBDOMAIN_LIMIT} characters and match regex ^{_SYSCTL}$",
+)
+dns_subdomain_with_underscores_problems = _pattern(
+    rf"{_UNDERSCORE_LABEL}(\.{_UNDERSCORE_LABEL})*",
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and "
+    "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'PATTERN')",
+    DNS_SUBDOMAIN_LIMIT,
+)
+dns_1035_label_problems = _pattern(
+    "[a-z]([-a-z0-9]*[a-z0-9])?",
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+    "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
+    "validation is 'PATTERN')",
+    63,
+)
+percent_problems = _pattern(
+    "[0-9]+%",
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex "
+    "used for validation is 'PATTERN')",
+)
+header_name_problems = _pattern(
+    "[-A-Za-z0-9]+",
+    "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used "
+    "for validation is 'PATTERN')",
+)
+_config_key_pattern = _pattern(
+    "[-._a-zA-Z0-9]+",
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+    "'KEY_NAME',  or 'key-name', regex used for validation is 'PATTERN')",
+    DNS_SUBDOMAIN_LIMIT,
+)
+_environment_pattern = _pattern(
+    "[ -<>-~]*",
+    "a valid environment variable name must consist only of printable ASCII characters other than '='",
+)
 
 
 def path_segment_problems(value: str) -> list[str]:
@@ -95,42 +140,17 @@ def range_problems(value: int, low: int, high: int) -> list[str]:
     return [] if low <= value <= high else [f"must be between {low} and {high}, inclusive"]
 
 
-def port_number_or_name_problems(value: int | str) -> list[str]:
-    return port_number_problems(value) if isinstance(value, int) else port_name_problems(value)
-
-
 def environment_name_problems(value: str) -> list[str]:
-    if not value:
-        return ["environment variable name must be non-empty"]
-    if _ENVIRONMENT_NAME.fullmatch(value):
-        return []
-    return [
-        "a valid environment variable name must consist only of printable ASCII characters other than '='"
-    ]
+    return _environment_pattern(value) if value else ["environment variable name must be non-empty"]
 
 
 def config_key_problems(value: str) -> list[str]:
-    problems = too_long(value, DNS_SUBDOMAIN_LIMIT)
-    if not _CONFIG_KEY_FORM.fullmatch(value):
-        problems.append(
-            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
-            "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
-            f"regex used for validation is '{_CONFIG_KEY}')"
-        )
+    problems = _config_key_pattern(value)
     if value in (".", ".."):
         problems.append(f"must not be '{value}'")
     elif value.startswith(".."):
         problems.append("must not start with '..'")
     return problems
-
-
-def percent_problems(value: str) -> list[str]:
-    if _PERCENT_FORM.fullmatch(value):
-        return []
-    return [
-        "a valid percent string must be a numeric string followed by an ending '%' "
-        f"(e.g. '1%',  or '93%', regex used for validation is '{_PERCENT}')"
-    ]
 
 
 def int_or_any_percent_problems(value: int | str) -> list[str]:
@@ -147,21 +167,6 @@ def int_or_percent_problems(value: int | str) -> list[str]:
     return problems
 
 
-def file_mode_problems(value: int) -> list[str]:
-    if 0 <= value <= 0o777:
-        return []
-    return ["must be a number between 0 and 0777 (octal), both inclusive"]
-
-
-def header_name_problems(value: str) -> list[str]:
-    if _HEADER_FORM.fullmatch(value):
-        return []
-    return [
-        "a valid HTTP header must consist of alphanumeric characters or '-' "
-        f"(e.g. 'X-Header-Name', regex used for validation is '{_HEADER}')"
-    ]
-
-
 def ip_problems(value: str) -> list[str]:
     try:
         address = ipaddress.ip_address(value)
@@ -175,10 +180,6 @@ def ip_problems(value: str) -> list[str]:
         if address.ipv4_mapped is not None:
             return ["must not be an IPv4-mapped IPv6 address"]
     return []
-
-
-def unpadded_problems(value: str) -> list[str]:
-    return [] if value == value.strip() else ["must not have leading or trailing whitespace"]
 
 
 def too_long(value: str, limit: int) -> list[str]:
@@ -209,14 +210,6 @@ def _in_characters(problems: list[str]) -> list[str]:
 # Paths
 
 
-def no_backsteps_problems(value: str) -> list[str]:
-    return ["must not contain '..'"] if ".." in value.split("/") else []
-
-
-def absolute_path_problems(value: str) -> list[str]:
-    return [] if value.startswith("/") else ["must be an absolute path"]
-
-
 def relative_path_problems(value: str) -> list[str]:
     """A path that stays below where it starts."""
     absolute = ["must be a relative path"] if value.startswith("/") else []
@@ -231,28 +224,6 @@ def local_path_problems(value: str) -> list[str]:
     return problems
 
 
-# Quantities, which have passed the schema
-
-_MOST = quantities.MAX_INT64 * quantities.NANOS
-
-
-def nanos(quantity: Any) -> int:
-    """A quantity as a number of nanos, within what 64 bits hold in whole units."""
-    try:
-        amount = quantities.parse(quantity)
-    except quantities.QuantityError:
-        return 0
-    return max(-_MOST, min(amount, _MOST))
-
-
-def quantity_problems(value: str) -> list[str]:
-    return ["must be greater than or equal to 0"] if nanos(value) < 0 else []
-
-
-def positive_quantity_problems(value: str) -> list[str]:
-    return ["must be greater than zero"] if nanos(value) <= 0 else []
-
-
 def qualified_name_problems(value: str) -> list[str]:
     """For label keys and everything else that may have a domain in front."""
     return [] if names.is_qualified_name(value) else names.qualified_name_problems(value)
@@ -264,21 +235,12 @@ def label_value_problems(value: str) -> list[str]:
 
 # Names of operating systems
 
-_SYSCTL = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
-_SYSCTL_FORM = re.compile(_SYSCTL[1:-1])
-_SYSCTL_LIMIT = 253
 _USER_LIMIT = 104
 _DOMAIN_LIMIT = 256
 _NETBIOS = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
 _DOMAIN = re.compile(
     "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
 )
-
-
-def sysctl_problems(value: str) -> list[str]:
-    if size(value) <= _SYSCTL_LIMIT and _SYSCTL_FORM.fullmatch(value):
-        return []
-    return [f"must have at most {_SYSCTL_LIMIT} characters and match regex {_SYSCTL}"]
 
 
 def windows_user_problems(value: str) -> list[str]:
@@ -306,46 +268,22 @@ def windows_user_problems(value: str) -> list[str]:
     return [f"runAsUserName's {problem}" for problem in problems]
 
 
-def in_lower_case(form: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+def in_lower_case(form: Form) -> Form:
     return lambda value: form(value.lower())
 
 
-def as_prefix(form: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+def as_prefix(form: Form) -> Form:
     """For beginnings of texts, which may end with a dash: anything can follow it."""
     return lambda value: form(value[:-2] + "a" if len(value) > 1 and value.endswith("-") else value)
 
 
-FORMS: Mapping[str, Callable[[Any], list[str]]] = {
-    "dns-label": dns_label_problems,
-    "dns-1035-label": dns_1035_label_problems,
-    "dns-subdomain": dns_subdomain_problems,
+FORMS: Mapping[str, Form] = {
+    name.removesuffix("_problems").replace("_", "-"): form
+    for name, form in globals().items()
+    if name.endswith("_problems")
+} | {
     "dns-subdomain-lower": in_lower_case(dns_subdomain_problems),
     "dns-subdomain-prefix": as_prefix(dns_subdomain_problems),
-    "dns-subdomain-with-underscores": dns_subdomain_with_underscores_problems,
-    "unpadded": unpadded_problems,
-    "path-segment": path_segment_problems,
-    "qualified-name": qualified_name_problems,
     "qualified-name-lower": in_lower_case(qualified_name_problems),
-    "label-value": label_value_problems,
-    "config-key": config_key_problems,
-    "environment-name": environment_name_problems,
-    "header-name": header_name_problems,
-    "port": port_problems,
-    "port-name": port_name_problems,
-    "port-number": port_number_problems,
-    "ip": ip_problems,
-    "percent": percent_problems,
-    "port-number-or-name": port_number_or_name_problems,
-    "int-or-percent": int_or_percent_problems,
-    "int-or-any-percent": int_or_any_percent_problems,
-    "file-mode": file_mode_problems,
-    "sysctl": sysctl_problems,
-    "windows-user": windows_user_problems,
-    "no-backsteps": no_backsteps_problems,
-    "absolute-path": absolute_path_problems,
-    "relative-path": relative_path_problems,
-    "local-path": local_path_problems,
-    "quantity": quantity_problems,
-    "positive-quantity": positive_quantity_problems,
 }
-"""What the rules of types can ask of a value, by name."""
+"""What the rules of types can ask of a value, by name: `port-name` is `port_name_problems`."""

@@ -21,8 +21,8 @@ line comes last, related fields first.
 
 The lines of a type hold wherever the type is met, but not below a field that is marked `unchecked`, nor in a
 status, which only the server writes, nor in metadata, for which there are further rules. The fact `first-of=`
-names fields of which an object has one; if it has more, only the first is checked. The fact `called=` is
-another name by which messages know its place.
+names fields of which an object has one; if it has more, only the first is checked, in the place of
+` . related alternatives`. The fact `called=` is another name by which messages know its place.
 """
 
 from __future__ import annotations

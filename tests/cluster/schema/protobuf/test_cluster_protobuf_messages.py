@@ -13,8 +13,7 @@ from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.conform import conform
 from moorage.cluster.schema.discovery_data import builtin_definitions
 from moorage.cluster.schema.model import Schema
-from moorage.cluster.schema.protobuf.field_numbers import field_numbers
-from moorage.cluster.schema.protobuf.messages import message
+from moorage.cluster.schema.protobuf.messages import field_numbers, message
 from moorage.cluster.schema.protobuf.objects import read_object
 
 RECORDED = [json.loads(line) for line in Path(__file__).with_name("messages.jsonl").read_text().splitlines()]

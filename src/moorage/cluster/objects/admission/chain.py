@@ -7,7 +7,7 @@ from collections.abc import Callable
 from moorage.cluster.base.errors import Cause, forbidden, not_found
 from moorage.cluster.base.store import Store
 from moorage.cluster.kinds.service_allocation import allocate_service
-from moorage.cluster.objects.admission import quotas, scheduling, service_accounts, storage
+from moorage.cluster.objects.admission import quotas, runtime_classes, scheduling, service_accounts, storage
 from moorage.cluster.objects.admission.attempt import CREATE, DELETE, UPDATE, Attempt
 
 _IMMORTAL = ("default", "kube-system", "kube-public")
@@ -41,7 +41,7 @@ _STEPS: dict[tuple[str, str], tuple[Callable[[Attempt], None], ...]] = {
         service_accounts.set_service_account,
         scheduling.set_priority,
         scheduling.add_tolerations,
-        scheduling.admit_runtime_class,
+        runtime_classes.apply_runtime_class,
     ),
     (UPDATE, "pods"): (scheduling.keep_priority, scheduling.add_tolerations),
     (CREATE, "services"): (_allocate,),

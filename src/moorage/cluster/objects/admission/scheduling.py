@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moorage.cluster.base.store import Document, Store
-from moorage.cluster.kinds.scheduling import SYSTEM_CLASSES
+from moorage.cluster.kinds.others import SYSTEM_CLASSES
 from moorage.cluster.objects.admission.attempt import CREATE, Attempt
 
 CLASSES = "priorityclasses.scheduling.k8s.io"
@@ -89,10 +89,3 @@ def add_tolerations(attempt: Attempt) -> None:
 def _covers(toleration: Document, default: Document) -> bool:
     key, effect = toleration.get("key", ""), toleration.get("effect", "")
     return key in ("", default["key"]) and effect in ("", default["effect"])
-
-
-def admit_runtime_class(attempt: Attempt) -> None:
-    """There are no RuntimeClasses here, so no pod can have one."""
-    name = attempt.document["spec"].get("runtimeClassName")
-    if name:
-        raise attempt.forbidden(f'pod rejected: RuntimeClass "{name}" not found')

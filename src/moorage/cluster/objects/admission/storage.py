@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.kinds.common import part
-from moorage.cluster.kinds.persistent_volumes import CLASS_ANNOTATION
+from moorage.cluster.kinds.storage import CLASS_ANNOTATION
 from moorage.cluster.objects.admission.attempt import Attempt
 from moorage.cluster.objects.admission.quotas import claim_requests
 from moorage.cluster.schema.forms import nanos

@@ -2,13 +2,18 @@
 
 What a message means is told by the shape of the value and the numbers of its fields. Each message is compiled
 once, on its first use, into a table of functions that add what they find to a dict.
+
+The numbers are recorded: a file holds the types of one Go package, a line for each: its name, then
+`field=number`. A field that starts with `+` is a message of its own whose fields JSON has in the type itself;
+its name is that of the message. `tools/record_protobuf.py` writes these files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,13 +23,25 @@ from moorage.cluster.schema.builtin import EITHER, type_name
 from moorage.cluster.schema.canonical import Malformed
 from moorage.cluster.schema.model import ANY, ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, Schema
 from moorage.cluster.schema.protobuf import wire
-from moorage.cluster.schema.protobuf.field_numbers import field_numbers
 from moorage.cluster.schema.protobuf.wire import CUT_SHORT, LENGTH, VARINT, extent, varint
 
 Fill = Callable[[Document, bytes, int, int], None]
 """Adds to a document what stands in the data between two places."""
 Read = Callable[[bytes, int, int], Any]
 """The value that stands in the data between two places; None for none."""
+DATA = Path(__file__).with_name("data")
+
+
+def field_numbers(package: str, type_name: str) -> dict[str, int]:
+    """The fields of a type, such as PodSpec of core.v1. Raises LookupError if it is not recorded."""
+    _, *fields = _lines(package)[type_name].split(" ")
+    return {name: int(number) for name, _, number in (field.partition("=") for field in fields)}
+
+
+@cache
+def _lines(package: str) -> dict[str, str]:
+    lines = (DATA / f"{package}.txt").read_text().splitlines()
+    return {line.partition(" ")[0]: line for line in lines}
 
 
 class Message:

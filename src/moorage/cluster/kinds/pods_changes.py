@@ -1,17 +1,23 @@
-"""The status of pods: how it begins, and what relates its fields and those of the pod."""
+"""How the status of a pod begins, and what may change in a pod once it is there: little."""
 
 from __future__ import annotations
 
-import ipaddress
 from collections import defaultdict
 from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
 
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.common import items_of, part
+from moorage.cluster.kinds import addresses
+from moorage.cluster.kinds.common import difference, items_of, part
 from moorage.cluster.kinds.pods_resources import quality_class
+from moorage.cluster.kinds.pods_spec import REQUIRED
 from moorage.cluster.schema.checking import Around, check, check_change, check_form, relates
+from moorage.cluster.schema.definitions import keep_field
+
+# The status
 
 _OWN_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 
@@ -153,14 +159,133 @@ def _addresses(status: Document, before: Document, field: str) -> Iterator[Cause
     for index, text in enumerate(texts):
         if text not in known:
             yield from check_form("ip", text, f"status.{field}[{index}]")
-    if len(texts) > 1 and not _is_dual(texts):
+    if len(texts) > 2 or (len(texts) == 2 and not addresses.is_dual_stack(texts)):
         text = "may specify no more than one IP for each IP family"
         yield errors.invalid_value(f"status.{field}", entries, text)
 
 
-def _is_dual(texts: list[str]) -> bool:
-    try:
-        versions = [ipaddress.ip_address(text).version for text in texts]
-    except ValueError:
-        return False
-    return sorted(versions) == [4, 6]
+# The spec
+
+
+_MAX_INT32 = 2**31 - 1
+_MAY_CHANGE = ",".join(
+    (
+        "`spec.containers[*].image`",
+        "`spec.initContainers[*].image`",
+        "`spec.activeDeadlineSeconds`",
+        "`spec.tolerations` (only additions to existing tolerations)",
+        "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+    )
+)
+
+
+def spec_changes(new: Document, old: Document) -> Iterator[Cause]:
+    """The rules a change from one spec to another breaks."""
+    if new == old:
+        return
+    for kind in ("containers", "initContainers"):
+        if len(new.get(kind) or ()) != len(old.get(kind) or ()):
+            yield errors.forbidden_value(f"spec.{kind}", "pod updates may not add or remove containers")
+            return
+        for container, place in items_of(new, kind, "spec"):
+            if not container.get("image"):
+                yield errors.required(f"{place}.image")
+            yield from check_form("unpadded", container.get("image", ""), f"{place}.image")
+    deadline = _deadline(new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds"))
+    if deadline:
+        yield errors.invalid_value("spec.activeDeadlineSeconds", new.get("activeDeadlineSeconds"), deadline)
+        if "activeDeadlineSeconds" in new:
+            return
+    yield from _tolerations(new, old)
+    yield from _gates(new, old)
+    rest = deepcopy(new)
+    _take_back_allowed(rest, old)
+    if old.get("schedulingGates"):
+        yield from _take_back_narrowing(rest, old)
+    if rest != old:
+        changes = difference(old, rest, sort=True)
+        text = f"pod updates may not change fields other than {_MAY_CHANGE}\n{changes}"
+        yield errors.forbidden_value("spec", text)
+
+
+def _deadline(seconds: int | None, before: int | None) -> str:
+    """A pod may be given less time, not more; says what is wrong."""
+    if seconds is None:
+        return "" if before is None else "must not update from a positive integer to nil value"
+    if not 0 <= seconds <= _MAX_INT32:
+        return f"must be between 0 and {_MAX_INT32}, inclusive"
+    return "must be less than or equal to previous value" if before is not None and before < seconds else ""
+
+
+def _tolerations(new: Document, old: Document) -> Iterator[Cause]:
+    def lasting(spec: Document) -> list[Document]:
+        tolerations = spec.get("tolerations") or ()
+        return [{**each, "tolerationSeconds": None} for each in tolerations]
+
+    now = lasting(new)
+    if any(each not in now for each in lasting(old)):
+        text = "existing toleration can not be modified except its tolerationSeconds"
+        yield errors.forbidden_value("spec.tolerations", text)
+
+
+def _gates(new: Document, old: Document) -> Iterator[Cause]:
+    before = {gate.get("name") for gate in old.get("schedulingGates") or ()}
+    for gate, place in items_of(new, "schedulingGates", "spec"):
+        if gate.get("name") not in before:
+            text = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+            yield errors.forbidden_value(f"{place}.name", text)
+
+
+def _take_back_allowed(spec: Document, old: Document) -> None:
+    for kind in ("containers", "initContainers"):
+        for container, before in zip(spec.get(kind) or (), old.get(kind) or (), strict=True):
+            keep_field(container, before, "image")
+    for field in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
+        keep_field(spec, old, field)
+    if old.get("terminationGracePeriodSeconds", 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
+        keep_field(spec, old, "terminationGracePeriodSeconds")
+
+
+def _take_back_narrowing(spec: Document, old: Document) -> Iterator[Cause]:
+    """While a pod is gated it may be kept off more nodes, but not let onto more."""
+    selector, before = part(spec, "nodeSelector"), part(old, "nodeSelector")
+    if any(selector.get(key) != value for key, value in before.items()):
+        text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        yield errors.invalid_value("spec.nodeSelector", dict(sorted(selector.items())) or None, text)
+    keep_field(spec, old, "nodeSelector")
+    affinity, earlier = spec.get("affinity"), old.get("affinity")
+    nodes, nodes_before = (affinity or {}).get("nodeAffinity"), (earlier or {}).get("nodeAffinity")
+    if nodes == nodes_before:
+        return
+    yield from _node_affinity(nodes or {}, nodes_before or {})
+    if affinity is None:
+        spec["affinity"] = {"nodeAffinity": nodes_before}
+    elif earlier is None and affinity.keys() <= {"nodeAffinity"}:
+        del spec["affinity"]
+    else:
+        keep_field(affinity, earlier or {}, "nodeAffinity")
+
+
+def _node_affinity(new: Document, old: Document) -> Iterator[Cause]:
+    path = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
+    before: list[Document] = part(old, REQUIRED).get("nodeSelectorTerms") or []
+    terms: list[Document] = part(new, REQUIRED).get("nodeSelectorTerms") or []
+    if before and len(before) != len(terms):
+        text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        yield errors.invalid_value(path, terms or None, text)
+        return
+    for index, (term, earlier) in enumerate(zip(terms, before, strict=False)):
+        if not _only_adds(term, earlier):
+            text = "only additions are allowed (no mutations or deletions)"
+            yield errors.invalid_value(f"{path}[{index}]", term, text)
+
+
+def _only_adds(term: Document, earlier: Document) -> bool:
+    fields = ("matchExpressions", "matchFields")
+    if not any(earlier.get(field) for field in fields):
+        return not any(term.get(field) for field in fields)  # an empty term is for no node at all
+    for field in fields:
+        before: list[Any] = earlier.get(field) or []
+        if (term.get(field) or [])[: len(before)] != before:
+            return False
+    return True
