@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from moorage.api.points import POINTS
+
 if TYPE_CHECKING:
     from moorage.api.meta import Object as Object
     from moorage.api.meta import ObjectMeta as ObjectMeta
@@ -21,18 +23,7 @@ if TYPE_CHECKING:
     from moorage.framework.events import Action as Action
     from moorage.framework.events import ClusterEvent as ClusterEvent
     from moorage.framework.events import Hint as Hint
-    from moorage.framework.extension_points import BindPlugin as BindPlugin
-    from moorage.framework.extension_points import FilterPlugin as FilterPlugin
-    from moorage.framework.extension_points import PermitPlugin as PermitPlugin
-    from moorage.framework.extension_points import PostBindPlugin as PostBindPlugin
-    from moorage.framework.extension_points import PostFilterPlugin as PostFilterPlugin
-    from moorage.framework.extension_points import PreBindPlugin as PreBindPlugin
-    from moorage.framework.extension_points import PreEnqueuePlugin as PreEnqueuePlugin
-    from moorage.framework.extension_points import PreFilterPlugin as PreFilterPlugin
-    from moorage.framework.extension_points import PreScorePlugin as PreScorePlugin
-    from moorage.framework.extension_points import QueueSortPlugin as QueueSortPlugin
-    from moorage.framework.extension_points import ReservePlugin as ReservePlugin
-    from moorage.framework.extension_points import ScorePlugin as ScorePlugin
+    from moorage.framework.extension_points import *  # noqa: F403
     from moorage.framework.handle import Handle as Handle
     from moorage.framework.listers import Lister as Lister
     from moorage.framework.node_statuses import NodeStatuses as NodeStatuses
@@ -62,18 +53,7 @@ _HOMES = {
     "Action": "framework.events",
     "ClusterEvent": "framework.events",
     "Hint": "framework.events",
-    "BindPlugin": "framework.extension_points",
-    "FilterPlugin": "framework.extension_points",
-    "PermitPlugin": "framework.extension_points",
-    "PostBindPlugin": "framework.extension_points",
-    "PostFilterPlugin": "framework.extension_points",
-    "PreBindPlugin": "framework.extension_points",
-    "PreEnqueuePlugin": "framework.extension_points",
-    "PreFilterPlugin": "framework.extension_points",
-    "PreScorePlugin": "framework.extension_points",
-    "QueueSortPlugin": "framework.extension_points",
-    "ReservePlugin": "framework.extension_points",
-    "ScorePlugin": "framework.extension_points",
+    **{point.interface: "framework.extension_points" for point in POINTS.values() if not point.is_read_only},
     "Handle": "framework.handle",
     "Lister": "framework.listers",
     "NodeStatuses": "framework.node_statuses",

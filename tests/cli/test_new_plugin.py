@@ -15,6 +15,7 @@ from types import ModuleType
 import pytest
 import yaml
 
+from moorage.cli.scaffold import snippets
 from moorage.config import load_file
 from moorage.framework.extension_points import BASES as POINTS
 from moorage.framework.registry import find_plugins
@@ -89,6 +90,17 @@ def test_names(folder: Path, name: str, project: str, package: str, plugin: str)
     assert profile.scheduler_name == project
     pod = yaml.safe_load((made / "manifests" / "pod.yaml").read_text())
     assert pod["spec"]["schedulerName"] == project
+
+
+def test_a_point_without_an_example_gets_its_methods_declared(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(snippets.SNIPPETS, "permit", snippets._to_be_written("permit"))
+    project = make(folder, "--points", "permit")
+    plugin = (project / project.name.replace("-", "_") / "plugin.py").read_text()
+    assert "from moorage import CycleState, PermitPlugin, Pod, Status, Wait\n" in plugin
+    assert "def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | Wait | None:" in plugin
+    assert pass_tests(project) == 1
 
 
 @pytest.mark.parametrize(

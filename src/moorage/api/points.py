@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 
@@ -25,6 +26,11 @@ class Point(NamedTuple):
     def interface(self) -> str:
         """The base class of its plugins."""
         return f"{self.title}Plugin"
+
+    @property
+    def attribute(self) -> str:
+        """Its name in Python, as in `pre_filter`."""
+        return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", self.key)
 
 
 POINTS: dict[str, Point] = {

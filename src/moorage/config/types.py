@@ -6,12 +6,13 @@ A field's default is the value Kubernetes gives it when the file leaves it out. 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import field
 
 from moorage.api.durations import Duration
+from moorage.api.points import POINTS
 
 GROUP = "kubescheduler.config.k8s.io"
 V1 = f"{GROUP}/v1"
@@ -52,36 +53,42 @@ class PluginSet(ConfigPart, omit_defaults=True):
         return any(ref.name == name for ref in self.disabled)
 
 
-class Plugins(ConfigPart):
-    """One PluginSet for `multiPoint` and for each of :data:`moorage.api.points.POINTS`."""
+class _PluginSets(ConfigPart):
+    """What is enabled and disabled in a profile."""
 
     multi_point: PluginSet = field(default_factory=PluginSet)
-    pre_enqueue: PluginSet = field(default_factory=PluginSet)
-    queue_sort: PluginSet = field(default_factory=PluginSet)
-    pre_filter: PluginSet = field(default_factory=PluginSet)
-    filter: PluginSet = field(default_factory=PluginSet)
-    post_filter: PluginSet = field(default_factory=PluginSet)
-    pre_score: PluginSet = field(default_factory=PluginSet)
-    score: PluginSet = field(default_factory=PluginSet)
-    reserve: PluginSet = field(default_factory=PluginSet)
-    permit: PluginSet = field(default_factory=PluginSet)
-    pre_bind: PluginSet = field(default_factory=PluginSet)
-    bind: PluginSet = field(default_factory=PluginSet)
-    post_bind: PluginSet = field(default_factory=PluginSet)
-    placement_generate: PluginSet = field(default_factory=PluginSet)
-    placement_score: PluginSet = field(default_factory=PluginSet)
 
     def at(self, point: str) -> PluginSet:
         """The set of a point by its name in the file, such as `preFilter`."""
-        found: PluginSet = getattr(self, _ATTRIBUTES[point])
+        found: PluginSet = getattr(self, POINTS[point].attribute)
         return found
 
     def sets(self) -> list[PluginSet]:
-        return [self.at(point) for point in _ATTRIBUTES]
+        return [self.multi_point, *(self.at(point) for point in POINTS)]
 
     def enabled_names(self) -> set[str]:
         """Every plugin that is enabled somewhere."""
         return {ref.name for plugin_set in self.sets() for ref in plugin_set.enabled}
+
+
+if TYPE_CHECKING:
+
+    class Plugins(_PluginSets):
+        """One PluginSet for `multiPoint` and for each of :data:`moorage.api.points.POINTS`."""
+
+        def __init__(self, **sets: PluginSet) -> None: ...
+
+        def __getattr__(self, attribute: str) -> PluginSet: ...
+
+else:
+    Plugins = msgspec.defstruct(
+        "Plugins",
+        [(point.attribute, PluginSet, field(default_factory=PluginSet)) for point in POINTS.values()],
+        bases=(_PluginSets,),
+        module=__name__,
+        rename="camel",
+        kw_only=True,
+    )
 
 
 class PluginConfig(ConfigPart):
@@ -235,6 +242,3 @@ class KubeSchedulerConfiguration(ConfigPart):
     """HTTP extenders. `moorage run` and `moorage up` refuse them in this version."""
     delay_cache_until_active: bool = False
     """Whether watching begins only when the lease is held."""
-
-
-_ATTRIBUTES = {info.encode_name: info.name for info in msgspec.structs.fields(Plugins)}

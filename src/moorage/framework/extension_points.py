@@ -29,6 +29,21 @@ if TYPE_CHECKING:
     from moorage.framework.handle import Handle
     from moorage.framework.node_statuses import NodeStatuses
 
+__all__ = [  # what `moorage` makes public
+    "BindPlugin",
+    "FilterPlugin",
+    "PermitPlugin",
+    "PostBindPlugin",
+    "PostFilterPlugin",
+    "PreBindPlugin",
+    "PreEnqueuePlugin",
+    "PreFilterPlugin",
+    "PreScorePlugin",
+    "QueueSortPlugin",
+    "ReservePlugin",
+    "ScorePlugin",
+]
+
 
 class Plugin:
     """Base of all extension points. `name` is the class name unless the class says otherwise."""
@@ -189,6 +204,21 @@ class PostBindPlugin(Plugin):
         raise NotImplementedError
 
 
+class PluginsByPoint:
+    """The plugins of a profile at each extension point, in the order in which they run."""
+
+    pre_enqueue: list[PreEnqueuePlugin]
+    queue_sort: list[QueueSortPlugin]
+    pre_filter: list[PreFilterPlugin]
+    post_filter: list[PostFilterPlugin]
+    pre_score: list[PreScorePlugin]
+    reserve: list[ReservePlugin]
+    permit: list[PermitPlugin]
+    pre_bind: list[PreBindPlugin]
+    bind: list[BindPlugin]
+    post_bind: list[PostBindPlugin]
+
+
 _TO_WRITE: dict[type[Plugin], tuple[tuple[str, ...], ...]] = {
     PreEnqueuePlugin: (("pre_enqueue",),),
     QueueSortPlugin: (("sort_key",),),
@@ -215,6 +245,11 @@ BASES: dict[str, type[Plugin]] = {
 def points_of(plugin: type[Plugin]) -> tuple[str, ...]:
     """The extension points a plugin class implements, in the order in which they run."""
     return tuple(key for key, base in BASES.items() if issubclass(plugin, base))
+
+
+def methods_to_write(base: type[Plugin]) -> list[str]:
+    """The methods that a plugin with this base writes; of several forms of one, the easy one."""
+    return [choices[0] for choices in _TO_WRITE[base]]
 
 
 def missing_methods(plugin: type[Plugin]) -> list[str]:

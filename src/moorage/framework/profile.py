@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 from moorage.api.points import POINTS
 from moorage.config.types import PluginRef
@@ -13,18 +13,10 @@ from moorage.framework.calls import FAILURES
 from moorage.framework.events import EVERYTHING, ClusterEvent, is_watchable, with_implied
 from moorage.framework.extension_points import (
     BASES,
-    BindPlugin,
     FilterPlugin,
-    PermitPlugin,
     Plugin,
-    PostBindPlugin,
-    PostFilterPlugin,
-    PreBindPlugin,
-    PreEnqueuePlugin,
+    PluginsByPoint,
     PreFilterPlugin,
-    PreScorePlugin,
-    QueueSortPlugin,
-    ReservePlugin,
     ScorePlugin,
 )
 from moorage.framework.handle import Handle, Services
@@ -33,11 +25,7 @@ from moorage.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
 
-P = TypeVar("P", bound=Plugin)
-
 _check_close = nothing_of("close")
-
-_KEYS = {base: key for key, base in BASES.items()}
 
 
 class FastOrEasy(NamedTuple):
@@ -58,8 +46,11 @@ class Registration(NamedTuple):
     event: ClusterEvent
 
 
-class Profile:
+class Profile(PluginsByPoint):
     """The plugins of one scheduler name, per extension point in the order in which they run."""
+
+    filter: list[FastOrEasy]
+    score: list[Weighted]
 
     def __init__(
         self,
@@ -76,31 +67,21 @@ class Profile:
         self.plugins = dict(plugins)
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
 
-        def at(base: type[P]) -> list[P]:
-            return [cast("P", self.plugins[enabled.name]) for enabled in points.get(_KEYS[base], ())]
-
-        self.pre_enqueue = at(PreEnqueuePlugin)
-        self.queue_sort = at(QueueSortPlugin)
-        self.pre_filter = at(PreFilterPlugin)
-        self.filter = [
-            FastOrEasy(plugin, type(plugin).filter_nodes is not FilterPlugin.filter_nodes)
-            for plugin in at(FilterPlugin)
-        ]
-        self.post_filter = at(PostFilterPlugin)
-        self.pre_score = at(PreScorePlugin)
-        self.score = [
-            Weighted(plugin, enabled.weight or 1, _overrides(plugin, ScorePlugin, "normalize_scores"))
-            for plugin, enabled in zip(at(ScorePlugin), points.get("score", ()), strict=True)
-        ]
-        self.reserve = at(ReservePlugin)
-        self.permit = at(PermitPlugin)
-        self.pre_bind = at(PreBindPlugin)
-        self.bind = at(BindPlugin)
-        self.post_bind = at(PostBindPlugin)
-
+        for key in BASES:
+            setattr(self, POINTS[key].attribute, [self._enabled(key, ref) for ref in points.get(key, ())])
         self.with_add_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "add_pod")]
         self.with_remove_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "remove_pod")]
         self.registrations = self._registrations(points)
+
+    def _enabled(self, point: str, enabled: PluginRef) -> Plugin | FastOrEasy | Weighted:
+        """What a point's list holds of a plugin: where more than the plugin counts, that as well."""
+        plugin = self.plugins[enabled.name]
+        if point == "filter":
+            return FastOrEasy(cast("FilterPlugin", plugin), _overrides(plugin, FilterPlugin, "filter_nodes"))
+        if point == "score":
+            normalizes = _overrides(plugin, ScorePlugin, "normalize_scores")
+            return Weighted(cast("ScorePlugin", plugin), enabled.weight or 1, normalizes)
+        return plugin
 
     @property
     def state(self) -> ClusterState:

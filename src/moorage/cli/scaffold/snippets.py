@@ -5,7 +5,12 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from typing import NamedTuple
+
+import moorage
+from moorage.framework.extension_points import BASES, methods_to_write
 
 
 class Snippet(NamedTuple):
@@ -18,7 +23,7 @@ class Snippet(NamedTuple):
     """Resource and actions that may help pods which the method rejected."""
 
 
-SNIPPETS = {
+_EXAMPLES = {
     "preEnqueue": Snippet(
         ("Pod", "Status"),
         '''
@@ -271,6 +276,23 @@ def test_the_placement_of_a_watched_pod_is_told() -> None:
         ("CycleState",),
     ),
 }
+
+
+def _to_be_written(point: str) -> Snippet:
+    """For a point without an example: its methods as the base class declares them."""
+    base = BASES[point]
+    methods = methods_to_write(base)
+    declared = "\n" + "\n".join(inspect.getsource(getattr(base, method)) for method in methods)
+    test = f"""
+def test_{methods[0]}_is_called() -> None:
+    assert isinstance(made(), {base.__name__})
+"""
+    used = {*re.findall(r"\w+", declared)} & {*moorage.__all__}
+    return Snippet(tuple(used), declared, test, (base.__name__,))
+
+
+SNIPPETS = {point: _EXAMPLES.get(point) or _to_be_written(point) for point in BASES}
+"""For each extension point."""
 
 SCORE_AFTER_PRE_SCORE = """        most: int = cycle.read(self.name)
         return 50 - 50 * len(node.pods) // max(most, 1)
