@@ -25,7 +25,7 @@ from moorage.framework.extension_points import (
 )
 from moorage.framework.handle import Handle, Services
 from moorage.framework.node_statuses import NodeStatuses
-from moorage.framework.profile import Profile
+from moorage.framework.runtime.profile import Profile
 from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
 from moorage.testing import make_node

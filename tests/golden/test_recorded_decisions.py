@@ -14,7 +14,7 @@ import pytest
 from moorage.api.decoding import from_document
 from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration, load
-from moorage.framework.profile import Profile
+from moorage.framework.runtime.profile import Profile
 from moorage.plugins.catalog import in_tree_registry
 from moorage.plugins.volumes import uses_claims
 from moorage.scheduler.cycle import Decision

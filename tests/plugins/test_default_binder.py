@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from moorage.api.pods import Pod
-from moorage.framework.calls import settled
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle, Services
+from moorage.framework.runtime.calls import settled
 from moorage.plugins.default_binder import DefaultBinder
 from moorage.testing import make_pod
 

@@ -11,7 +11,7 @@ from moorage.client.resources import Resource
 from moorage.config import load
 from moorage.framework.handle import Services
 from moorage.framework.permissions import Permission
-from moorage.framework.profile import Profile
+from moorage.framework.runtime.profile import Profile
 from moorage.plugins.catalog import in_tree_registry
 from moorage.process.permissions import missing_permissions, needed, of_service_account
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION, make_profiles

@@ -12,8 +12,8 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import ClusterEvent
 from moorage.framework.extension_points import FilterPlugin, Plugin, PreEnqueuePlugin, QueueSortPlugin
 from moorage.framework.handle import Handle, Services
-from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Code, Status
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.state.node_info import NodeInfo

@@ -10,7 +10,7 @@ import pytest
 
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
-from moorage.framework.profile import Profile
+from moorage.framework.runtime.profile import Profile
 from moorage.plugins.catalog import in_tree_registry
 from moorage.scheduler.cycle import Decision
 from moorage.scheduler.profiles import default_configuration

@@ -13,10 +13,10 @@ from moorage.api.pods import Condition, Pod
 from moorage.framework.status import Code, Status
 
 if TYPE_CHECKING:
-    from moorage.framework.filtering import PreFiltered
     from moorage.framework.handle import Recorder
     from moorage.framework.node_statuses import NodeStatuses
-    from moorage.framework.post_filtering import PostFiltered
+    from moorage.framework.runtime.filtering import PreFiltered
+    from moorage.framework.runtime.post_filtering import PostFiltered
 
 log = logging.getLogger(__name__)
 

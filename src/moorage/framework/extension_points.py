@@ -14,11 +14,11 @@ import numpy as np
 
 from moorage.api.pods import Pod
 from moorage.api.points import POINTS
-from moorage.framework.answers import checked_score, status_of
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import ClusterEvent
 from moorage.framework.permissions import Permission
 from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.runtime.answers import checked_score, status_of
 from moorage.framework.status import Nomination, Status, Wait
 from moorage.framework.verdicts import Verdicts
 from moorage.state.columns import Int64s

@@ -17,8 +17,8 @@ from moorage.framework.door import Door
 from moorage.framework.listers import Lister, Listers, Requirement
 from moorage.framework.metrics import Metrics
 from moorage.framework.observer import NoObserver, Observer
-from moorage.framework.pre_binding import PodsInPreBind
-from moorage.framework.waiting_pods import WaitingPods
+from moorage.framework.runtime.pre_binding import PodsInPreBind
+from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.state.cluster import ClusterState
 from moorage.state.nodes import Nodes
 from moorage.state.nominations import Nominations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from moorage.client import Client
     from moorage.client.resource_client import ResourceClient
     from moorage.framework.cycle_state import CycleState
-    from moorage.framework.profile import Profile
+    from moorage.framework.runtime.profile import Profile
     from moorage.framework.status import Status
     from moorage.state.columns import Int64s
     from moorage.state.node_info import NodeInfo
@@ -180,34 +180,34 @@ class Handle:
 
     def run_filters(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """All filters on one node; None if it passes."""
-        from moorage.framework.filtering import filter_one
+        from moorage.framework.runtime.filtering import filter_one
 
         return filter_one(self._profile, cycle, pod, node)
 
     def run_filters_with_nominated_pods(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """As `run_filters`, and the pod must also fit if the pods nominated to the node come."""
-        from moorage.framework.filtering import filter_with_rivals
+        from moorage.framework.runtime.filtering import filter_with_rivals
 
         return filter_with_rivals(self._profile, cycle, pod, node)
 
     def run_add_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
-        from moorage.framework.filtering import add_pod
+        from moorage.framework.runtime.filtering import add_pod
 
         return add_pod(self._profile, cycle, pod, other, node)
 
     def run_remove_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
-        from moorage.framework.filtering import remove_pod
+        from moorage.framework.runtime.filtering import remove_pod
 
         return remove_pod(self._profile, cycle, pod, other, node)
 
     def run_pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-        from moorage.framework.scoring import pre_score
+        from moorage.framework.runtime.scoring import pre_score
 
         return pre_score(self._profile, cycle, pod, nodes)
 
     def run_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s | Status:
         """The weighted sum of all scores per node."""
-        from moorage.framework.scoring import score
+        from moorage.framework.runtime.scoring import score
 
         result = score(self._profile, cycle, pod, nodes)
         return result.totals if result.status is None else result.status

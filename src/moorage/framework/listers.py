@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from moorage.api import kinds
 from moorage.api.meta import Object
-from moorage.framework.calls import FAILURES
+from moorage.framework.runtime.calls import FAILURES
 from moorage.state.objects import Objects, Store
 
 T = TypeVar("T", bound=Object)

@@ -10,7 +10,7 @@ from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import ScorePlugin
 from moorage.framework.handle import Handle
-from moorage.framework.scoring import MAX_SCORE
+from moorage.framework.runtime.scoring import MAX_SCORE
 from moorage.plugins.fresh import Fresh
 from moorage.state.columns import Int64s
 from moorage.state.nodes import Nodes

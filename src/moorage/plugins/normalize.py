@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from moorage.framework.scoring import MAX_SCORE
+from moorage.framework.runtime.scoring import MAX_SCORE
 from moorage.state.columns import Int64s
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from moorage.api.requests import Resources
 from moorage.api.resources import BASIC, CPU, MEMORY, is_scalar
 from moorage.config.args import ResourceSpec, ScoringStrategy, UtilizationShapePoint
-from moorage.framework.scoring import MAX_SCORE
+from moorage.framework.runtime.scoring import MAX_SCORE
 from moorage.state.columns import Int64s
 from moorage.state.nodes import Nodes
 

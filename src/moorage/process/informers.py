@@ -14,8 +14,8 @@ from moorage.client.resources import Resource
 from moorage.framework.door import Door
 from moorage.framework.listers import Lister
 from moorage.framework.logger import Logger
-from moorage.framework.profile import Profile
 from moorage.framework.registry import PluginLoadError
+from moorage.framework.runtime.profile import Profile
 from moorage.process.watched import ALWAYS, add_waited_for, resource_of
 
 log = Logger(__name__)

@@ -11,7 +11,7 @@ from moorage.client.http import HttpClient
 from moorage.client.resources import Resource
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.permissions import Permission
-from moorage.framework.profile import Profile
+from moorage.framework.runtime.profile import Profile
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 

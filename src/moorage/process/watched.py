@@ -11,7 +11,7 @@ from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.client.resources import Resource
 from moorage.framework.listers import Lister, Listers
-from moorage.framework.profile import Profile
+from moorage.framework.runtime.profile import Profile
 
 ALWAYS: tuple[type[Object], ...] = (Node, Pod)
 """What is watched whether or not a plugin asks for it."""

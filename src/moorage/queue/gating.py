@@ -6,9 +6,9 @@ import logging
 
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
-from moorage.framework.answers import status_of
-from moorage.framework.calls import Question, ask
-from moorage.framework.profile import Profile
+from moorage.framework.runtime.answers import status_of
+from moorage.framework.runtime.calls import Question, ask
+from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Code, Status
 
 log = logging.getLogger(__name__)

@@ -8,11 +8,11 @@ from enum import IntEnum
 from typing import Any
 
 from moorage.api.pods import Pod
-from moorage.framework import answers
-from moorage.framework.calls import Question, ask
 from moorage.framework.events import ClusterEvent, Hint
-from moorage.framework.profile import Profile, Registration
 from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.runtime import answers
+from moorage.framework.runtime.calls import Question, ask
+from moorage.framework.runtime.profile import Profile, Registration
 from moorage.framework.status import Status
 
 log = logging.getLogger(__name__)

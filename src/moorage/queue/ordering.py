@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from moorage.framework.calls import Question, ask
-from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.runtime.calls import Question, ask
+from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Status
 
 log = logging.getLogger(__name__)

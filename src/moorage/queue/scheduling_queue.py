@@ -14,8 +14,8 @@ from moorage.framework.events import (
     UNSCHEDULABLE_TIMEOUT,
     ClusterEvent,
 )
-from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.runtime.profile import Profile
 from moorage.queue.backoff import Backoff
 from moorage.queue.change_events import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE, pod_events
 from moorage.queue.hints import Interests, Requeue

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Code
 from moorage.queue.backoff import Backoff, BackoffQueue
 from moorage.queue.gating import first_objection

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
-from moorage.framework.binding import bind, post_bind, pre_bind, pre_bind_pre_flight
-from moorage.framework.calls import settled
 from moorage.framework.cycle_state import PODS_TO_ACTIVATE, CycleState
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
-from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
-from moorage.framework.reserving import unreserve, wait_on_permit
+from moorage.framework.runtime.binding import bind, post_bind, pre_bind, pre_bind_pre_flight
+from moorage.framework.runtime.calls import settled
+from moorage.framework.runtime.profile import Profile
+from moorage.framework.runtime.reserving import unreserve, wait_on_permit
+from moorage.framework.runtime.waiting_pods import WaitingPod
 from moorage.framework.status import Code, Status
-from moorage.framework.waiting_pods import WaitingPod
 from moorage.queue.change_events import ASSIGNED_POD_DELETE
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.cycle import Decision, observe

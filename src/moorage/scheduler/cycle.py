@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.filtering import PreFiltered, filter_with_rivals, pre_filter
 from moorage.framework.node_statuses import NodeStatuses
-from moorage.framework.post_filtering import PostFiltered, post_filter
-from moorage.framework.profile import Profile
-from moorage.framework.scoring import Scores, best, pre_score, score
+from moorage.framework.runtime.filtering import PreFiltered, filter_with_rivals, pre_filter
+from moorage.framework.runtime.post_filtering import PostFiltered, post_filter
+from moorage.framework.runtime.profile import Profile
+from moorage.framework.runtime.scoring import Scores, best, pre_score, score
 from moorage.framework.status import Status
 from moorage.scheduler.search import how_many_to_find, search
 from moorage.state.nodes import Nodes

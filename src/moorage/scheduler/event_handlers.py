@@ -12,7 +12,7 @@ from moorage.api.quantities import QuantityError
 from moorage.framework.events import ASSIGNED_POD, Action, ClusterEvent
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
-from moorage.framework.profile import Profile
+from moorage.framework.runtime.profile import Profile
 from moorage.queue.change_events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,

@@ -11,8 +11,8 @@ from moorage.api.pods import Condition, Pod
 from moorage.framework.diagnosis import Failure, tell
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
-from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Code
 from moorage.queue.scheduling_queue import SchedulingQueue
 

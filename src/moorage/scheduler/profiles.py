@@ -10,8 +10,8 @@ from moorage.config import ConfigError, ConfigProblem, KubeSchedulerConfiguratio
 from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.types import KIND, V1
 from moorage.framework.handle import Services
-from moorage.framework.profile import Profile, make_profile
 from moorage.framework.registry import PluginLoadError, Registry
+from moorage.framework.runtime.profile import Profile, make_profile
 
 DEFAULT_CONFIGURATION = f"apiVersion: {V1}\nkind: {KIND}\n"
 

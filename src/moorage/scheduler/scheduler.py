@@ -15,12 +15,12 @@ from moorage.framework.door import Door
 from moorage.framework.handle import NoRecorder, Recorder, Services
 from moorage.framework.logger import Logger
 from moorage.framework.observer import NoObserver, Observer
-from moorage.framework.profile import Profile
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.registry import Registry
-from moorage.framework.reserving import permit, reserve, unreserve
+from moorage.framework.runtime.profile import Profile
+from moorage.framework.runtime.reserving import permit, reserve, unreserve
+from moorage.framework.runtime.waiting_pods import WaitingPod
 from moorage.framework.status import Status
-from moorage.framework.waiting_pods import WaitingPod
 from moorage.queue.observer import QueueObserver
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.binding_cycle import BindingCycle, PodToBind, activate_pods

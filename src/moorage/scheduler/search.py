@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.filtering import filter_among, filter_nodes
 from moorage.framework.node_statuses import NodeStatuses
-from moorage.framework.profile import Profile
+from moorage.framework.runtime.filtering import filter_among, filter_nodes
+from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Status
 from moorage.state.node_table import NodeTable
 from moorage.state.nodes import Nodes

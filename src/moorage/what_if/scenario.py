@@ -10,11 +10,11 @@ from moorage.api.kinds import KINDS
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration, load
-from moorage.framework.calls import ask
-from moorage.framework.filtering import about
 from moorage.framework.handle import Services
-from moorage.framework.profile import Profile
 from moorage.framework.registry import Registry
+from moorage.framework.runtime.calls import ask
+from moorage.framework.runtime.filtering import about
+from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Code, Status
 from moorage.plugins.preemption.candidates import best_candidates
 from moorage.plugins.preemption.default_preemption import DefaultPreemption

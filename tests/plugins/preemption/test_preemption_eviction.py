@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from moorage.api.pods import Condition, Pod
-from moorage.framework.waiting_pods import WaitingPod
+from moorage.framework.runtime.waiting_pods import WaitingPod
 from moorage.plugins.preemption.candidates import Candidate
 from moorage.plugins.preemption.default_preemption import DefaultPreemption
 from moorage.plugins.preemption.eviction import Eviction

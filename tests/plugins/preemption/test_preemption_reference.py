@@ -11,7 +11,7 @@ from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.api.workloads import PodDisruptionBudget
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.filtering import filter_with_rivals, pre_filter
+from moorage.framework.runtime.filtering import filter_with_rivals, pre_filter
 from moorage.framework.status import Code
 from moorage.plugins.preemption.candidates import start_time
 from moorage.plugins.preemption.dry_run import DryRun

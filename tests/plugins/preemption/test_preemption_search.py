@@ -13,9 +13,9 @@ from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.filtering import pre_filter
 from moorage.framework.handle import Handle
 from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.runtime.filtering import pre_filter
 from moorage.framework.status import Code, Nomination, Status
 from moorage.plugins.preemption.candidates import Candidate
 from moorage.plugins.preemption.default_preemption import DefaultPreemption

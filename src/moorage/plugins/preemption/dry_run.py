@@ -10,9 +10,9 @@ from moorage.api.pods import Pod
 from moorage.api.selectors import SelectorError, parse_selector
 from moorage.api.workloads import PodDisruptionBudget
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.filtering import filter_nodes
 from moorage.framework.handle import Handle
 from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.runtime.filtering import filter_nodes
 from moorage.framework.status import Status
 from moorage.plugins.preemption.candidates import Candidate, by_importance
 from moorage.state.cluster import Trial

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Sequence
 
 from moorage.api.pods import Condition, Pod
-from moorage.framework.calls import settled
 from moorage.framework.diagnosis import NOT_THE_LEADER
 from moorage.framework.handle import Handle
+from moorage.framework.runtime.calls import settled
 from moorage.plugins.preemption.candidates import Candidate
 
 log = logging.getLogger(__name__)

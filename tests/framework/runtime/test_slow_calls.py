@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from moorage.framework import slow_calls
-from moorage.framework.binding import bind, post_bind, pre_bind, pre_bind_pre_flight
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import PreEnqueuePlugin, QueueSortPlugin, ReservePlugin
-from moorage.framework.filtering import filter_nodes, pre_filter
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.observer import NoObserver
-from moorage.framework.post_filtering import post_filter
 from moorage.framework.queued_pod import QueuedPod
-from moorage.framework.reserving import permit, reserve, unreserve
-from moorage.framework.scoring import pre_score, score
+from moorage.framework.runtime import slow_calls
+from moorage.framework.runtime.binding import bind, post_bind, pre_bind, pre_bind_pre_flight
+from moorage.framework.runtime.filtering import filter_nodes, pre_filter
+from moorage.framework.runtime.post_filtering import post_filter
+from moorage.framework.runtime.reserving import permit, reserve, unreserve
+from moorage.framework.runtime.scoring import pre_score, score
 from moorage.framework.status import Status
 from moorage.queue.gating import first_objection
 from moorage.queue.ordering import QueueOrder

@@ -7,7 +7,7 @@ import pytest
 
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import Plugin
-from moorage.framework.reserving import Permitted, permit, reserve, unreserve, wait_on_permit
+from moorage.framework.runtime.reserving import Permitted, permit, reserve, unreserve, wait_on_permit
 from moorage.framework.status import Code, Status, Wait
 from moorage.testing import make_pod
 from tests import fake_time

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 from moorage.framework.extension_points import Plugin
 
 if TYPE_CHECKING:
-    from moorage.framework.profile import Profile
+    from moorage.framework.runtime.profile import Profile
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")

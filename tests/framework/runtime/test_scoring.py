@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import Plugin
-from moorage.framework.scoring import best, pre_score, score
+from moorage.framework.runtime.scoring import best, pre_score, score
 from moorage.framework.status import Code, Status
 from tests.framework.scripted import POD, FastScores, PreScores, Scores, World, plugin
 

@@ -11,7 +11,8 @@ from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import outside_status
 from moorage.framework.extension_points import FilterPlugin, Plugin, PreFilterPlugin
-from moorage.framework.filtering import (
+from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.runtime.filtering import (
     add_pod,
     filter_nodes,
     filter_one,
@@ -19,7 +20,6 @@ from moorage.framework.filtering import (
     pre_filter,
     remove_pod,
 )
-from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
 from moorage.state.node_info import NodeInfo

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, TypeVarTuple
 
 from moorage.framework.diagnosis import raised
 from moorage.framework.extension_points import Plugin
-from moorage.framework.slow_calls import SLOW_SECONDS, Steps, notice, watched
+from moorage.framework.runtime.slow_calls import SLOW_SECONDS, Steps, notice, watched
 from moorage.framework.status import Nomination, Status, Wait
 
 if TYPE_CHECKING:
-    from moorage.framework.profile import Profile
+    from moorage.framework.runtime.profile import Profile
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")

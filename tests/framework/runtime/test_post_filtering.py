@@ -6,7 +6,7 @@ import pytest
 
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.node_statuses import NodeStatuses
-from moorage.framework.post_filtering import post_filter
+from moorage.framework.runtime.post_filtering import post_filter
 from moorage.framework.status import Code, Nomination, Status
 from tests.framework.scripted import POD, PostFilters, World, plugin
 

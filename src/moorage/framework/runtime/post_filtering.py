@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from moorage.api.pods import Pod
-from moorage.framework.answers import nomination_or_status
-from moorage.framework.calls import Question, ask
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.runtime.answers import nomination_or_status
+from moorage.framework.runtime.calls import Question, ask
 from moorage.framework.status import Code, Nomination, Status
 
 if TYPE_CHECKING:
-    from moorage.framework.profile import Profile
+    from moorage.framework.runtime.profile import Profile
 
 
 _POST_FILTER = Question("PostFilter", nomination_or_status)

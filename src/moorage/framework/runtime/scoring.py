@@ -8,10 +8,10 @@ import numpy as np
 
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
-from moorage.framework.answers import checked_scores, status_of
-from moorage.framework.calls import FAILURES, Question, ask
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import ScorePlugin
+from moorage.framework.runtime.answers import checked_scores, status_of
+from moorage.framework.runtime.calls import FAILURES, Question, ask
 from moorage.framework.status import Code, Status
 from moorage.state.columns import Int64s
 from moorage.state.nodes import Nodes
@@ -19,7 +19,7 @@ from moorage.state.nodes import Nodes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from moorage.framework.profile import Profile, Weighted
+    from moorage.framework.runtime.profile import Profile, Weighted
 
 MAX_SCORE = 100
 

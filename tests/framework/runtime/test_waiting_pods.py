@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+from moorage.framework.runtime.waiting_pods import WaitingPod, WaitingPods
 from moorage.framework.status import Status
-from moorage.framework.waiting_pods import WaitingPod, WaitingPods
 from moorage.testing import make_pod
 from tests import fake_time
 

@@ -11,8 +11,8 @@ import pytest
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.observer import NoObserver
 from moorage.framework.status import Nomination, Status, Wait
+from tests.framework.runtime.test_slow_calls import AT_ONCE, BINDING, POD
 from tests.framework.scripted import World, plugin
-from tests.framework.test_slow_calls import AT_ONCE, BINDING, POD
 
 IN_A_CYCLE = [point for point in AT_ONCE if point not in ("PreEnqueue", "QueueSort")]
 NO_STATUS = ("Unreserve", "PostBind")

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
-from moorage.framework.answers import nodes_or_status, status_of, verdicts_for
-from moorage.framework.calls import Question, ask
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin
 from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.runtime.answers import nodes_or_status, status_of, verdicts_for
+from moorage.framework.runtime.calls import Question, ask
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
 from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
 
 if TYPE_CHECKING:
-    from moorage.framework.profile import Profile
+    from moorage.framework.runtime.profile import Profile
 
 _PRE_FILTER = Question("PreFilter", nodes_or_status)
 _ADD_POD = Question("PreFilterExtensionAddPod", status_of("add_pod"))

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
-from moorage.framework.answers import nothing_of, status_of
-from moorage.framework.calls import Question, ask_and_wait
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import PreBindPlugin
+from moorage.framework.runtime.answers import nothing_of, status_of
+from moorage.framework.runtime.calls import Question, ask_and_wait
 from moorage.framework.status import Code, Status
 
 if TYPE_CHECKING:
-    from moorage.framework.profile import Profile
+    from moorage.framework.runtime.profile import Profile
 
 log = logging.getLogger(__name__)
 

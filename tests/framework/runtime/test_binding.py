@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from moorage.framework.binding import bind, post_bind, pre_bind, pre_bind_groups, pre_bind_pre_flight
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.profile import Profile
+from moorage.framework.runtime.binding import bind, post_bind, pre_bind, pre_bind_groups, pre_bind_pre_flight
+from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Code, Status
 from moorage.testing import make_pod
 from tests import fake_time

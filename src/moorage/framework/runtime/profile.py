@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, cast
 
 from moorage.api.points import POINTS
 from moorage.config.types import PluginRef
-from moorage.framework.answers import WrongAnswer, nothing_of
-from moorage.framework.calls import FAILURES
 from moorage.framework.events import EVERYTHING, ClusterEvent, is_watchable, with_implied
 from moorage.framework.extension_points import (
     BASES,
@@ -21,6 +19,8 @@ from moorage.framework.extension_points import (
 )
 from moorage.framework.handle import Handle, Services
 from moorage.framework.registry import PluginLoadError, Registry, described
+from moorage.framework.runtime.answers import WrongAnswer, nothing_of
+from moorage.framework.runtime.calls import FAILURES
 from moorage.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)

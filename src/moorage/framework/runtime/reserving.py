@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
-from moorage.framework.answers import nothing_of, status_of, wait_or_status
-from moorage.framework.calls import Question, ask
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.runtime.answers import nothing_of, status_of, wait_or_status
+from moorage.framework.runtime.calls import Question, ask
+from moorage.framework.runtime.waiting_pods import WaitingPod
 from moorage.framework.status import Code, Status, Wait
-from moorage.framework.waiting_pods import WaitingPod
 
 if TYPE_CHECKING:
-    from moorage.framework.profile import Profile
+    from moorage.framework.runtime.profile import Profile
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""The runtime that calls plugins: a profile, its extension points, and the frame around every call."""
