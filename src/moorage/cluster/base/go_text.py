@@ -92,6 +92,11 @@ def json_type(value: Any) -> str:
     return _TYPES.get(type(value), _TYPES[dict])[1]
 
 
+def mismatch(value: Any, wanted: str) -> str:
+    """What a JSON decoder says of a value that should have been something else."""
+    return f"json: cannot unmarshal {json_type(value)} into Go {wanted}"
+
+
 def is_integer(value: Any) -> bool:
     """Whether a number of a document is kept as an integer of 64 bits; others are floating."""
     return type(value) is int and -_INT64 <= value < _INT64

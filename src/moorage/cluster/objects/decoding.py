@@ -11,7 +11,7 @@ import yaml
 
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import Refusal, bad_request, invalid, invalid_value, unsupported_media_type
-from moorage.cluster.base.go_text import json_type
+from moorage.cluster.base.go_text import mismatch
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.schema.conform import Conformed, Undecodable, conform
@@ -151,7 +151,7 @@ _STRUCT = (
 
 def check_type_meta(definition: Definition, value: Any, body: bytes) -> None:
     """Refuses a body of which nobody can tell what it is. Only custom resources need to say it."""
-    problem = "" if isinstance(value, dict) else _mismatch(value, f"value of type {_STRUCT}")
+    problem = "" if isinstance(value, dict) else mismatch(value, f"value of type {_STRUCT}")
     problem = problem or _wrong_type(value)
     if problem:
         raise _unrecognized(definition, f"couldn't get version/kind; json parse error: {problem}", body)
@@ -201,12 +201,8 @@ def _wrong_type(document: Document) -> str:
     """What is wrong with a version or kind that is no text; empty if nothing is."""
     for name in ("apiVersion", "kind"):
         if not isinstance(document.get(name) or "", str):
-            return _mismatch(document[name], f"struct field .{name} of type string")
+            return mismatch(document[name], f"struct field .{name} of type string")
     return ""
-
-
-def _mismatch(value: Any, wanted: str) -> str:
-    return f"json: cannot unmarshal {json_type(value)} into Go {wanted}"
 
 
 def _unrecognized(definition: Definition, why: str, body: bytes) -> Refusal:

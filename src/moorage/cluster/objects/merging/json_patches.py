@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from moorage.cluster.base.errors import Refusal, bad_request, rejected
-from moorage.cluster.base.go_text import json_type
+from moorage.cluster.base.go_text import mismatch
 
 MOST_OPERATIONS = 10_000
 MOST_COPIED = 3 * 1024 * 1024  # bytes of JSON that the copy operations of one patch may add
@@ -29,7 +29,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
     if patch is None:
         raise bad_request("Invalid JSON Patch")
     if not isinstance(patch, dict):
-        raise _undecodable(patch, "Go value of type map[string]interface {}")
+        raise _undecodable(patch, "value of type map[string]interface {}")
     try:
         return _merged(target, patch)
     except RecursionError:
@@ -70,19 +70,19 @@ def _decode(operations: Any) -> list[dict[str, Any]]:
     if operations is None:
         return []
     if not isinstance(operations, list):
-        raise _undecodable(operations, "Go value of type []handlers.jsonPatchOp")
+        raise _undecodable(operations, "value of type []handlers.jsonPatchOp")
     for operation in operations:
         if operation is not None and not isinstance(operation, dict):
-            raise _undecodable(operation, "Go value of type handlers.jsonPatchOp")
+            raise _undecodable(operation, "value of type handlers.jsonPatchOp")
         for name in ("op", "path", "from"):
             value = (operation or {}).get(name)
             if value is not None and not isinstance(value, str):
-                raise _undecodable(value, f"Go struct field jsonPatchOp.{name} of type string")
+                raise _undecodable(value, f"struct field jsonPatchOp.{name} of type string")
     return [operation or {} for operation in operations]
 
 
-def _undecodable(value: Any, into: str) -> Refusal:
-    return bad_request(f"error decoding patch: json: cannot unmarshal {json_type(value)} into {into}")
+def _undecodable(value: Any, wanted: str) -> Refusal:
+    return bad_request(f"error decoding patch: {mismatch(value, wanted)}")
 
 
 class _Patched:

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from moorage.cluster.base.errors import Refusal, bad_request, rejected, unreasoned
-from moorage.cluster.base.go_text import json_type, shown, type_name
+from moorage.cluster.base.go_text import mismatch, shown, type_name
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema.model import ARRAY, Field, Schema
 
@@ -32,9 +32,7 @@ def strategic_merge(schema: Schema, document: Document, patch: Any) -> Document:
     if patch is None:
         return document
     if not isinstance(patch, dict):
-        raise bad_request(
-            f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
-        )
+        raise bad_request(mismatch(patch, "value of type map[string]interface {}"))
     return _merged_map(schema, document, patch)
 
 
