@@ -10,6 +10,10 @@ from typing import Any
 
 _SHORT = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 """The letters that have a short form, which is a backslash and this."""
+_INT64 = 2**63
+_HTML_ESCAPES = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
 
 
 def quoted(text: str) -> str:
@@ -34,12 +38,6 @@ def _escaped(letter: str) -> str:
     if 0xD800 <= code < 0xE000:
         return "\ufffd"  # half of a letter is none
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-_INT64 = 2**63
-_HTML_ESCAPES = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
 
 
 def shown(value: Any) -> str:

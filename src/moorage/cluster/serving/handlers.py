@@ -7,10 +7,9 @@ from moorage.cluster.access.reviews import Reviews
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.store import Stored
 from moorage.cluster.custom.strategy import CustomStrategy
-from moorage.cluster.objects.decoding import read_delete_options
+from moorage.cluster.objects.decoding import read_delete_options, to_stored
 from moorage.cluster.objects.deletion import DeleteOptions, delete_options
 from moorage.cluster.objects.patching import patch
-from moorage.cluster.objects.versions import to_stored
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.serving.calls import Call, warning

@@ -7,6 +7,7 @@ may add a field, what is not there can be copied and tested as null, and `add` w
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -89,11 +90,11 @@ class _Patched:
     """A document being patched. It is the field "" of an object, so that all pointers are paths of fields."""
 
     def __init__(self, document: Any) -> None:
-        self.root = {"": _copied(document)}
+        self.root = {"": deepcopy(document)}
         self._copied_bytes = 0
 
     def do(self, operation: dict[str, Any]) -> None:
-        value = _copied(operation.get("value"))
+        value = deepcopy(operation.get("value"))
         path = _steps(operation, "path")
         match operation.get("op"):
             case "add":
@@ -149,12 +150,6 @@ class _Patched:
             if not isinstance(container, (dict, list)):
                 raise rejected()
         return container, _key(container, path[-1], room)
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _copied(inner) for name, inner in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _steps(operation: dict[str, Any], name: str) -> list[str]:
