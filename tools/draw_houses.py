@@ -28,7 +28,7 @@ def drawn(text: str) -> str:
     graph = grimp.build_graph("moorage")
     everything = _imports(graph, sorted(graph.find_children("moorage")))
     floors = sorted(graph.find_children(_CLUSTER))
-    inside = _imports(graph, [*floors, *everything[_CLUSTER]])
+    inside = _imports(graph, [*floors, *sorted(everything[_CLUSTER])])
     cluster = {
         name: below for name, below in inside.items() if name in floors or name in everything[_CLUSTER]
     }

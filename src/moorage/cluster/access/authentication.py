@@ -151,7 +151,8 @@ def _wanted(headers: Mapping[str, Sequence[str]]) -> User | None:
             key = _readable(header.removeprefix(_EXTRA_PREFIX))
             key = key if _BAD_ESCAPE.search(key) else unquote(key)
             extra[key] = (*extra.get(key, ()), *map(_readable, values))
-    name, uid = (_first(headers, f"impersonate-{field}") for field in ("user", "uid"))
+    firsts = (next(iter(headers.get(f"impersonate-{field}", ())), "") for field in ("user", "uid"))
+    name, uid = map(_readable, firsts)
     groups = tuple(map(_readable, headers.get("impersonate-group", ())))
     if not name and (uid or groups or extra):
         raise bad_request(f"requested {_shown(uid, groups, extra)} without impersonating a user name")
@@ -197,11 +198,6 @@ def _key_problem(key: str) -> str:
             problems.append((path, f"Invalid path (regex used for validation is '{_PATH_FORM}')"))
     texts = [str(invalid_value("extra.key", value, problem)) for value, problem in problems]
     return listed(texts) if texts else ""
-
-
-def _first(headers: Mapping[str, Sequence[str]], name: str) -> str:
-    values = headers.get(name)
-    return _readable(values[0]) if values else ""
 
 
 def _readable(text: str) -> str:

@@ -49,9 +49,8 @@ def remove_old(path: Path) -> str:
         raise KubeconfigError(f"{path}: cannot be read: {error.strerror}; give another file") from None
     server = _server_of(text)
     if server is None:
-        raise KubeconfigError(
-            f"{path}: exists and is not from moorage up; give another file with --kubeconfig"
-        )
+        why = "exists and is not from moorage up; give another file with --kubeconfig"
+        raise KubeconfigError(f"{path}: {why}")
     path.unlink()
     return server
 

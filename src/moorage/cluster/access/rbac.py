@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from moorage.cluster.access.rules import (
-    BINDINGS,
-    CLUSTER_BINDINGS,
-    CLUSTER_ROLES,
-    ROLES,
-    Rule,
-    effective_rules,
-)
+from moorage.cluster.access.rules import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, ROLES, Rule, all_rules
 from moorage.cluster.access.users import MASTERS, Attributes, User, account_username, forbidden_refusal
 from moorage.cluster.base.errors import Refusal, listed
 from moorage.cluster.base.go_text import quoted
@@ -118,7 +111,7 @@ class Authorizer:
             if stored is None:
                 return None
             roles = (each.document for each in self._store.iterate(CLUSTER_ROLES))
-            rules = self._rules[key] = effective_rules(stored.document, roles)
+            rules = self._rules[key] = all_rules(stored.document, roles)
         return rules
 
     def _grants_of(self, user: User, namespace: str) -> _Grants:

@@ -119,11 +119,8 @@ def place_of(path: str) -> Place | None:
         return None
     namespace = ""
     # /namespaces/x is a namespace, /namespaces/x/status a part of it, /namespaces/x/pods pods in it.
-    if (
-        len(rest) >= 3
-        and rest[0] == "namespaces"
-        and not (len(rest) == 3 and rest[2] in ("status", "finalize"))
-    ):
+    part_of_it = len(rest) == 3 and rest[2] in ("status", "finalize")
+    if len(rest) >= 3 and rest[0] == "namespaces" and not part_of_it:
         namespace, rest = rest[1], rest[2:]
     plural, name, subresource = (*rest, "", "", "")[:3]
     return Place(group, version, namespace, plural, name, subresource, len(rest) > 3)

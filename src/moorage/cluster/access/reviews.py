@@ -150,9 +150,8 @@ def _broken_rules(document: Document) -> Iterator[errors.Cause]:
             yield from _broken_by_selector(resource.get(name), name)
     metadata, local = document["metadata"], document["kind"] == _LOCAL_ACCESS
     if metadata.keys() - {"namespace", "managedFields"}:
-        yield errors.invalid_value(
-            "metadata", metadata, "must be empty except for namespace" if local else "must be empty"
-        )
+        why = "must be empty except for namespace" if local else "must be empty"
+        yield errors.invalid_value("metadata", metadata, why)
     if not local:
         return
     given = (resource or {}).get("namespace", "")
@@ -168,9 +167,8 @@ def _broken_by_selector(selector: Document | None, name: str) -> Iterator[errors
     field = f"{_RESOURCE}.{name}"
     raw, requirements = selector.get("rawSelector"), selector.get("requirements") or ()
     if raw and requirements:
-        yield errors.invalid_value(
-            f"{field}.rawSelector", raw, "may not specified at the same time as requirements"
-        )
+        why = "may not specified at the same time as requirements"
+        yield errors.invalid_value(f"{field}.rawSelector", raw, why)
     if not raw and not requirements:
         why = f"when {field} is specified, requirements or rawSelector is required"
         yield errors.required(f"{field}.requirements", why)

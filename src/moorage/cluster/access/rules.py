@@ -93,7 +93,7 @@ def rules_of(document: Document) -> tuple[Rule, ...]:
     return tuple(map(Rule, document.get("rules") or ()))
 
 
-def effective_rules(role: Document, roles: Iterable[Document]) -> tuple[Rule, ...]:
+def all_rules(role: Document, roles: Iterable[Document]) -> tuple[Rule, ...]:
     """The rules of a role or, of one that is made of others, those of the others."""
     return rules_of({"rules": aggregated_rules(role, roles)} if is_aggregated(role) else role)
 

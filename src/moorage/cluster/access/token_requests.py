@@ -26,10 +26,9 @@ def token_request(
     metadata["creationTimestamp"] = timestamp(now)
     spec = dict(document.get("spec") or {})
     spec["audiences"] = spec.get("audiences") or [tokens.issuer]
-    seconds = spec.get("expirationSeconds")
-    if seconds is None:
-        seconds = _DEFAULT_SECONDS
-    spec["expirationSeconds"] = seconds
+    if spec.get("expirationSeconds") is None:
+        spec["expirationSeconds"] = _DEFAULT_SECONDS
+    seconds = spec["expirationSeconds"]
     _check_seconds(seconds)
     reference = spec.setdefault("boundObjectRef", None)
     token, _ = tokens.issue(
@@ -87,10 +86,8 @@ def _bound(reference: Document, owner: Document, store: Store) -> dict[str, Refe
     bound: dict[str, Reference] = {}
     if kind == "Pod":
         if stored.spec.get("serviceAccountName") != owner["name"]:
-            raise errors.bad_request(
-                f"cannot bind token for serviceaccount {quoted(owner['name'])}"
-                " to pod running with different serviceaccount name."
-            )
+            why = "to pod running with different serviceaccount name."
+            raise errors.bad_request(f"cannot bind token for serviceaccount {quoted(owner['name'])} {why}")
         if node_name := stored.spec.get("nodeName"):
             node = store.get("nodes", "", node_name)
             bound["node"] = (node_name, "" if node is None else node.uid)

@@ -155,10 +155,8 @@ class Tokens:
         claims, user = self._verified.get(token) or self._verify(token)
         shared = tuple(each for each in wanted if each in claims.aud)
         if not shared:
-            raise Rejected(
-                f"token audiences {quoted_list(claims.aud)} is invalid"
-                f" for the target audiences {quoted_list(wanted)}"
-            )
+            of_token, of_target = quoted_list(claims.aud), quoted_list(wanted)
+            raise Rejected(f"token audiences {of_token} is invalid for the target audiences {of_target}")
         now = self._clock()
         if now - LEEWAY > claims.exp:
             raise Rejected("service account token has expired")

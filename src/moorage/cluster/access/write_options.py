@@ -7,8 +7,7 @@ from typing import Any
 
 from moorage.cluster.access.requests import Query, Request
 from moorage.cluster.access.users import MASTERS, User
-from moorage.cluster.base.errors import Cause, invalid_value, too_long, unsupported_value
-from moorage.cluster.base.errors import invalid as invalid_object
+from moorage.cluster.base import errors
 
 SYSTEM = User("system:apiserver", groups=(MASTERS,))
 _LONGEST_MANAGER = 128
@@ -37,9 +36,9 @@ def options_of(query: Query, user: User, request: Request, kind: str) -> Options
     dry_run = [given["dryRun"]] if "dryRun" in given else []
     causes = [*_manager_problems(manager), *dry_run_problems(dry_run)]
     if level not in _LEVELS:
-        causes.append(unsupported_value("fieldValidation", level, _LEVELS))
+        causes.append(errors.unsupported_value("fieldValidation", level, _LEVELS))
     if causes:
-        raise invalid_object(kind, "meta.k8s.io", "", causes)
+        raise errors.invalid(kind, "meta.k8s.io", "", causes)
     return Options(
         user,
         manager or _manager_of(request.header("user-agent")),
@@ -56,17 +55,17 @@ def _manager_of(user_agent: str) -> str:
     return "".join(letter for letter in name if letter.isprintable())[:_LONGEST_MANAGER] or "unknown"
 
 
-def _manager_problems(manager: str) -> list[Cause]:
+def _manager_problems(manager: str) -> list[errors.Cause]:
     problems = []
     if len(manager.encode(errors="replace")) > _LONGEST_MANAGER:
-        problems.append(too_long("fieldManager", _LONGEST_MANAGER))
+        problems.append(errors.too_long("fieldManager", _LONGEST_MANAGER))
     for position, letter in enumerate(manager):
         if not letter.isprintable():
             detail = f"invalid character U+{ord(letter):04X} (at position {position})"
-            problems.append(invalid_value("fieldManager", manager, detail))
+            problems.append(errors.invalid_value("fieldManager", manager, detail))
     return problems
 
 
-def dry_run_problems(values: Any) -> list[Cause]:
+def dry_run_problems(values: Any) -> list[errors.Cause]:
     known = all(value == "All" for value in values)
-    return [] if known else [unsupported_value("dryRun", values, ("All",))]
+    return [] if known else [errors.unsupported_value("dryRun", values, ("All",))]

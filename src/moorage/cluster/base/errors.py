@@ -143,10 +143,9 @@ def not_found(resource: str, name: str) -> Refusal:
     return Refusal(404, "NotFound", f'{resource} "{name}" not found', details=_object(resource, name))
 
 
-def method_not_allowed(
-    what: str = "the server does not allow this method on the requested resource",
-) -> Refusal:
-    return Refusal(405, "MethodNotAllowed", what, details={})
+def method_not_allowed() -> Refusal:
+    message = "the server does not allow this method on the requested resource"
+    return Refusal(405, "MethodNotAllowed", message, details={})
 
 
 def not_acceptable(accepted: str) -> Refusal:
@@ -154,9 +153,8 @@ def not_acceptable(accepted: str) -> Refusal:
 
 
 def already_exists(resource: str, name: str) -> Refusal:
-    return Refusal(
-        409, "AlreadyExists", f'{resource} "{name}" already exists', details=_object(resource, name)
-    )
+    message = f'{resource} "{name}" already exists'
+    return Refusal(409, "AlreadyExists", message, details=_object(resource, name))
 
 
 CHANGED = "the object has been modified; please apply your changes to the latest version and try again"
@@ -165,10 +163,6 @@ CHANGED = "the object has been modified; please apply your changes to the latest
 def conflict(resource: str, name: str, why: str = CHANGED, *, causes: Sequence[Cause] = ()) -> Refusal:
     message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
     return Refusal(409, "Conflict", message, details=_object(resource, name, causes))
-
-
-def apply_conflict(message: str, causes: Sequence[Cause]) -> Refusal:
-    return Refusal(409, "Conflict", message, details=_object("", "", causes))
 
 
 def expired(message: str, *, continue_token: str = "") -> Refusal:
@@ -182,12 +176,8 @@ def too_large(limit: int) -> Refusal:
 
 
 def unsupported_media_type(accepted: Iterable[str]) -> Refusal:
-    known = ", ".join(accepted)
-    return Refusal(
-        415,
-        "UnsupportedMediaType",
-        f"the body of the request was in an unknown format - accepted media types include: {known}",
-    )
+    why = "the body of the request was in an unknown format - accepted media types include: "
+    return Refusal(415, "UnsupportedMediaType", why + ", ".join(accepted))
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Refusal:

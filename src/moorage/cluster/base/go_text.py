@@ -10,6 +10,10 @@ from typing import Any
 
 _SHORT = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 """The letters that have a short form, which is a backslash and this."""
+_INT64 = 2**63
+_HTML_ESCAPES = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
 
 
 def quoted(text: str) -> str:
@@ -34,12 +38,6 @@ def _escaped(letter: str) -> str:
     if 0xD800 <= code < 0xE000:
         return "\ufffd"  # half of a letter is none
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-_INT64 = 2**63
-_HTML_ESCAPES = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
 
 
 def shown(value: Any) -> str:
@@ -90,6 +88,11 @@ def type_name(value: Any) -> str:
 def json_type(value: Any) -> str:
     """What a JSON decoder calls a value it did not expect."""
     return _TYPES.get(type(value), _TYPES[dict])[1]
+
+
+def mismatch(value: Any, wanted: str) -> str:
+    """What a JSON decoder says of a value that should have been something else."""
+    return f"json: cannot unmarshal {json_type(value)} into Go {wanted}"
 
 
 def is_integer(value: Any) -> bool:

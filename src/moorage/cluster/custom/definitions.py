@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from moorage.api.names import dns_subdomain_problems
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
 from moorage.cluster.base.go_text import quoted
+from moorage.cluster.base.parts import part, text
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.definition_status import APPROVAL, approval, is_established
 from moorage.cluster.custom.formats import is_known
@@ -20,6 +21,9 @@ from moorage.cluster.schema.definitions import Strategy, keep_status
 from moorage.cluster.schema.forms import dns_1035_label_problems
 
 _HTTPS = 443
+_SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+_REVIEW_VERSIONS = ("v1", "v1beta1")
+_URL_FORM = "; desired format: https://host[/path]"
 _NO_RULES = "x-kubernetes-validations: the rules are accepted, but objects are not checked by them"
 _NO_WEBHOOKS = "spec.conversion: webhooks are not called; versions differ in their apiVersion only"
 
@@ -41,7 +45,7 @@ class CrdStrategy(Strategy):
         status = document.get("status")
         if status is not None and not status.get("storedVersions"):
             _remember_storage_version(document)
-        client = (spec["conversion"].get("webhook") or {}).get("clientConfig") or {}
+        client = part(spec, "conversion", "webhook", "clientConfig")
         if client.get("service") is not None:
             client["service"].setdefault("port", _HTTPS)
 
@@ -53,16 +57,32 @@ class CrdStrategy(Strategy):
         keep_status(new, old)
         _remember_storage_version(new)
 
-    def validate(self, document: Document) -> Iterable[Cause]:
-        # Only what is stored has a version, so this tells a new definition from a changed one.
-        return definition_problems(document, new="resourceVersion" not in document["metadata"])
+    def validate(self, document: Document) -> Iterator[Cause]:
+        spec, metadata = document["spec"], document["metadata"]
+        new = "resourceVersion" not in metadata  # only what is stored has a version
+        name = metadata.get("name", "")
+        if new and name != f"{spec['names'].get('plural', '')}.{spec.get('group', '')}":
+            yield invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+        yield from _spec_problems(spec)
+        yield from _names_problems(part(document, "status", "acceptedNames"), "status.acceptedNames")
+        yield from _stored_versions_problems(document)
+        if new:
+            yield from _approval_problems(document)
+        if spec.get("preserveUnknownFields") is True:
+            elsewhere = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+            yield invalid_value("spec.preserveUnknownFields", True, f"cannot set to true, {elsewhere}")
 
-    def validate_update(self, new: Document, old: Document) -> Iterable[Cause]:
-        return change_problems(new, old)
+    def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
+        if is_established(old):
+            yield from _unchanged(new, old, "scope")
+            yield from _unchanged(new, old, "names", "kind")
+        yield from _unchanged(new, old, "group")
+        yield from _unchanged(new, old, "names", "plural")
+        if approval(new)[0] != approval(old)[0]:
+            yield from _approval_problems(new)
 
     def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
-        accepted = (new.get("status") or {}).get("acceptedNames") or {}
-        return names_problems(accepted, "status.acceptedNames")
+        return _names_problems(part(new, "status", "acceptedNames"), "status.acceptedNames")
 
     def warnings(self, document: Document) -> list[str]:
         schemas = list(all_schemas(document["spec"]))
@@ -88,38 +108,6 @@ def _remember_storage_version(document: Document) -> None:
         document["status"] = {**status, "storedVersions": [*stored, storage]}
 
 
-_SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
-_REVIEW_VERSIONS = ("v1", "v1beta1")
-_URL_FORM = "; desired format: https://host[/path]"
-
-
-def definition_problems(document: Document, *, new: bool) -> Iterator[Cause]:
-    """All but those of the metadata in general."""
-    spec = document["spec"]
-    name = document["metadata"].get("name", "")
-    if new and name != f"{spec['names'].get('plural', '')}.{spec.get('group', '')}":
-        yield invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
-    yield from _spec_problems(spec)
-    yield from names_problems(document.get("status", {}).get("acceptedNames") or {}, "status.acceptedNames")
-    yield from _stored_versions_problems(document)
-    if new:
-        yield from _approval_problems(document)
-    if spec.get("preserveUnknownFields") is True:
-        elsewhere = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        yield invalid_value("spec.preserveUnknownFields", True, f"cannot set to true, {elsewhere}")
-
-
-def change_problems(new: Document, old: Document) -> Iterator[Cause]:
-    """What an update may not do."""
-    if is_established(old):
-        yield from _unchanged(new, old, "scope")
-        yield from _unchanged(new, old, "names", "kind")
-    yield from _unchanged(new, old, "group")
-    yield from _unchanged(new, old, "names", "plural")
-    if approval(new)[0] != approval(old)[0]:
-        yield from _approval_problems(new)
-
-
 def _approval_problems(document: Document) -> Iterator[Cause]:
     """A definition in a group of the Kubernetes community names its review, or says that there was none."""
     reason, message = approval(document)
@@ -131,11 +119,8 @@ def _approval_problems(document: Document) -> Iterator[Cause]:
 
 
 def _unchanged(new: Document, old: Document, *names: str) -> Iterator[Cause]:
-    value, before = new["spec"], old["spec"]
-    for name in names:
-        value, before = value.get(name, ""), before.get(name, "")
-    if value != before:
-        yield invalid_value(f"spec.{'.'.join(names)}", value, IMMUTABLE)
+    if (given := text(new, "spec", *names)) != text(old, "spec", *names):
+        yield invalid_value(f"spec.{'.'.join(names)}", given, IMMUTABLE)
 
 
 def _spec_problems(spec: Document) -> Iterator[Cause]:
@@ -153,7 +138,7 @@ def _spec_problems(spec: Document) -> Iterator[Cause]:
     for each in ("plural", "singular", "kind", "listKind"):
         if not names.get(each):
             yield required(f"spec.names.{each}")
-    yield from names_problems(names, "spec.names")
+    yield from _names_problems(names, "spec.names")
     if versions:
         own = {name: versions[0][name] for name in _shared(versions) if name in versions[0]}
         yield from version_problems(own, versions[0], "spec", schema_path="spec.validation")
@@ -214,7 +199,7 @@ def _label(field: str, value: str) -> Iterator[Cause]:
         yield invalid_value(field, value, ",".join(problems))
 
 
-def names_problems(names: Document, path: str) -> Iterator[Cause]:
+def _names_problems(names: Document, path: str) -> Iterator[Cause]:
     rules = {"plural": _label, "singular": _label, "kind": kind_problems, "listKind": kind_problems}
     for name, rule in rules.items():
         if names.get(name):
@@ -243,13 +228,12 @@ def _stored_versions_problems(document: Document) -> Iterator[Cause]:
             yield invalid_value(field, stored, f"must have the storage version {version['name']}")
     for place, name in enumerate(stored):
         if name not in [version["name"] for version in versions]:
-            yield invalid_value(
-                f"{field}[{place}]",
-                name,
+            why = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "
                 f"spec.versions until a storage migration ensures no data remains persisted in {name} and "
-                f"removes {name} from status.storedVersions",
+                f"removes {name} from status.storedVersions"
             )
+            yield invalid_value(f"{field}[{place}]", name, why)
 
 
 # How objects get from one version to another

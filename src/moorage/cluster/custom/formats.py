@@ -48,9 +48,8 @@ _is_authority = _matching(
 )
 _is_escaped = _matching(rf"([^%]|%{_HEX}{{2}})*")
 _is_address = _matching(rf'({_ATOM}(\.{_ATOM})*|"(?:[^"\\]|\\.)*")@({_ATOM}(\.{_ATOM})*|\[[^\]]*\])')
-_is_ipv4_sloppy = _matching(
-    rf"{_BYTE}(\.{_BYTE}){{3}}"
-)  # leading zeros are fine, as they were in Go for long
+# Leading zeros are fine, as they were in Go for long.
+_is_ipv4_sloppy = _matching(rf"{_BYTE}(\.{_BYTE}){{3}}")
 _is_date_form = _matching("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _is_time = _matching("([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})")
 _is_go_duration = _matching(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")

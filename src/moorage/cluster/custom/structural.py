@@ -20,6 +20,14 @@ _ALL = (
     "definitions", "dependencies", "items",
 )  # fmt: skip
 _SINGLE = ("not", "items", "additionalProperties", "additionalItems")
+META_FIELDS = ("apiVersion", "kind", "metadata")
+INT_OR_STRING = "int-or-string"
+_PATH_TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]']+|'")
+_CHECKS = (
+    "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
+    "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "multipleOf", "format",
+    "required", "allOf", "anyOf", "oneOf", "not",
+)  # fmt: skip
 
 
 def versions_of(spec: Document) -> list[Document]:
@@ -62,18 +70,6 @@ def is_deeper_than(schema: Document, limit: int) -> bool:
     for _ in range(limit):
         level = [inner for each in level for _, inner in inner_schemas(each)]
     return bool(level)
-
-
-META_FIELDS = ("apiVersion", "kind", "metadata")
-INT_OR_STRING = "int-or-string"
-
-_PATH_TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]']+|'")
-
-_CHECKS = (
-    "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
-    "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "multipleOf", "format",
-    "required", "allOf", "anyOf", "oneOf", "not",
-)  # fmt: skip
 
 
 class Rules(dict[str, Any]):

@@ -13,6 +13,16 @@ from moorage.cluster.custom.structural import INT_OR_STRING, Rules, rules_of
 from moorage.cluster.custom.values import parts
 from moorage.cluster.schema.model import ABSENT, INTEGER, MAP, NUMBER, SET, Schema
 
+_JSON_NAMES: dict[type, str] = {
+    str: "string", bool: "boolean", dict: "object", list: "array", int: "integer", float: "number",
+}  # fmt: skip
+_PLAIN_TYPES: dict[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list}
+_GO_NUMBERS = {"integer": "int64", "number": "float64"}
+NUMBERS = (INTEGER, NUMBER)
+_LARGEST_FLOAT32 = 3.4028235677973366e38
+_LIMIT = 2.0**63  # of integers
+_LIMITS = (("multipleOf", "MultipleOf"), ("minimum", "Minimum boundary"), ("maximum", "Maximum boundary"))
+
 
 class Problems(list[tuple[str, errors.Cause]]):
     """Broken rules, each with the path that leads there from the whole value, which is "" for the whole."""
@@ -41,13 +51,6 @@ class Problems(list[tuple[str, errors.Cause]]):
 
 def shown(value: Any) -> str:
     return errors.shown(by_name(value))
-
-
-_JSON_NAMES: dict[type, str] = {
-    str: "string", bool: "boolean", dict: "object", list: "array", int: "integer", float: "number",
-}  # fmt: skip
-_PLAIN_TYPES: dict[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list}
-_GO_NUMBERS = {"integer": "int64", "number": "float64"}
 
 
 def validate(schema: Schema, value: Any, *, field: str = "", old: Any = ABSENT) -> list[errors.Cause]:
@@ -274,12 +277,6 @@ def _repeated(items: list[Any], field: str) -> Iterator[errors.Cause]:
         times[key] = times.get(key, 0) + 1
         if times[key] == 2:
             yield errors.duplicate_value(f"{field}[{place}]", by_name(item))
-
-
-NUMBERS = (INTEGER, NUMBER)
-_LARGEST_FLOAT32 = 3.4028235677973366e38
-_LIMIT = 2.0**63  # of integers
-_LIMITS = (("multipleOf", "MultipleOf"), ("minimum", "Minimum boundary"), ("maximum", "Maximum boundary"))
 
 
 def is_whole(value: float) -> bool:

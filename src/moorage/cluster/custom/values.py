@@ -17,6 +17,7 @@ from moorage.cluster.schema.model import ABSENT, Field, Schema
 
 _EXACT_FLOATS = float(2**53)
 _NOTHING = Schema()
+_TYPE_FIELDS = ("apiVersion", "kind")
 
 
 def parts(schema: Schema, value: Any, path: str) -> Iterator[tuple[Schema, Any, str]]:
@@ -113,9 +114,6 @@ def _default_each(shape: Schema, found: Any, places: Any) -> None:
         if found[place] is None and replaced is not None:
             found[place] = deepcopy(replaced)
         default(shape, found[place])
-
-
-_TYPE_FIELDS = ("apiVersion", "kind")
 
 
 class WrongMetadata(Exception):

@@ -1,4 +1,4 @@
-"""From the body of a request to a document of the right shape."""
+"""From the body of a request to a document of the right shape, and from there to the form that is stored."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import yaml
 
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import Refusal, bad_request, invalid, invalid_value, unsupported_media_type
-from moorage.cluster.base.go_text import json_type
+from moorage.cluster.base.go_text import mismatch
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.strategy import CustomStrategy
+from moorage.cluster.kinds.events import core_to_new, new_to_core
 from moorage.cluster.schema.conform import Conformed, Undecodable, conform
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.schema.mistakes import duplicate_fields, strict_error, strict_warnings
@@ -27,6 +28,11 @@ _YAML_DEPTH = 200
 _YAML_EVENTS = 150_000  # a second's work, for which everybody else waits
 
 _decode = msgspec.json.Decoder().decode
+_NEW_EVENTS = "events.k8s.io"
+_MOST_SHOWN = 30  # bytes of a body
+_STRUCT = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
 
 
 def read_json(body: bytes) -> Any:
@@ -143,15 +149,9 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-_MOST_SHOWN = 30  # bytes of a body
-_STRUCT = (
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-)
-
-
 def check_type_meta(definition: Definition, value: Any, body: bytes) -> None:
     """Refuses a body of which nobody can tell what it is. Only custom resources need to say it."""
-    problem = "" if isinstance(value, dict) else _mismatch(value, f"value of type {_STRUCT}")
+    problem = "" if isinstance(value, dict) else mismatch(value, f"value of type {_STRUCT}")
     problem = problem or _wrong_type(value)
     if problem:
         raise _unrecognized(definition, f"couldn't get version/kind; json parse error: {problem}", body)
@@ -201,12 +201,8 @@ def _wrong_type(document: Document) -> str:
     """What is wrong with a version or kind that is no text; empty if nothing is."""
     for name in ("apiVersion", "kind"):
         if not isinstance(document.get(name) or "", str):
-            return _mismatch(document[name], f"struct field .{name} of type string")
+            return mismatch(document[name], f"struct field .{name} of type string")
     return ""
-
-
-def _mismatch(value: Any, wanted: str) -> str:
-    return f"json: cannot unmarshal {json_type(value)} into Go {wanted}"
 
 
 def _unrecognized(definition: Definition, why: str, body: bytes) -> Refusal:
@@ -217,3 +213,30 @@ def _unrecognized(definition: Definition, why: str, body: bytes) -> Refusal:
         f"the object provided is unrecognized (must be of type {definition.kind}): {why}"
         f" ({shown or '<empty>'}{more})"
     )
+
+
+def is_stored_form(definition: Definition, document: Document) -> bool:
+    """Whether the definition shows the document just as it is stored."""
+    return bool(document["apiVersion"] == definition.api_version)
+
+
+def from_stored(definition: Definition, document: Document) -> Document:
+    """The document as the definition's version shows it."""
+    if is_stored_form(definition, document):
+        return document
+    if definition.group == _NEW_EVENTS and not definition.custom:
+        return core_to_new(document)
+    # Versions of a custom resource differ in nothing but their name.
+    return {**document, "apiVersion": definition.api_version}
+
+
+def before_write(definition: Definition, document: Document) -> Document:
+    """The stored document as one that is written under the definition's version compares with it."""
+    return from_stored(definition, document) if definition.custom else document
+
+
+def to_stored(definition: Definition, document: Document) -> Document:
+    """The document as it is stored. Custom objects get their form when they are in order."""
+    if definition.group == _NEW_EVENTS and not definition.custom:
+        return new_to_core(document)
+    return document

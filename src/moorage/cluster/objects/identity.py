@@ -61,12 +61,8 @@ def check_deletion(definition: Definition, metadata: Document, uid: str, version
         ("ResourceVersion", version, metadata["resourceVersion"], "modified"),
     ):
         if wanted and wanted != found:
-            raise errors.conflict(
-                kind,
-                metadata["name"],
-                f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). "
-                f"The object might have been {happened}",
-            )
+            why = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found})."
+            raise errors.conflict(kind, metadata["name"], f"{why} The object might have been {happened}")
 
 
 def other_object(resource: str, metadata: Document, uid: str) -> errors.Refusal:

@@ -10,12 +10,11 @@ from moorage.cluster.access.write_options import Options
 from moorage.cluster.base import errors
 from moorage.cluster.base.go_text import shown
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.objects.decoding import complain, conformed_value, media_type, read_json, read_yaml
+from moorage.cluster.objects import decoding
 from moorage.cluster.objects.identity import check_address
 from moorage.cluster.objects.merging.json_patches import json_patch, merge_patch
 from moorage.cluster.objects.merging.managed_fields import without_managed_fields
 from moorage.cluster.objects.merging.strategic import remainder, strategic_merge
-from moorage.cluster.objects.versions import from_stored, to_stored
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.conform import Undecodable
 from moorage.cluster.schema.definitions import Definition
@@ -32,19 +31,21 @@ def patch(
     objects: Objects, definition: Definition, place: Place, body: bytes, content_type: str, options: Options
 ) -> tuple[Stored, bool]:
     """The patched object, and whether it was created by an apply."""
-    patch_type = media_type(content_type)
+    patch_type = decoding.media_type(content_type)
     known = (JSON_PATCH, MERGE_PATCH) if definition.custom else PLAIN_PATCHES
     if patch_type not in (*known, APPLY_PATCH):
         raise errors.unsupported_media_type((*known, APPLY_PATCH))
     if patch_type == APPLY_PATCH:
         if not options.names_itself:
             raise _bad_options(errors.required("fieldManager", "is required for apply patch"))
-        return objects.apply(definition, place, _applied(definition, read_yaml(body)), options)
+        return objects.apply(definition, place, _applied(definition, decoding.read_yaml(body)), options)
     if options.force:
         raise _bad_options(errors.forbidden_value("force", "may not be specified for non-apply patch"))
     old = objects.get(definition, place.namespace, place.name)
-    original = from_stored(definition, old.document)
-    document = to_stored(definition, patched_document(definition, original, body, patch_type, options))
+    original = decoding.from_stored(definition, old.document)
+    document = decoding.to_stored(
+        definition, patched_document(definition, original, body, patch_type, options)
+    )
     check_address(document["metadata"], place)
     return objects.update(definition, old, document, options, place.subresource), False
 
@@ -68,18 +69,18 @@ def patched_document(
     definition: Definition, original: Document, body: bytes, patch_type: str, options: Options
 ) -> Document:
     """What a patch makes of a document, which stays as it is."""
-    given = read_json(body)
+    given = decoding.read_json(body)
     if patch_type == STRATEGIC_PATCH:
         patched = strategic_merge(definition.schema, original, given)
     else:
         patched = (json_patch if patch_type == JSON_PATCH else merge_patch)(original, given)
     try:
-        conformed = conformed_value(definition, patched)
+        conformed = decoding.conformed_value(definition, patched)
         if options.validation != "Ignore":
             repeated = [] if patch_type == JSON_PATCH else duplicate_fields(body)
             unknown = sorted(conformed.unknown) if patch_type == STRATEGIC_PATCH else conformed.unknown
             if mistakes := patch_warnings(unknown, repeated):
-                complain(definition, mistakes, options)
+                decoding.complain(definition, mistakes, options)
     except Undecodable as error:
         if patch_type == STRATEGIC_PATCH:
             raise _unreadable(shown(remainder(original, given)), conversion_problem(error.problem)) from None

@@ -11,9 +11,8 @@ from moorage.cluster.base import parts
 from moorage.cluster.base.errors import invalid, invalid_value, unsupported_media_type
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.custom.strategy import CustomStrategy
-from moorage.cluster.objects.decoding import media_type
+from moorage.cluster.objects.decoding import before_write, media_type
 from moorage.cluster.objects.patching import PLAIN_PATCHES, patched_document
-from moorage.cluster.objects.versions import before_write
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.definitions import Definition

@@ -20,13 +20,12 @@ from moorage.cluster.kinds import metadata as metadata_rules
 from moorage.cluster.objects import deletion, identity
 from moorage.cluster.objects.admission.attempt import CREATE, DELETE, UPDATE, Attempt
 from moorage.cluster.objects.admission.chain import admit
-from moorage.cluster.objects.decoding import shape
+from moorage.cluster.objects.decoding import before_write, shape
 from moorage.cluster.objects.deletion import DeleteOptions
 from moorage.cluster.objects.merging import managed_fields
 from moorage.cluster.objects.merging.apply import apply, same_but_for_times
 from moorage.cluster.objects.merging.field_sets import NOTHING, FieldSet
 from moorage.cluster.objects.merging.managed_fields import APPLY, Manager
-from moorage.cluster.objects.versions import before_write
 from moorage.cluster.schema.conform import Undecodable
 from moorage.cluster.schema.definitions import Definition, Definitions
 from moorage.cluster.schema.mistakes import conversion_problem

@@ -11,10 +11,9 @@ from moorage.cluster.access.write_options import Options, options_of
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.custom.strategy import CustomStrategy
-from moorage.cluster.objects.decoding import read_delete_options, read_object
+from moorage.cluster.objects.decoding import read_delete_options, read_object, to_stored
 from moorage.cluster.objects.deletion import DeleteOptions, delete_options
 from moorage.cluster.objects.patching import patch
-from moorage.cluster.objects.versions import to_stored
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.serving.lists import Page, Selection, read_page

@@ -12,7 +12,7 @@ import yaml
 from moorage.cluster.access.requests import JSON
 from moorage.cluster.base.errors import Refusal, not_acceptable
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.objects.versions import from_stored, is_stored_form
+from moorage.cluster.objects.decoding import from_stored, is_stored_form
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.serving.lists import Page
 from moorage.cluster.serving.tables.rendering import Columns, table

@@ -15,8 +15,7 @@ from moorage.client.resources import Resource
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.objects.binding import bind
-from moorage.cluster.objects.decoding import read_json, shape
-from moorage.cluster.objects.versions import to_stored
+from moorage.cluster.objects.decoding import read_json, shape, to_stored
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.serving.rendering import encode
 

@@ -28,8 +28,7 @@ class Attempt(NamedTuple):
 
     @property
     def namespace(self) -> str:
-        namespace: str = self.document["metadata"].get("namespace", "")
-        return namespace
+        return self.document["metadata"].get("namespace") or ""
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.admission.attempt import Attempt
+from moorage.cluster.objects.admission.quotas import containers_of
 
 DEFAULT_ACCOUNT = "default"
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -67,17 +68,16 @@ def _admit_mirror(attempt: Attempt) -> None:
 
 def _mount_token(spec: Document, suffix: Callable[[], str]) -> None:
     volumes = spec.get("volumes") or []
-    names = [volume.get("name", "") for volume in volumes]
-    known = next((name for name in names if name.startswith(_VOLUME_PREFIX)), "") if names else ""
+    names = (volume.get("name", "") for volume in volumes)
+    known = next((name for name in names if name.startswith(_VOLUME_PREFIX)), "")
     name = known or _VOLUME_PREFIX + suffix()
     needed = False
-    for containers in (spec.get("initContainers"), spec.get("containers")):
-        for container in containers or ():
-            mounts = container.get("volumeMounts") or []
-            if TOKEN_PATH not in [mount.get("mountPath") for mount in mounts]:
-                mount = {"name": name, "readOnly": True, "mountPath": TOKEN_PATH}
-                container["volumeMounts"] = [*mounts, mount]
-                needed = True
+    for _, container in containers_of(spec):
+        mounts = container.get("volumeMounts") or []
+        if TOKEN_PATH not in [mount.get("mountPath") for mount in mounts]:
+            mount = {"name": name, "readOnly": True, "mountPath": TOKEN_PATH}
+            container["volumeMounts"] = [*mounts, mount]
+            needed = True
     if needed and not known:
         spec["volumes"] = [*volumes, {"name": name, "projected": _TOKEN_SOURCE}]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from moorage.cluster.base.parts import value
 from moorage.cluster.base.store import Document, Store
-from moorage.cluster.kinds.common import part
 from moorage.cluster.kinds.storage import CLASS_ANNOTATION
 from moorage.cluster.objects.admission.attempt import Attempt
 from moorage.cluster.objects.admission.quotas import claim_requests
@@ -31,30 +31,25 @@ def protect(attempt: Attempt) -> None:
 
 def set_storage_class(attempt: Attempt) -> None:
     spec = attempt.document["spec"]
-    if spec.get("storageClassName") is None and _class_annotation(attempt.document) is None:
-        name = default_class(attempt.store)
-        if name:
-            spec["storageClassName"] = name
+    unnamed = spec.get("storageClassName") is None and _class_annotation(attempt.document) is None
+    if unnamed and (name := default_class(attempt.store)):
+        spec["storageClassName"] = name
 
 
 def default_class(store: Store) -> str:
     """The newest of the default classes; of several from the same second the first by name."""
-    found: list[Document] = []
-    for stored in store.objects(_CLASSES):
-        metadata = stored.document["metadata"]
-        annotations = metadata.get("annotations") or {}
-        if any(annotations.get(mark) == "true" for mark in _DEFAULT_MARKS):
-            found.append(metadata)
-    newest = max(found, key=lambda metadata: metadata.get("creationTimestamp", ""), default={"name": ""})
-    return str(newest["name"])
+    every = store.objects(_CLASSES)
+    defaults = [each for each in every if "true" in map(each.annotations.get, _DEFAULT_MARKS)]
+    newest = max(defaults, key=lambda each: each.created, default=None)
+    return newest.name if newest is not None else ""
 
 
 def admit_resize(attempt: Attempt) -> None:
     """Only claims of a class that says so can grow."""
     document, old = attempt.document, attempt.old or {}
-    if part(old, "status").get("phase") != "Bound" or _size(document) <= _size(old):
+    if value(old, "status", "phase") != "Bound" or _size(document) <= _size(old):
         return
-    name = part(document, "spec").get("storageClassName") or _class_annotation(document)
+    name = value(document, "spec", "storageClassName") or _class_annotation(document)
     stored = attempt.store.get(_CLASSES, "", name) if name else None
     if stored is None or not stored.document.get("allowVolumeExpansion"):
         raise attempt.forbidden(

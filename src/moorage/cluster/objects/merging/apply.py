@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from itertools import groupby
-from typing import Any
 
-from moorage.cluster.base.errors import Cause, apply_conflict, bad_request, unreasoned
+from moorage.cluster.base import parts
+from moorage.cluster.base.errors import Cause, Refusal, bad_request, unreasoned
 from moorage.cluster.base.go_text import as_json, by_name, quoted
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.merging import configurations, managed_fields
@@ -84,15 +84,12 @@ def _timeless(document: Document) -> Document:
 
 
 def _check(schema: Schema, applied: Document, api_version: str) -> None:
-    metadata = applied.get("metadata")
-    names: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
-    if isinstance(names.get("managedFields"), list):
+    if isinstance(parts.value(applied, "metadata", "managedFields"), list):
         raise bad_request("metadata.managedFields must be nil")
     errors = shape_errors(schema, applied)
     if errors:
         group, _, version = api_version.rpartition("/")
-        given = (names.get("namespace"), names.get("name"))
-        place = "/".join(name if isinstance(name, str) else "" for name in given)
+        place = "/".join(parts.text(applied, "metadata", name) for name in ("namespace", "name"))
         listed = errors[0] if len(errors) == 1 else "\n  ".join(["errors:", *errors])
         raise unreasoned(
             f"failed to create typed patch object ({place}; {group}/{version}, "
@@ -116,7 +113,7 @@ def _pruned(schema: Schema, document: Document, last: FieldSet, managed: list[Fi
 def _applied_by_client(schema: Schema, live: Document, api_version: str) -> FieldSet:
     """The fields that client-side apply set last and that are still so: kubectl may take them over."""
     try:
-        last = json.loads((live.get("metadata", {}).get("annotations") or {}).get(LAST_APPLIED) or "")
+        last = json.loads(parts.text(live, "metadata", "annotations", LAST_APPLIED))
     except (ValueError, RecursionError):
         return NOTHING
     if not isinstance(last, dict) or last.get("apiVersion") != api_version or shape_errors(schema, last):
@@ -163,7 +160,8 @@ def _refuse_conflicts(entries: Entries, who: Manager, changed: FieldSet, forgive
             lines += [f"conflicts with {_shown(manager)}:", *(f"- {path_text(path)}" for _, path in found)]
         told = f"{len(conflicts)} conflicts: " + "\n".join(lines)
     if causes:
-        raise apply_conflict(f"Apply failed with {told}", causes)
+        details = {"causes": [cause._asdict() for cause in causes]}
+        raise Refusal(409, "Conflict", f"Apply failed with {told}", details)
 
 
 def _shown(manager: Manager) -> str:

@@ -15,6 +15,12 @@ from moorage.cluster.schema.model import ANY, ARRAY, BOOLEAN, OBJECT, STRING, Sc
 EMPTIED_MAP: Final[dict[str, Any]] = {}
 """What stands for a map out of which everything was taken, until `without_emptied`."""
 _MISSING: Final = object()
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    OBJECT: ((dict,), "map"),
+    ARRAY: ((list,), "list"),
+    STRING: ((str,), "string"),
+    BOOLEAN: ((bool,), "boolean"),
+}
 
 
 def merged(schema: Schema, live: Any, applied: Any) -> Any:
@@ -151,18 +157,10 @@ def _errors(schema: Schema, value: Any, path: str) -> Iterator[str]:
 
 def _wanted(schema: Schema, value: Any) -> str:
     """What should stand in the place of a value; empty if it is right."""
-    if schema.type == OBJECT:
-        return "" if isinstance(value, dict) else "map"
-    if schema.type == ARRAY:
-        return "" if isinstance(value, list) else "list"
     if schema.type == ANY or schema.format == "quantity":
         return "any scalar" if schema.format and isinstance(value, (dict, list)) else ""
-    if schema.type == STRING:
-        return "" if isinstance(value, str) else "string"
-    if schema.type == BOOLEAN:
-        return "" if isinstance(value, bool) else "boolean"
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return "" if is_number else "numeric (int or float)"
+    types, words = _TYPES.get(schema.type, ((int, float), "numeric (int or float)"))
+    return "" if type(value) in types else words
 
 
 def _got(wanted: str, value: Any) -> str:

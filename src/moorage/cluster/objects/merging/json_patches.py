@@ -7,12 +7,13 @@ may add a field, what is not there can be copied and tested as null, and `add` w
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from typing import Any
 
 import msgspec
 
 from moorage.cluster.base.errors import Refusal, bad_request, rejected
-from moorage.cluster.base.go_text import json_type
+from moorage.cluster.base.go_text import mismatch
 
 MOST_OPERATIONS = 10_000
 MOST_COPIED = 3 * 1024 * 1024  # bytes of JSON that the copy operations of one patch may add
@@ -29,7 +30,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
     if patch is None:
         raise bad_request("Invalid JSON Patch")
     if not isinstance(patch, dict):
-        raise _undecodable(patch, "Go value of type map[string]interface {}")
+        raise _undecodable(patch, "value of type map[string]interface {}")
     try:
         return _merged(target, patch)
     except RecursionError:
@@ -70,30 +71,30 @@ def _decode(operations: Any) -> list[dict[str, Any]]:
     if operations is None:
         return []
     if not isinstance(operations, list):
-        raise _undecodable(operations, "Go value of type []handlers.jsonPatchOp")
+        raise _undecodable(operations, "value of type []handlers.jsonPatchOp")
     for operation in operations:
         if operation is not None and not isinstance(operation, dict):
-            raise _undecodable(operation, "Go value of type handlers.jsonPatchOp")
+            raise _undecodable(operation, "value of type handlers.jsonPatchOp")
         for name in ("op", "path", "from"):
             value = (operation or {}).get(name)
             if value is not None and not isinstance(value, str):
-                raise _undecodable(value, f"Go struct field jsonPatchOp.{name} of type string")
+                raise _undecodable(value, f"struct field jsonPatchOp.{name} of type string")
     return [operation or {} for operation in operations]
 
 
-def _undecodable(value: Any, into: str) -> Refusal:
-    return bad_request(f"error decoding patch: json: cannot unmarshal {json_type(value)} into {into}")
+def _undecodable(value: Any, wanted: str) -> Refusal:
+    return bad_request(f"error decoding patch: {mismatch(value, wanted)}")
 
 
 class _Patched:
     """A document being patched. It is the field "" of an object, so that all pointers are paths of fields."""
 
     def __init__(self, document: Any) -> None:
-        self.root = {"": _copied(document)}
+        self.root = {"": deepcopy(document)}
         self._copied_bytes = 0
 
     def do(self, operation: dict[str, Any]) -> None:
-        value = _copied(operation.get("value"))
+        value = deepcopy(operation.get("value"))
         path = _steps(operation, "path")
         match operation.get("op"):
             case "add":
@@ -149,12 +150,6 @@ class _Patched:
             if not isinstance(container, (dict, list)):
                 raise rejected()
         return container, _key(container, path[-1], room)
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _copied(inner) for name, inner in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _steps(operation: dict[str, Any], name: str) -> list[str]:

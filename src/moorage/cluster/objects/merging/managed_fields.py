@@ -20,21 +20,13 @@ _OF_SERVER = (
     *("clusterName", "creationTimestamp", "generation", "managedFields", "name", "namespace"),
     *("resourceVersion", "selfLink", "uid"),
 )
-_NEVER_MANAGED = FieldSet(
-    {
-        "f:apiVersion": LEAF,
-        "f:kind": LEAF,
-        "f:metadata": {".": LEAF, **{f"f:{name}": LEAF for name in _OF_SERVER}},
-    }
-)
+_METADATA = {".": LEAF, **{f"f:{name}": LEAF for name in _OF_SERVER}}
+_NEVER_MANAGED = FieldSet({"f:apiVersion": LEAF, "f:kind": LEAF, "f:metadata": _METADATA})
 
-_STATUS_WITH_METADATA = frozenset(
-    (
-        *("DaemonSet", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim"),
-        *("PodDisruptionBudget", "ReplicaSet", "ReplicationController", "ResourceQuota", "Service"),
-        "StatefulSet",
-    )
-)
+_STATUS_WITH_METADATA = (
+    "DaemonSet", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "PodDisruptionBudget",
+    "ReplicaSet", "ReplicationController", "ResourceQuota", "Service", "StatefulSet",
+)  # fmt: skip
 """Kinds whose status address can change metadata. The others, and custom kinds, keep theirs."""
 _KEPT_BY_STATUS = {
     "Pod": ("spec", "metadata.deletionTimestamp", "metadata.ownerReferences"),

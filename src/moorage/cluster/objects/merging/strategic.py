@@ -8,12 +8,12 @@ list; `$retainKeys` names the fields that stay; `$deleteFromPrimitiveList/<field
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from operator import itemgetter
 from typing import Any
 
 from moorage.cluster.base.errors import Refusal, bad_request, rejected, unreasoned
-from moorage.cluster.base.go_text import json_type, shown, type_name
+from moorage.cluster.base.go_text import mismatch, shown, type_name
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema.model import ARRAY, Field, Schema
 
@@ -32,9 +32,7 @@ def strategic_merge(schema: Schema, document: Document, patch: Any) -> Document:
     if patch is None:
         return document
     if not isinstance(patch, dict):
-        raise bad_request(
-            f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
-        )
+        raise bad_request(mismatch(patch, "value of type map[string]interface {}"))
     return _merged_map(schema, document, patch)
 
 
@@ -305,15 +303,11 @@ def _identity(key: str, item: Any) -> Hashable:
     return type(value), value
 
 
-def _identified(key: str, items: Iterable[Any]) -> Iterator[tuple[Hashable, Any]]:
-    return ((_identity(key, item), item) for item in items)
-
-
 def _positions(key: str, items: Iterable[Any]) -> dict[Hashable, int]:
     """Where the first item of each identity is."""
     found: dict[Hashable, int] = {}
-    for index, (who, _) in enumerate(_identified(key, items)):
-        found.setdefault(who, index)
+    for index, item in enumerate(items):
+        found.setdefault(_identity(key, item), index)
     return found
 
 
@@ -324,7 +318,8 @@ def _in_patch_order(key: str, merged: list[Any], order: list[Any], live: list[An
     that is behind it in the live list.
     """
     places, live_places = _positions(key, order), _positions(key, live)
-    known = [(places.get(who), live_places.get(who, -1), item) for who, item in _identified(key, merged)]
+    items = [(_identity(key, item), item) for item in merged]
+    known = [(places.get(who), live_places.get(who, -1), item) for who, item in items]
     ordered = sorted((each for each in known if each[0] is not None), key=itemgetter(0))
     others = deque(sorted((each for each in known if each[0] is None), key=itemgetter(1)))
     result: list[Any] = []
