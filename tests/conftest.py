@@ -6,6 +6,11 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# Times are never asserted, so an example may take as long as a busy machine makes it.
+settings.register_profile("moorage", deadline=None)
+settings.load_profile("moorage")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

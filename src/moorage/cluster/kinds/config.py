@@ -20,6 +20,7 @@ SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
 
 _FROZEN = "field is immutable when `immutable` is set"
 TLS = "kubernetes.io/tls"
+_SSH = "kubernetes.io/ssh-auth"
 CERTIFICATE, PRIVATE_KEY = "tls.crt", "tls.key"
 _PEM = re.compile(rb"-----BEGIN [^\n]*-----\s*\n.*-----END ", re.DOTALL)
 _REDACTED = "<secret contents redacted>"
@@ -28,7 +29,7 @@ _KEYS = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/basic-auth": ("username", "password"),
-    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    _SSH: ("ssh-privatekey",),
     TLS: (CERTIFICATE, PRIVATE_KEY),
 }
 """What secrets of a type must have; for basic-auth, one is enough."""
@@ -102,7 +103,7 @@ def _type_rules(document: Document, data: Document) -> Iterator[Cause]:
     annotations = part(document["metadata"], "annotations")
     if kind == SERVICE_ACCOUNT_TOKEN and not annotations.get(SERVICE_ACCOUNT_NAME):
         yield required(f"metadata.annotations[{SERVICE_ACCOUNT_NAME}]")
-    missing = [key for key in _KEYS.get(kind, ()) if key not in data]
+    missing = [key for key in _KEYS.get(kind, ()) if key not in data or (kind == _SSH and not data[key])]
     if kind == "kubernetes.io/basic-auth" and len(missing) == 1:
         return
     for key in missing:

@@ -21,6 +21,7 @@ FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 
 _SESSION_SECONDS = 10800
 _ONE_DAY = 86400
+_SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _FOR_LOAD_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
 _ONCE_SET = "may not change once set"
 
@@ -274,6 +275,12 @@ def _load_balancer(spec: Document, path: str, around: Around) -> Iterator[Cause]
             yield forbidden_value(field, _FOR_LOAD_BALANCERS)
         for index, value in enumerate(ranges):
             yield from addresses.cidr(f"{field}[{index}]", value.strip())
+    elif (said := part(around["core.v1.Service"]["metadata"], "annotations").get(_SOURCE_RANGES)) is not None:
+        field = f"metadata.annotations[{_SOURCE_RANGES}]"
+        if not balanced:
+            yield forbidden_value(field, _FOR_LOAD_BALANCERS)
+        for value in said.split(",") if said.strip() else ():
+            yield from addresses.cidr(field, value.strip())
     if "allocateLoadBalancerNodePorts" in spec and not balanced:
         yield forbidden_value("spec.allocateLoadBalancerNodePorts", _FOR_LOAD_BALANCERS)
     if "loadBalancerClass" in spec:

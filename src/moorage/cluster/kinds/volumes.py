@@ -176,10 +176,31 @@ def _dataset(source: Document, path: str, around: Around) -> Iterator[Cause]:
     return _check_one_of(source, ("datasetName", "datasetUUID"), path)
 
 
+@relates("core.v1.QuobyteVolumeSource")
+def _tenant(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    if source.get("registry") and forms.size(source.get("tenant", "")) > 64:
+        text = "must be a UUID and may not exceed a length of 64 characters"
+        yield errors.required(f"{path}.tenant", text)
+
+
+@relates("core.v1.ISCSIVolumeSource")
+def _initiator(source: Document, path: str, around: Around) -> Iterator[Cause]:
+    if "initiatorName" in source:
+        yield from check_form("iscsi-name", source["initiatorName"], f"{path}.initiatorname")
+    if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and "secretRef" not in source:
+        yield errors.required(f"{path}.secretRef")
+
+
 @relates("core.v1.FCVolumeSource")
 def _fibre_channel(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    if not source.get("targetWWNs") and not source.get("wwids"):
+    targets, ids = source.get("targetWWNs"), source.get("wwids")
+    if not targets and not ids:
         yield errors.required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
+    if targets and ids:
+        text = "targetWWNs and wwids can not be specified simultaneously"
+        yield errors.invalid_value(f"{path}.targetWWNs", targets, text)
+    if targets and "lun" not in source:
+        yield errors.required(f"{path}.lun", "lun is required if targetWWNs is specified")
 
 
 @relates("core.v1.FlexVolumeSource")

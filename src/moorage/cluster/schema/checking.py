@@ -114,7 +114,10 @@ def _number(rule: Rule) -> Check:
 
 
 def _limit(rule: Rule) -> Check:
-    """`bytes 63`, also of all keys and values, and `items 20`; with an own message, the value is shown."""
+    """`bytes 63`, also of all keys and values, `items 20`, or `count 20` where messages speak of bytes.
+
+    With a message of its own, the value is shown.
+    """
     most, text = int(rule.words[0]), " ".join(rule.words[1:])
 
     def limit(value: Any, path: str) -> Iterable[Cause]:
@@ -123,8 +126,8 @@ def _limit(rule: Rule) -> Check:
             return ()
         if text:
             return [errors.invalid_value(path, value, text)]
-        too_much = rule.name == "bytes"
-        return [errors.too_long(path, most) if too_much else errors.too_many(path, size, most)]
+        too_many = rule.name == "items"
+        return [errors.too_many(path, size, most) if too_many else errors.too_long(path, most)]
 
     return limit
 
@@ -169,7 +172,7 @@ def _form(rule: Rule) -> Check:
 _RULES: Mapping[str, Callable[[Rule], Check]] = {
     "one-of": _one_of,
     **dict.fromkeys(("min", "max", "range", "is"), _number),
-    **dict.fromkeys(("bytes", "items"), _limit),
+    **dict.fromkeys(("bytes", "count", "items"), _limit),
     "unique": _unique,
     "keys": _keys,
     "labels": lambda rule: check_labels,

@@ -277,6 +277,29 @@ def as_prefix(form: Form) -> Form:
     return lambda value: form(value[:-2] + "a" if len(value) > 1 and value.endswith("-") else value)
 
 
+_ISCSI = {
+    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9\-.]+)(:[^,;*&$|\s]+)$", re.ASCII),
+    "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$"),
+    "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$"),
+}
+
+
+def iscsi_name_problems(value: str) -> list[str]:
+    form = _ISCSI.get(value[:3])
+    if form is None:
+        return ["must be valid format starting with iqn, eui, or naa"]
+    return [] if form.search(value) else ["must be valid format"]
+
+
+def no_slash_problems(value: str) -> list[str]:
+    return ["must not contain '/'"] if "/" in value else []
+
+
+def address_pairs_problems(value: str) -> list[str]:
+    fits = all(pair.count(":") == 1 or "]:" in pair for pair in value.split(","))
+    return [] if fits else ["must be a host:port pair or multiple pairs separated by commas"]
+
+
 FORMS: Mapping[str, Form] = {
     name.removesuffix("_problems").replace("_", "-"): form
     for name, form in globals().items()
