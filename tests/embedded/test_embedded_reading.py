@@ -40,6 +40,7 @@ CLUSTER_WIDE = [
     "persistentvolumes",
     "priorityclasses",
     "resourceslices",
+    "runtimeclasses",
     "storageclasses",
     "volumeattachments",
     "volumeattributesclasses",
