@@ -8,7 +8,7 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.catalog import STRATEGIES
 from moorage.cluster.kinds.config import MAX_SIZE
 from moorage.cluster.kinds.events import core_to_new, new_to_core
-from moorage.cluster.kinds.others import NamespaceStrategy
+from moorage.cluster.kinds.namespaces import NamespaceStrategy
 from moorage.cluster.kinds.storage import PersistentVolumeStrategy
 from moorage.cluster.schema.discovery_data import builtin_definitions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.others import SYSTEM_CLASSES
+from moorage.cluster.kinds.scheduling import SYSTEM_CLASSES
 from moorage.cluster.kinds.service_allocation import CLUSTER_IPS
 
 _DESCRIPTIONS = {

@@ -60,6 +60,11 @@ non_empty_problems = _only_if(bool, "field can not be empty.")
 unpadded_problems = _only_if(
     lambda value: bool(value == value.strip()), "must not have leading or trailing whitespace"
 )
+no_slash_problems = _only_if(lambda value: "/" not in value, "must not contain '/'")
+address_pairs_problems = _only_if(
+    lambda value: all(pair.count(":") == 1 or "]:" in pair for pair in value.split(",")),
+    "must be a host:port pair or multiple pairs separated by commas",
+)
 no_backsteps_problems = _only_if(lambda value: ".." not in value.split("/"), "must not contain '..'")
 absolute_path_problems = _only_if(lambda value: bool(value.startswith("/")), "must be an absolute path")
 quantity_problems = _only_if(lambda value: nanos(value) >= 0, "must be greater than or equal to 0")
@@ -289,15 +294,6 @@ def iscsi_name_problems(value: str) -> list[str]:
     if form is None:
         return ["must be valid format starting with iqn, eui, or naa"]
     return [] if form.search(value) else ["must be valid format"]
-
-
-def no_slash_problems(value: str) -> list[str]:
-    return ["must not contain '/'"] if "/" in value else []
-
-
-def address_pairs_problems(value: str) -> list[str]:
-    fits = all(pair.count(":") == 1 or "]:" in pair for pair in value.split(","))
-    return [] if fits else ["must be a host:port pair or multiple pairs separated by commas"]
 
 
 FORMS: Mapping[str, Form] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moorage.cluster.base.store import Document, Store
-from moorage.cluster.kinds.others import SYSTEM_CLASSES
+from moorage.cluster.kinds.scheduling import SYSTEM_CLASSES
 from moorage.cluster.objects.admission.attempt import CREATE, Attempt
 
 CLASSES = "priorityclasses.scheduling.k8s.io"
