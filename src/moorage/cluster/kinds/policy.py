@@ -9,8 +9,6 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import WithStatus, shown_inside
 from moorage.cluster.schema.checking import Around, check, relates
 
-_SHOWN = ("MinAvailable", "Selector", "MaxUnavailable", "UnhealthyPodEvictionPolicy")
-
 
 class PodDisruptionBudgetStrategy(WithStatus):
     type_name = "policy.v1.PodDisruptionBudget"
@@ -26,5 +24,5 @@ class PodDisruptionBudgetStrategy(WithStatus):
 @relates("policy.v1.PodDisruptionBudgetSpec")
 def _one_bound(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     if "minAvailable" in spec and "maxUnavailable" in spec:
-        shown = shown_inside(spec, *_SHOWN)
+        shown = shown_inside(spec, "MinAvailable", "Selector", "MaxUnavailable", "UnhealthyPodEvictionPolicy")
         yield invalid_value(path, shown, "minAvailable and maxUnavailable cannot be both set")
