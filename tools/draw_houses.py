@@ -38,7 +38,11 @@ def drawn(text: str) -> str:
 
 def _drawing(house: Imports) -> str:
     rooms = [f'    {_id(name)}["<b>{_short(name)}</b><br/>{_about(name)}"]' for name in house]
-    arrows = [f"    {_id(name)} --> {_id(below)}" for name in house for below in _drawn_below(name, house)]
+    arrows = [
+        f"    {_id(name)} --> {' & '.join(map(_id, below))}"
+        for name in house
+        if (below := _drawn_below(name, house))
+    ]
     return "\n".join(["```mermaid", "flowchart TD", *rooms, *arrows, "```"])
 
 
