@@ -51,3 +51,16 @@ def test_a_field_that_is_required_where_it_is_present(policy: str | None, proble
         spec["preemptionPolicy"] = policy
     found = [cause for cause in check("core.v1.PodSpec", spec) if cause.field == "preemptionPolicy"]
     assert [cause.message.partition(":")[0] for cause in found] == problems
+
+
+def test_every_place_given_to_a_relation_is_for_one_that_exists() -> None:
+    known = {relation.__name__.strip("_") for each in checking._relations.values() for relation, _ in each}
+    named = {
+        word
+        for file in FILES
+        for name in types_in(file)
+        for line in rules_of(f"{file.stem}.{name}").lines
+        if line.is_about_relations
+        for word in line.rules[0].words
+    }
+    assert named - known <= {"alternatives"}  # the one that `first-of=` stands for
