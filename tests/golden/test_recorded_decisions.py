@@ -16,7 +16,7 @@ from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration, load
 from moorage.framework.runtime.profile import Profile
 from moorage.plugins.catalog import in_tree_registry
-from moorage.plugins.volumes import uses_claims
+from moorage.plugins.storage.claims import uses_claims
 from moorage.scheduler.cycle import Decision
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION
 from moorage.scheduler.scheduler import Scheduler

@@ -7,13 +7,11 @@ import pytest
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.status import Code
 from moorage.plugins.catalog import in_tree_registry
-from moorage.plugins.volumes import (
-    NodeVolumeLimits,
-    VolumeBinding,
-    VolumeRestrictions,
-    VolumeZone,
-    uses_claims,
-)
+from moorage.plugins.storage.claims import uses_claims
+from moorage.plugins.storage.node_volume_limits import NodeVolumeLimits
+from moorage.plugins.storage.volume_binding import VolumeBinding
+from moorage.plugins.storage.volume_restrictions import VolumeRestrictions
+from moorage.plugins.storage.volume_zone import VolumeZone
 from moorage.testing import make_node, make_pod
 from moorage.what_if.scenario import Scenario
 from tests.plugins.helpers import cluster, filtered, scored

@@ -6,12 +6,12 @@ import time
 
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.cluster_roles import ClusterRoles
-from moorage.cluster.life.controllers.deployments import Deployments
 from moorage.cluster.life.controllers.disruption import Disruption
 from moorage.cluster.life.controllers.garbage import Garbage
 from moorage.cluster.life.controllers.namespaces import Namespaces, ServiceAccounts
-from moorage.cluster.life.controllers.replica_sets import ReplicaSets
-from moorage.cluster.life.controllers.volume_protection import VolumeProtection
+from moorage.cluster.life.controllers.volumes.protection import VolumeProtection
+from moorage.cluster.life.controllers.workloads.deployments import Deployments
+from moorage.cluster.life.controllers.workloads.replica_sets import ReplicaSets
 from moorage.cluster.objects.writes import InternalWriter
 
 _OTHERS = (Namespaces, ClusterRoles, Garbage, Deployments, ReplicaSets, Disruption, VolumeProtection)

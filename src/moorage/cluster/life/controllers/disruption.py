@@ -8,7 +8,7 @@ from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.base.times import Clock, seconds_of
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Breaks, Controller
-from moorage.cluster.life.controllers.rollout_sizes import scaled
+from moorage.cluster.life.controllers.workloads.rollout_sizes import scaled
 from moorage.cluster.objects.writes import InternalWriter
 
 BUDGETS = "poddisruptionbudgets.policy"

@@ -1,7 +1,4 @@
-"""The storage plugins, for pods without claims: they have nothing to do there.
-
-A pod that uses a persistent volume claim or an ephemeral volume is refused by VolumeBinding, with the reason.
-"""
+"""VolumeBinding: finds volumes for the claims of a pod."""
 
 from __future__ import annotations
 
@@ -22,6 +19,7 @@ from moorage.framework.extension_points import (
 from moorage.framework.handle import Handle
 from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
+from moorage.plugins.storage.claims import uses_claims
 from moorage.state.columns import Int64s
 from moorage.state.nodes import Nodes
 
@@ -30,38 +28,12 @@ _UNSUPPORTED = (
 )
 
 
-class _WithoutClaims(PreFilterPlugin, FilterPlugin):
-    """Lets every node pass."""
-
-    reads_usage_only = True
-
-    def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
-        return Status.skip()
-
-    def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
-        return Verdicts.passed()
-
-    def events(self) -> list[ClusterEvent]:
-        return []
-
-
-class VolumeRestrictions(_WithoutClaims):
-    """Keeps pods apart that may not share a volume."""
-
-
-class NodeVolumeLimits(_WithoutClaims):
-    """Keeps the number of attached volumes within what a node can take."""
-
-
-class VolumeZone(_WithoutClaims):
-    """Keeps pods in the zone of their volumes."""
-
-
-class VolumeBinding(_WithoutClaims, ReservePlugin, PreBindPlugin, PreScorePlugin, ScorePlugin):
+class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin, PreScorePlugin, ScorePlugin):
     """Finds volumes for the claims of a pod; pods with claims are refused for now."""
 
     args_type = VolumeBindingArgs
     allows_parallel = True
+    reads_usage_only = True
 
     def __init__(self, args: VolumeBindingArgs | None, handle: Handle) -> None:
         super().__init__(args or VolumeBindingArgs(), handle)
@@ -70,6 +42,12 @@ class VolumeBinding(_WithoutClaims, ReservePlugin, PreBindPlugin, PreScorePlugin
         if uses_claims(pod):
             return Status.unresolvable(_UNSUPPORTED)
         return Status.skip()
+
+    def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
+        return Verdicts.passed()
+
+    def events(self) -> list[ClusterEvent]:
+        return []
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         return Status.skip()
@@ -88,8 +66,3 @@ class VolumeBinding(_WithoutClaims, ReservePlugin, PreBindPlugin, PreScorePlugin
 
     def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
         return None
-
-
-def uses_claims(pod: Pod) -> bool:
-    """Whether a pod has volumes that stand for persistent volume claims."""
-    return any(volume.persistent_volume_claim or volume.ephemeral for volume in pod.spec.volumes)

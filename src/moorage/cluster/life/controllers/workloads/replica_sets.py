@@ -13,8 +13,8 @@ from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock, seconds_of, timestamp
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Breaks, Controller
-from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS, ReplicaPods
-from moorage.cluster.life.controllers.rollout_sizes import wanted
+from moorage.cluster.life.controllers.workloads.replica_pods import REPLICA_SETS, ReplicaPods
+from moorage.cluster.life.controllers.workloads.rollout_sizes import wanted
 from moorage.cluster.objects.writes import InternalWriter
 
 BURST = 500  # pods that are made or deleted before the counts are looked at again

@@ -9,7 +9,12 @@ import msgspec
 
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.life.controllers.objects import controller_reference
-from moorage.cluster.life.controllers.rollout_sizes import DESIRED, MAXIMUM, surge_and_unavailable, wanted
+from moorage.cluster.life.controllers.workloads.rollout_sizes import (
+    DESIRED,
+    MAXIMUM,
+    surge_and_unavailable,
+    wanted,
+)
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"

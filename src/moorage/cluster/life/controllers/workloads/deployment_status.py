@@ -8,8 +8,8 @@ from moorage.cluster.base.parts import condition, keep_only, number, other_condi
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import seconds_of, timestamp
 from moorage.cluster.life.controllers.objects import since
-from moorage.cluster.life.controllers.revisions import find_new
-from moorage.cluster.life.controllers.rollout_sizes import counted, surge_and_unavailable, wanted
+from moorage.cluster.life.controllers.workloads.revisions import find_new
+from moorage.cluster.life.controllers.workloads.rollout_sizes import counted, surge_and_unavailable, wanted
 
 PROGRESSING = "Progressing"
 FAILURE = "ReplicaFailure"

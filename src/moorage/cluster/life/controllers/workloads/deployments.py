@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.parts import condition, selector_of
 from moorage.cluster.base.store import Change, Document, Stored
-from moorage.cluster.life.controllers import deployment_status as statuses
-from moorage.cluster.life.controllers import objects, revisions
-from moorage.cluster.life.controllers import rollout_sizes as sizes
+from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Controller
-from moorage.cluster.life.controllers.replica_pods import REPLICA_SETS
-from moorage.cluster.life.controllers.rollout_sizes import counted, wanted
+from moorage.cluster.life.controllers.workloads import deployment_status as statuses
+from moorage.cluster.life.controllers.workloads import revisions
+from moorage.cluster.life.controllers.workloads import rollout_sizes as sizes
+from moorage.cluster.life.controllers.workloads.replica_pods import REPLICA_SETS
+from moorage.cluster.life.controllers.workloads.rollout_sizes import counted, wanted
 
 DEPLOYMENTS = "deployments.apps"
 _CREATE_ERROR = "ReplicaSetCreateError"

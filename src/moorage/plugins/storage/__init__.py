@@ -1,0 +1,1 @@
+"""The plugins that place pods by their volumes."""

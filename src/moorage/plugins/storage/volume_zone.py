@@ -1,0 +1,26 @@
+"""VolumeZone: keeps pods in the zone of their volumes."""
+
+from __future__ import annotations
+
+from moorage.api.pods import Pod
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.events import ClusterEvent
+from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin
+from moorage.framework.status import Status
+from moorage.framework.verdicts import Verdicts
+from moorage.state.nodes import Nodes
+
+
+class VolumeZone(PreFilterPlugin, FilterPlugin):
+    """Keeps pods in the zone of their volumes."""
+
+    reads_usage_only = True
+
+    def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
+        return Status.skip()
+
+    def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
+        return Verdicts.passed()
+
+    def events(self) -> list[ClusterEvent]:
+        return []
