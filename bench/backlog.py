@@ -35,21 +35,25 @@ class Drained:
 
 async def create_nodes(kubeconfig: Path) -> None:
     async with HttpClient(from_kubeconfig(str(kubeconfig)), qps=-1) as client:
-        await _create(client, Resource.of(Node), (node.raw for node in make_nodes(NODES)))
+        await create(client, Resource.of(Node), (node.raw for node in make_nodes(NODES)))
 
 
 async def create_pods(kubeconfig: Path, prefix: str) -> None:
     async with HttpClient(from_kubeconfig(str(kubeconfig)), qps=-1) as client:
-        documents = (
-            {**pod.raw, "spec": {**pod.raw["spec"], "schedulerName": "bench"}}
-            for pod in make_pods("plain", PODS, prefix)
-        )
-        await _create(client, Resource.of(Pod), documents, namespace="default")
+        await create(client, Resource.of(Pod), plain_pods(prefix, PODS), namespace="default")
 
 
-async def _create(
+def plain_pods(prefix: str, count: int) -> Iterator[dict[str, Any]]:
+    """Pods for the scheduler under test, as documents."""
+    for pod in make_pods("plain", count, prefix):
+        yield {**pod.raw, "spec": {**pod.raw["spec"], "schedulerName": "bench"}}
+
+
+async def create(
     client: HttpClient, resource: Resource[Any], documents: Iterator[dict[str, Any]], namespace: str = ""
 ) -> None:
+    """Makes objects, many at once."""
+
     async def worker() -> None:
         for document in documents:
             metadata = {key: value for key, value in document["metadata"].items() if key != "uid"}
