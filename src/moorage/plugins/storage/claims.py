@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from moorage.api.meta import Object
 from moorage.api.pods import Pod, Volume
-from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
+from moorage.api.storage import OLD_CLASS_ANNOTATION, PersistentVolume, PersistentVolumeClaim
 
-STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 
 
@@ -26,11 +25,8 @@ def uses_claims(pod: Pod) -> bool:
 
 def claim_of(pod: Pod, volume: Volume) -> ClaimOfPod | None:
     """The claim that a volume of a pod stands for; None for the other kinds of volumes."""
-    if volume.persistent_volume_claim is not None:
-        return ClaimOfPod(volume.persistent_volume_claim.claim_name, False)
-    if volume.ephemeral is not None:
-        return ClaimOfPod(f"{pod.name}-{volume.name}", True)
-    return None
+    name = volume.claim_name(pod.name)
+    return None if name is None else ClaimOfPod(name, volume.persistent_volume_claim is None)
 
 
 def claims_of(pod: Pod) -> list[ClaimOfPod]:
@@ -59,13 +55,12 @@ def _controller_uid(item: Object) -> str | None:
 
 
 def class_of_claim(claim: PersistentVolumeClaim) -> str:
-    """The name of the storage class, "" for none; the old annotation goes before the field, even if empty."""
-    annotated = claim.annotations.get(STORAGE_CLASS)
-    return (claim.spec.storage_class_name or "") if annotated is None else annotated
+    """The name of the storage class, "" for none."""
+    return claim.class_name
 
 
 def class_of_volume(volume: PersistentVolume) -> str:
-    annotated = volume.annotations.get(STORAGE_CLASS)
+    annotated = volume.annotations.get(OLD_CLASS_ANNOTATION)
     return volume.spec.storage_class_name if annotated is None else annotated
 
 
