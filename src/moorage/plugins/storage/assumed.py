@@ -35,7 +35,9 @@ class Assumed(Generic[T]):
         self._lister = lister
         self._follow = follow
         self._copies: dict[str, T] = {}
-        lister.on_change(added=self._changed, updated=lambda old, new: self._changed(new), deleted=self._changed)
+        lister.on_change(
+            added=self._changed, updated=lambda old, new: self._changed(new), deleted=self._changed
+        )
 
     def get(self, name: str, namespace: str = "") -> T | None:
         stored = self._lister.get(name, namespace)

@@ -54,7 +54,7 @@ def _csi_node_changed(pod: Pod, old: CSINode | None, new: CSINode) -> Hint:
 
 
 def _driver_changed(pod: Pod, old: CSIDriver, new: CSIDriver) -> Hint:
-    """As kube-scheduler does, it wakes pods with volumes of the driver of their own, not those with claims."""
+    """As in kube-scheduler, it wakes pods with inline volumes of the driver and none with claims."""
     no_longer_asked = bool(old.spec.storage_capacity) and not new.spec.storage_capacity
     uses_it = any(volume.csi and volume.csi.get("driver") == new.name for volume in pod.spec.volumes)
     return _queue_if(no_longer_asked and uses_it)

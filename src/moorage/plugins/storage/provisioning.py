@@ -1,4 +1,4 @@
-"""Where a volume can be made for a claim: the topologies that its class allows, and what drivers have left."""
+"""Where a volume can be made for a claim: what its class allows, and what its driver has left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from functools import lru_cache
 import numpy as np
 
 from moorage.api.quantities import MAX_INT64, QuantityError, parse, value
-from moorage.api.selectors import IN, NodeSelector, NodeSelectorTerm, Requirement, SelectorError, parse_selector
+from moorage.api.selectors import (
+    IN,
+    NodeSelector,
+    NodeSelectorTerm,
+    Requirement,
+    SelectorError,
+    parse_selector,
+)
 from moorage.api.storage import (
     CSIDriver,
     CSIStorageCapacity,

@@ -61,7 +61,7 @@ class PodVolumes:
 
 
 class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin, PreScorePlugin, ScorePlugin):
-    """Keeps pods to nodes that their volumes can be used on, and has volumes found or made for their claims."""
+    """Keeps pods to nodes that their volumes can be used on; finds volumes for claims, or has them made."""
 
     args_type = VolumeBindingArgs
     allows_parallel = True
@@ -170,8 +170,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
             claim = self._storage.claims.stored(name, pod.namespace)
             if claim is None:
                 return Status.unresolvable(
-                    "waiting for ephemeral volume controller to create the "
-                    f'persistentvolumeclaim "{name}"'
+                    f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
                     if is_ephemeral
                     else claim_not_found(name)
                 )
