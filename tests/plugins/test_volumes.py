@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from moorage.api.meta import ObjectMeta
+from moorage.api.storage import PersistentVolumeClaim
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.status import Code
 from moorage.plugins.catalog import in_tree_registry
@@ -49,8 +51,6 @@ def test_pods_without_claims_concern_no_storage_plugin(plugin: type[VolumeRestri
     answer = made.pre_filter(CycleState(), pod)
     assert answer is not None and answer.code is Code.SKIP
     assert filtered(made, pod) == {"n": None}
-    assert made.filter_nodes(CycleState(), pod, made.handle.nodes).codes is None
-    assert plugin.reads_usage_only
 
 
 def test_binding_has_nothing_to_do_for_them() -> None:
@@ -69,7 +69,8 @@ def test_pods_with_claims_are_refused_with_the_reason(volume: Document) -> None:
     answer = VolumeBinding(None, cluster([make_node("n")])).pre_filter(CycleState(), pod)
     assert answer is not None
     assert (answer.code, answer.message) == (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, REFUSED)
-    told = Scenario([make_node("n")], in_tree_registry()).evaluate(pod).document()
+    claim = PersistentVolumeClaim(metadata=ObjectMeta(name="c", namespace="default"))
+    told = Scenario([make_node("n"), claim], in_tree_registry()).evaluate(pod).document()
     assert told["feasible"] == []
     assert told["preFilter"]["plugin"] == "VolumeBinding"
     assert told["message"].startswith(f"0/1 nodes are available: {REFUSED}.")

@@ -151,6 +151,12 @@ class Volume(Fields):
     iscsi: dict[str, Any] | None = None
     csi: dict[str, Any] | None = None
 
+    def claim_name(self, pod_name: str) -> str | None:
+        """The claim that the volume stands for in a pod of this name; None for other kinds of volumes."""
+        if self.persistent_volume_claim is not None:
+            return self.persistent_volume_claim.claim_name
+        return None if self.ephemeral is None else f"{pod_name}-{self.name}"
+
 
 class PodResourceClaim(Part, frozen=True, gc=False):
     name: str = ""

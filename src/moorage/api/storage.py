@@ -6,9 +6,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from moorage.api.meta import Object, Part, Quantity
+from moorage.api.meta import Int32, Object, Part, Quantity
 from moorage.api.pods import Fields, Quantities, ResourceRequirements
 from moorage.api.selectors import LabelSelector, NodeSelector, Requirement
+
+OLD_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 class PersistentVolumeClaimSpec(Fields):
@@ -33,6 +35,12 @@ class PersistentVolumeClaim(Object, kw_only=True):
 
     spec: PersistentVolumeClaimSpec = msgspec.field(default_factory=PersistentVolumeClaimSpec)
     status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
+
+    @property
+    def class_name(self) -> str:
+        """The storage class, "" for none; the old annotation goes before the field, even if it is empty."""
+        annotated = self.metadata.annotations.get(OLD_CLASS_ANNOTATION)
+        return (self.spec.storage_class_name or "") if annotated is None else annotated
 
 
 class ObjectReference(Part, frozen=True, gc=False):
@@ -101,7 +109,7 @@ class StorageClass(Object, kw_only=True):
 
 
 class VolumeNodeResources(Part, frozen=True, gc=False):
-    count: int | None = None
+    count: Int32 | None = None
 
 
 class CSINodeDriver(Part, frozen=True, gc=False):

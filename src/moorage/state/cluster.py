@@ -21,6 +21,7 @@ from moorage.state.nodes import Nodes
 from moorage.state.objects import Objects
 from moorage.state.ports import UsedPorts
 from moorage.state.priorities import UsageByPriority
+from moorage.state.volumes import Volumes
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class ClusterState:
         self.ports = UsedPorts(self.table.columns)
         self.priorities = UsageByPriority(self.table)
         self.objects = Objects()
+        self.volumes = Volumes(self.table, self.objects)
         self._ghosts: dict[str, NodeInfo] = {}
         self._placements: dict[str, Placement] = {}
 
@@ -102,7 +104,12 @@ class ClusterState:
             self.table.update(info, node)
             return
         ghost = self._ghosts.pop(node.name, None) or NodeInfo(self.table, node.name)
-        self._with_pods_off(ghost, lambda: self.table.add(ghost, node))
+
+        def add() -> None:
+            self.table.add(ghost, node)
+            self.volumes.limits.fill_row(ghost)
+
+        self._with_pods_off(ghost, add)
 
     def remove_node(self, name: str) -> None:
         """Forgets a node; while it has pods a ghost stays, so that the pods are known if it comes back."""
@@ -197,9 +204,11 @@ class ClusterState:
     # The parts of a row that pods change
 
     def use(self, info: NodeInfo, pod_info: PodInfo) -> None:
-        """Adds a pod to a node's row: usage, ports, the list of pods. Counts are not touched."""
+        """Adds a pod to a node's row: usage, ports, volumes, the list of pods. Counts are not touched."""
         info.add(pod_info)
         self.ports.take(info, pod_info.pod.host_ports)
+        if pod_info.volume_uses:
+            self.volumes.use(info.name, pod_info.volume_uses)
         if info.row >= 0:
             table = self.table
             table.requested.hold(info.row, pod_info.request)
@@ -209,6 +218,8 @@ class ClusterState:
     def unuse(self, info: NodeInfo, pod_info: PodInfo) -> None:
         info.remove(pod_info)
         self.ports.free(info, pod_info.pod.host_ports)
+        if pod_info.volume_uses:
+            self.volumes.unuse(info.name, pod_info.volume_uses)
         if info.row >= 0:
             table = self.table
             table.requested.release(info.row, pod_info.request)

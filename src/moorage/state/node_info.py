@@ -10,6 +10,7 @@ from moorage.api.pods import Pod
 from moorage.api.quantities import QuantityError
 from moorage.api.requests import Resources, request_summary
 from moorage.api.taints import Taint
+from moorage.state.volume_uses import VolumeUse, uses_of
 
 if TYPE_CHECKING:
     from moorage.state.counts import PodClass
@@ -23,11 +24,12 @@ HostPort = tuple[str, str, int]
 class PodInfo:
     """A pod with what was computed of it when it was placed; removal takes away exactly that."""
 
-    __slots__ = ("nonzero", "pod", "pod_class", "problem", "request")
+    __slots__ = ("nonzero", "pod", "pod_class", "problem", "request", "volume_uses")
 
     def __init__(self, pod: Pod, pod_class: PodClass) -> None:
         self.pod = pod
         self.pod_class = pod_class
+        self.volume_uses: tuple[VolumeUse, ...] = uses_of(pod) if pod.spec.volumes else ()
         self.problem = ""
         try:
             _, self.request, self.nonzero, _ = request_summary(pod)

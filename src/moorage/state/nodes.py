@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,18 @@ class Nodes:
             return info.row - self.rows.start if inside else None
         found = np.flatnonzero(self.rows == info.row)
         return int(found[0]) if len(found) else None
+
+    def among(self, names: Collection[str]) -> Bools:
+        """Which of these nodes have one of the names; the work goes by the fewer of the two."""
+        if len(self) < len(names):
+            return np.array([info.name in names for info in self], dtype=np.bool_)
+        marked = np.zeros(len(self.table), dtype=np.bool_)
+        for name in names:
+            info = self.table.by_name.get(name)
+            if info is not None:
+                marked[info.row] = True
+        found: Bools = marked[self.rows]
+        return found
 
     def row_numbers(self) -> NDArray[np.intp]:
         """The table's row number of each of these nodes."""

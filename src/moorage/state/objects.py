@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Generic, TypeVar, cast
 
 from moorage.api.meta import Object
@@ -20,6 +20,11 @@ class Store(Generic[T]):
         self.version = 0
         self._by_key: dict[str, T] = {}
         self._by_namespace: dict[str, dict[str, T]] = {}
+        self._followers: list[Callable[[T | None, T | None], None]] = []
+
+    def follow(self, changed: Callable[[T | None, T | None], None]) -> None:
+        """Has this called with every change, as (old or None, new or None), once the store shows it."""
+        self._followers.append(changed)
 
     def put(self, item: T) -> T | None:
         """Keeps an object; returns the one that it replaces."""
@@ -28,16 +33,21 @@ class Store(Generic[T]):
         self.version += 1
         self._by_key[key] = item
         self._by_namespace.setdefault(item.namespace, {})[item.name] = item
+        for changed in self._followers:
+            changed(old, item)
         return old
 
     def remove(self, item: Object) -> None:
-        if self._by_key.pop(item.key, None) is None:
+        old = self._by_key.pop(item.key, None)
+        if old is None:
             return
         self.version += 1
         group = self._by_namespace[item.namespace]
         del group[item.name]
         if not group:
             del self._by_namespace[item.namespace]
+        for changed in self._followers:
+            changed(old, None)
 
     def get(self, name: str, namespace: str = "") -> T | None:
         return self._by_key.get(f"{namespace}/{name}" if namespace else name)
