@@ -237,3 +237,20 @@ def test_post_bind_runs_all_plugins_whatever_happens(caplog: pytest.LogCaptureFi
     assert caplog.messages == [
         f"plugin {name} failed after pod default/p was bound: {reason}" for name, reason in reasons.items()
     ]
+
+
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_a_pod_that_preemption_stops_failed_in_the_plugin_at_work(side_by_side: bool) -> None:
+    async def main() -> Any:
+        profile = World(
+            *(plugin(PreBinds, name, later(None, 60), allows_parallel=side_by_side) for name in "AB")
+        ).profile
+        stoppable = profile.services.pods_in_pre_bind
+        work = asyncio.ensure_future(pre_bind(profile, CycleState(), PLAIN, "n0"))
+        stoppable.start(PLAIN.uid, work)
+        await asyncio.sleep(1)
+        assert stoppable.cancel(PLAIN.uid, "preempted by DefaultPreemption")
+        return await work
+
+    status = fake_time.run(main())
+    assert status == Status.error('running PreBind plugin "A": preempted by DefaultPreemption').by("A")

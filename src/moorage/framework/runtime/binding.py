@@ -49,9 +49,18 @@ async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, nod
 
 
 async def pre_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
-    """Runs the PreBind plugins; neighbours that allow it run side by side."""
+    """Runs the PreBind plugins; neighbours that allow it run side by side.
+
+    A pod that preemption stops meanwhile failed in the plugin that was at work.
+    """
     for group in pre_bind_groups(profile.pre_bind, cycle.skip_pre_bind):
-        status = await _run_group(profile, group, cycle, pod, node_name)
+        try:
+            status = await _run_group(profile, group, cycle, pod, node_name)
+        except asyncio.CancelledError:
+            cause = profile.services.pods_in_pre_bind.cause(pod.uid)
+            if not cause:
+                raise
+            return diagnosis.rejected_or_failed("PreBind", group[0].name, Status.error(cause))
         if status is not None:
             return status
     return None
