@@ -12,6 +12,7 @@ from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.framework.door import Door
 from moorage.state.cluster import ClusterState
+from moorage.testing import make_pod
 from tests.state import volume_worlds
 
 POD_NAMES = ("p0", "p1", "p2", "p3", "p4")
@@ -57,9 +58,7 @@ class Events:
         if known is not None:
             # What a pod has of volumes never changes; that it was assumed elsewhere may turn out.
             place = pod.spec.node_name if known[2] else known[1]
-            pod = volume_worlds.make_pod(
-                pod.name, namespace=pod.namespace, uid=pod.uid, node=place, labels={"new": ""}
-            )
+            pod = make_pod(pod.name, namespace=pod.namespace, uid=pod.uid, node=place, labels={"new": ""})
             pod.spec.volumes = known[0].spec.volumes
         self.door.put(pod)
         self.pods[pod.uid] = pod, pod.spec.node_name, False

@@ -41,14 +41,14 @@ def in_words(plugin: PreFilterPlugin, pod: Pod, handle: Handle) -> list[dict[str
     cycle = CycleState()
     status = plugin.pre_filter(cycle, pod)
     assert not isinstance(status, set)
-    found = []
+    found: list[dict[str, Answer]] = []
     for view in views(handle):
         if status is not None:
             said = None if status.code is Code.SKIP else answer(status)
             found.append(dict.fromkeys(view.names, said))
         else:
             assert isinstance(plugin, FilterPlugin)
-            found.append({name: answer(said) for name, said in verdicts(plugin, cycle, pod, view).items()})
+            found.append({name: answer(each) for name, each in verdicts(plugin, cycle, pod, view).items()})
     return found
 
 
