@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration, load
 from moorage.framework.runtime.profile import Profile
 from moorage.plugins.catalog import in_tree_registry
-from moorage.plugins.storage.claims import uses_claims
 from moorage.scheduler.cycle import Decision
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION
 from moorage.scheduler.scheduler import Scheduler
@@ -35,11 +34,10 @@ SUBJECTS = (
     "spread",
     "interpod",
     "preemption",
+    "volumes",
     "config",
     "mixed",
 )
-LEFT_OUT = {"preemption": 21, "config": 46, "mixed": 51}
-"""Lines whose pending pod has volume claims, which are not supported yet."""
 
 
 def recorded(subject: str) -> Iterator[tuple[Document, Document]]:
@@ -49,26 +47,15 @@ def recorded(subject: str) -> Iterator[tuple[Document, Document]]:
             yield case["scenario"], case["expected"]
 
 
-def supported(subject: str) -> list[tuple[Document, Document]]:
-    cases = list(recorded(subject))
-    kept = [case for case in cases if not uses_claims(from_document(Pod, case[0]["pod"]))]
-    assert len(cases) - len(kept) == LEFT_OUT.get(subject, 0)
-    return kept
-
-
 @pytest.mark.parametrize("subject", SUBJECTS)
-def test_every_recorded_decision_is_reproduced(
-    subject: str, record_property: Callable[[str, object], None]
-) -> None:
-    cases = supported(subject)
+def test_every_recorded_decision_is_reproduced(subject: str) -> None:
+    cases = list(recorded(subject))
     registry = in_tree_registry()
     failed = {
         scenario["id"]: found
         for scenario, expected in cases
         if (found := differences(expected, evaluate(scenario, registry)))
     }
-    if subject in LEFT_OUT:
-        record_property("left out", f"{LEFT_OUT[subject]} lines of {subject}, whose pods have volume claims")
     report = [f"{identity}:\n  " + "\n  ".join(lines[:10]) for identity, lines in failed.items()]
     assert not failed, f"{len(failed)} of {len(cases)} differ\n" + "\n".join(report[:5])
 
@@ -83,7 +70,7 @@ def configuration(scenario: Document) -> KubeSchedulerConfiguration:
 def test_the_scheduler_itself_decides_the_same(subject: str) -> None:
     """The same scenarios through watch handlers, queue and cycle, as in a running scheduler."""
     registry = in_tree_registry()
-    for scenario, expected in supported(subject):
+    for scenario, expected in recorded(subject):
         scheduler = Scheduler(configuration(scenario), registry)
         scheduler.chooser.find_all = True
         decisions = watch_decisions(scheduler)

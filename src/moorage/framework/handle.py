@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from moorage.state.columns import Int64s
     from moorage.state.node_info import NodeInfo
 
+S = TypeVar("S")
 T = TypeVar("T", bound=Object)
 
 
@@ -74,6 +75,8 @@ class Services:
     """The newest version of a pod that waits to be scheduled, or None if it is gone."""
     may_bind: Callable[[], bool] = lambda: True
     """Whether this scheduler still is the one to act on pods; asked before each write."""
+    shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
+    """What plugins of all profiles have in common, by what made it."""
 
     @property
     def state(self) -> ClusterState:
@@ -136,6 +139,16 @@ class Handle:
     def clock(self) -> Callable[[], float]:
         """Seconds since the epoch; tests set it."""
         return self.services.clock
+
+    def shared(self, make: Callable[[Handle], S]) -> S:
+        """What `make` makes of a handle, once for all plugins of all profiles; a class will do.
+
+        For what may not differ between profiles, as the volumes that were promised to pods.
+        """
+        if make not in self.services.shared:
+            self.services.shared[make] = make(self)
+        made: S = self.services.shared[make]
+        return made
 
     def activate(self, pods: Iterable[Pod]) -> None:
         """Has these waiting pods tried again at once."""

@@ -47,6 +47,9 @@ class Observer(Protocol):
     def permit_waited(self, result: str, seconds: float) -> None:
         """A pod waited on permit; `result` is the label of the code with which that ended."""
 
+    def volume_stage_failed(self, operation: str) -> None:
+        """Volumes could not be judged, reserved or bound: `predicate`, `assume` or `bind`."""
+
     def binding_started(self) -> None:
         """A binding cycle began."""
 
@@ -99,6 +102,9 @@ class NoObserver:
         pass
 
     def permit_waited(self, result: str, seconds: float) -> None:
+        pass
+
+    def volume_stage_failed(self, operation: str) -> None:
         pass
 
     def binding_started(self) -> None:

@@ -183,6 +183,11 @@ class SchedulerMetrics(Collector):
             exponential(0.001, 2, 15),
             ("result",),
         )
+        self._volume_failures = self._counter(
+            "volume_scheduling_stage_error_total",
+            "[ALPHA] Volumes of a pod that could not be judged, reserved or bound.",
+            ("operation",),
+        )
         self._event_seconds = self._histograms(
             "event_handling_duration_seconds",
             "[ALPHA] Duration of what follows from an event of the cluster.",
@@ -254,6 +259,9 @@ class SchedulerMetrics(Collector):
         self._victims[()].observe(victims)
 
     # The binding cycle
+
+    def volume_stage_failed(self, operation: str) -> None:
+        self._volume_failures[operation,] += 1
 
     def binding_started(self) -> None:
         self._running[_BINDING] += 1

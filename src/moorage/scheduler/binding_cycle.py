@@ -122,12 +122,13 @@ class BindingCycle:
         try:
             status = await work
         except asyncio.CancelledError:
-            if not stoppable.was_cancelled(uid):
+            if not stoppable.cause(uid):
                 work.cancel()
                 raise
         finally:
             cause = stoppable.end(uid)
-        return Status.error(cause) if cause else status
+        # Stopped when all plugins were through, it may not be bound either.
+        return Status.error(cause) if cause and status is None else status
 
     async def _write_nomination(self, binding: PodToBind) -> None:
         """Tells others where the pod will go when binding may take a while."""

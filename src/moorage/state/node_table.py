@@ -99,7 +99,10 @@ class Fact:
 
 
 class NodeTable:
-    """All nodes. `static_version` changes with names, labels, taints, cordons, features; not with usage."""
+    """All nodes. `static_version` changes with names, labels, taints, cordons, features; not with usage.
+
+    `labels_version` changes with the labels of nodes and the order of rows alone.
+    """
 
     def __init__(self) -> None:
         self.columns = Columns()
@@ -108,6 +111,7 @@ class NodeTable:
         self.images = Images()
         self.taint_sets = Codes[tuple[Taint, ...]]()
         self.static_version = 0
+        self.labels_version = 0
 
         self.allocatable = ResourceColumns(self.columns)
         self.requested = ResourceColumns(self.columns)
@@ -137,6 +141,7 @@ class NodeTable:
         self.by_name[info.name] = info
         self._order_is_stale = True
         self.static_version += 1
+        self.labels_version += 1
         self._put(info, node)
 
     def update(self, info: NodeInfo, node: Node) -> None:
@@ -162,6 +167,7 @@ class NodeTable:
         self._order.remove(info.name)
         self._order_is_stale = True
         self.static_version += 1
+        self.labels_version += 1
 
     def refresh(self) -> None:
         """Puts the rows in the order of the search after nodes came or went."""
@@ -177,6 +183,7 @@ class NodeTable:
             info.row = row
         self.infos = ordered
         self.static_version += 1
+        self.labels_version += 1
 
     def label(self, key: str) -> LabelColumn:
         found = self._labels.get(key)
@@ -214,9 +221,11 @@ class NodeTable:
             fact.put_if_possible(info)
         if node.status.images != old.status.images or not info.images:
             info.images = self.images.put(info, node)
-        if (
-            node.metadata.labels != old.metadata.labels
-            or node.spec != old.spec
+        if node.metadata.labels != old.metadata.labels:
+            self.labels_version += 1
+            self.static_version += 1
+        elif (
+            node.spec != old.spec
             or node.status.declared_features != old.status.declared_features
             or node.metadata.annotations != old.metadata.annotations
         ):

@@ -14,8 +14,9 @@ class PodsInPreBind:
     def start(self, uid: str, task: asyncio.Future[Any]) -> None:
         self._tasks[uid] = task
 
-    def was_cancelled(self, uid: str) -> bool:
-        return uid in self._causes
+    def cause(self, uid: str) -> str:
+        """Why the pod was stopped, or "" if it was not."""
+        return self._causes.get(uid, "")
 
     def end(self, uid: str) -> str:
         """The pod is through PreBind; returns why it was stopped, or "" if it was not."""

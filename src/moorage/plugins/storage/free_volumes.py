@@ -1,0 +1,189 @@
+"""The volumes of one storage class that are free to be claimed, and which of them is best on each node."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import NamedTuple
+
+import numpy as np
+
+from moorage.api.quantities import parse
+from moorage.api.selectors import LabelSelector, NodeSelector, Selector, parse_selector
+from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
+from moorage.plugins.storage.node_groups import NodeGroups, for_labels
+from moorage.state.columns import Bools, Int32s
+from moorage.state.lru import Lru
+from moorage.state.node_table import NodeTable
+
+NONE = np.iinfo(np.int32).max
+"""Stands for "no volume" where volumes are numbered."""
+
+_KNOWN_SELECTORS = 64
+
+
+def capacity_of(volume: PersistentVolume) -> int:
+    """In nanos; raises QuantityError."""
+    return parse(volume.spec.capacity.get("storage", 0))
+
+
+def request_of(claim: PersistentVolumeClaim) -> int:
+    """In nanos; raises QuantityError."""
+    return parse(claim.spec.resources.requests.get("storage", 0))
+
+
+def affinity_of(volume: PersistentVolume) -> NodeSelector | None:
+    affinity = volume.spec.node_affinity
+    return None if affinity is None else for_labels(affinity.required)
+
+
+class Traits(NamedTuple):
+    """What must be the same of a claim and its volume, and what a volume must allow."""
+
+    mode: str
+    attributes_class: str
+    access_modes: frozenset[str]
+
+    @classmethod
+    def of(cls, item: PersistentVolume | PersistentVolumeClaim) -> Traits:
+        spec = item.spec
+        return cls(
+            spec.volume_mode or "Filesystem",
+            spec.volume_attributes_class_name or "",
+            frozenset(spec.access_modes),
+        )
+
+    def same_kind(self, claim: Traits) -> bool:
+        return self.mode == claim.mode and self.attributes_class == claim.attributes_class
+
+    def serve(self, claim: Traits) -> bool:
+        return self.same_kind(claim) and self.access_modes >= claim.access_modes
+
+
+class _Free(NamedTuple):
+    """A free volume; equal ones are ranked and matched alike."""
+
+    capacity: int
+    name: str
+    traits: Traits
+    affinity: NodeSelector | None
+    labels: dict[str, str]
+
+
+class FreeVolumes:
+    """Free volumes, kept as they come and go.
+
+    Volumes are ranked by capacity, the smallest first. The ranking is made when it is asked for and a volume
+    came that it lacks; volumes that are taken, and those given back, are only marked in it.
+    """
+
+    def __init__(self, table: NodeTable) -> None:
+        self._table = table
+        self._free: dict[str, _Free] = {}
+        self._ranking: Ranking | None = None
+
+    def put(self, volume: PersistentVolume) -> None:
+        """Takes a free volume in; raises QuantityError."""
+        free = _Free(
+            capacity_of(volume), volume.name, Traits.of(volume), affinity_of(volume), volume.metadata.labels
+        )
+        self._free[volume.name] = free
+        if self._ranking is not None and not self._ranking.bring_back(free):
+            self._ranking = None
+
+    def discard(self, name: str) -> None:
+        if self._free.pop(name, None) is not None and self._ranking is not None:
+            self._ranking.take(name)
+
+    def __len__(self) -> int:
+        return len(self._free)
+
+    def ranking(self) -> Ranking:
+        ranking = self._ranking
+        if ranking is None or len(ranking.entries) > 2 * len(self._free) + 64:
+            ranking = self._ranking = Ranking(self._table, sorted(self._free.values()))
+        return ranking
+
+
+class Ranking:
+    """Free volumes in columns, by ascending capacity and then by name."""
+
+    def __init__(self, table: NodeTable, entries: list[_Free]) -> None:
+        self.entries = entries
+        self._capacities = [entry.capacity for entry in entries]
+        self._places = {entry.name: place for place, entry in enumerate(entries)}
+        self._groups = NodeGroups(table, (entry.affinity for entry in entries))
+        self._is_free = np.ones(len(entries), dtype=np.bool_)
+        numbers: dict[Traits, int] = {}
+        codes = [numbers.setdefault(entry.traits, len(numbers)) for entry in entries]
+        self._traits = list(numbers)
+        self._trait_of = np.array(codes, dtype=np.int32)
+        self._by_selector = Lru[LabelSelector, Bools](_KNOWN_SELECTORS)
+
+    def bring_back(self, free: _Free) -> bool:
+        """Marks a volume as free; False if it is not in here, or was different."""
+        place = self._places.get(free.name)
+        if place is None or self.entries[place] != free:
+            return False
+        self._is_free[place] = True
+        return True
+
+    def take(self, name: str) -> None:
+        place = self._places.get(name)
+        if place is not None:
+            self._is_free[place] = False
+
+    def best(self, claim: PersistentVolumeClaim, picked: list[Int32s]) -> Int32s:
+        """For every row, the place of the smallest volume that serves the claim there, or NONE.
+
+        `picked` has for every row the places that other claims of the pod have there. Raises SelectorError,
+        QuantityError.
+        """
+        serving = self._serving(claim)
+        first = self._first_of_groups(serving)
+        if not picked:
+            return self._groups.least(first)
+        rows, groups = self._groups.pairs()
+        row_count = len(picked[0])
+        # Every node belongs to group 0.
+        rows = np.concatenate([np.arange(row_count), rows])
+        groups = np.concatenate([np.zeros(row_count, dtype=np.int32), groups])
+        offered = first[groups]
+        taken_here = [places[rows] for places in picked]
+        while True:
+            is_taken = np.zeros(len(rows), dtype=np.bool_)
+            for places in taken_here:
+                is_taken |= (places == offered) & (offered != NONE)
+            if not is_taken.any():
+                break
+            serving[first[first != NONE]] = False
+            first = self._first_of_groups(serving)
+            # Whoever was not offered a volume that is taken keeps what it has.
+            offered = np.where(is_taken, first[groups], offered)
+        found = np.full(row_count, NONE, dtype=np.int32)
+        np.minimum.at(found, rows, offered)
+        return found
+
+    def _serving(self, claim: PersistentVolumeClaim) -> Bools:
+        wanted = Traits.of(claim)
+        by_trait = np.array([traits.serve(wanted) for traits in self._traits], dtype=np.bool_)
+        serving = self._is_free & by_trait[self._trait_of] if len(self.entries) else self._is_free.copy()
+        serving[: bisect_left(self._capacities, request_of(claim))] = False
+        if claim.spec.selector is not None:
+            serving &= self._selected(claim.spec.selector)
+        return serving
+
+    def _selected(self, selector: LabelSelector) -> Bools:
+        found = self._by_selector.get(selector)
+        if found is None:
+            parsed: Selector = parse_selector(selector)
+            matching = [parsed.matches(entry.labels) for entry in self.entries]
+            found = self._by_selector.put(selector, np.array(matching, dtype=np.bool_))
+        return found
+
+    def _first_of_groups(self, serving: Bools) -> Int32s:
+        """For every group the smallest volume in it that serves, or NONE."""
+        first = np.full(len(self._groups), NONE, dtype=np.int32)
+        # From the largest to the smallest, so that the smallest one stays.
+        places = np.flatnonzero(serving)[::-1]
+        first[self._groups.group_of[places]] = places
+        return first
