@@ -107,10 +107,11 @@ class Judgement:
                 codes[codes == 0] = _GONE
                 return
             reached = self._storage.reach.of_bound(volume)
+            left = codes == 0
             if reached.fitting is not None:
-                self._mark((codes == 0) & ~reached.fitting, _AFFINITY)
+                self._mark(left & ~reached.fitting, _AFFINITY)
             for row in reached.unknown:
-                if codes[row] in (0, _AFFINITY):
+                if left[row]:
                     codes[row], self.problem = _FAILED, reached.problem
 
     # Claims that wait for a node
