@@ -127,6 +127,7 @@ class BindingCycle:
                 raise
         finally:
             cause = stoppable.end(uid)
+        # Stopped when all plugins were through, it may not be bound either.
         return Status.error(cause) if cause and status is None else status
 
     async def _write_nomination(self, binding: PodToBind) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from moorage.api.pods import Pod
@@ -49,18 +50,9 @@ async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, nod
 
 
 async def pre_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
-    """Runs the PreBind plugins; neighbours that allow it run side by side.
-
-    A pod that preemption stops meanwhile failed in the plugin that was at work.
-    """
+    """Runs the PreBind plugins; neighbours that allow it run side by side."""
     for group in pre_bind_groups(profile.pre_bind, cycle.skip_pre_bind):
-        try:
-            status = await _run_group(profile, group, cycle, pod, node_name)
-        except asyncio.CancelledError:
-            cause = profile.services.pods_in_pre_bind.cause(pod.uid)
-            if not cause:
-                raise
-            return diagnosis.rejected_or_failed("PreBind", group[0].name, Status.error(cause))
+        status = await _run_group(profile, group, cycle, pod, node_name)
         if status is not None:
             return status
     return None
@@ -90,19 +82,36 @@ async def _run_group(
             status = await finished
             if status is not None:
                 return status
+    except asyncio.CancelledError:
+        stopped = await _stopped(tasks)
+        if stopped is None:
+            raise
+        return stopped
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _stopped(tasks)
     return None
+
+
+async def _stopped(tasks: Sequence[asyncio.Future[Status | None]]) -> Status | None:
+    """Ends what still runs; returns what the first of them says about that."""
+    for task in tasks:
+        task.cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    return next((result for result in results if isinstance(result, Status)), None)
 
 
 async def _pre_bind_one(
     profile: Profile, plugin: PreBindPlugin, cycle: CycleState, pod: Pod, node_name: str
 ) -> Status | None:
-    status = await ask_and_wait(
-        _PRE_BIND, profile, plugin, cycle.is_timed, plugin.pre_bind, cycle, pod, node_name
-    )
+    try:
+        status = await ask_and_wait(
+            _PRE_BIND, profile, plugin, cycle.is_timed, plugin.pre_bind, cycle, pod, node_name
+        )
+    except asyncio.CancelledError:
+        cause = profile.services.pods_in_pre_bind.cause(pod.uid)
+        if not cause:
+            raise
+        status = Status.error(cause)
     if status is None or status.code is Code.SUCCESS:
         return None
     return diagnosis.rejected_or_failed("PreBind", plugin.name, status)

@@ -15,7 +15,7 @@ class PodsInPreBind:
         self._tasks[uid] = task
 
     def cause(self, uid: str) -> str:
-        """Why a pod in PreBind was stopped, or "" if it was not."""
+        """Why the pod was stopped, or "" if it was not."""
         return self._causes.get(uid, "")
 
     def end(self, uid: str) -> str:

@@ -107,10 +107,11 @@ class Judgement:
                 codes[codes == 0] = _GONE
                 return
             reached = self._storage.reach.of_bound(volume)
+            left = codes == 0
             if reached.fitting is not None:
-                codes[(codes == 0) & ~reached.fitting] = _AFFINITY
+                self._mark(left & ~reached.fitting, _AFFINITY)
             for row in reached.unknown:
-                if codes[row] in (0, _AFFINITY):
+                if left[row]:
                     codes[row], self.problem = _FAILED, reached.problem
 
     # Claims that wait for a node
@@ -118,7 +119,7 @@ class Judgement:
     def _judge_delayed(self, claims: list[PersistentVolumeClaim]) -> None:
         left = self._codes != _FAILED
         elsewhere = left & ~self._selected_node()
-        self._codes[elsewhere] |= _UNBOUND
+        self._mark(elsewhere, _UNBOUND)
         left &= ~elsewhere
         if not left.any():
             return
@@ -186,13 +187,15 @@ class Judgement:
             return
         refused = needed
         if has_provisioner(storage_class):
-            allowed = self._storage.provisioning.is_allowed(storage_class)
-            refused = np.zeros_like(needed) if allowed is None else needed & ~allowed
-        self._codes[refused] |= _UNBOUND
-        room = self._storage.provisioning.has_capacity(claim, storage_class)
-        short = np.zeros_like(needed) if room is None else needed & ~refused & ~room
-        self._codes[short] |= _NO_SPACE
-        left &= ~(refused | short)
+            refused = _outside(needed, self._storage.provisioning.is_allowed(storage_class))
+        self._mark(refused, _UNBOUND)
+        left &= ~refused
+        short = _outside(needed & left, self._storage.provisioning.has_capacity(claim, storage_class))
+        self._mark(short, _NO_SPACE)
+        left &= ~short
+
+    def _mark(self, rows: Bools, reason: int) -> None:
+        np.bitwise_or(self._codes, np.int8(reason), out=self._codes, where=rows)
 
     def _fail(self, rows: Bools, problem: str) -> None:
         self._codes[rows] = _FAILED
@@ -200,15 +203,25 @@ class Judgement:
 
     def _summed_up(self) -> Verdicts:
         """The codes that occur, numbered from 1."""
-        present = np.flatnonzero(np.bincount(self._codes, minlength=_FAILED + 1)[1:]) + 1
-        if not len(present):
+        highest = int(self._codes.max(initial=0))
+        if highest == 0:
             return Verdicts.passed()
+        rejected = self._codes != 0
+        if np.array_equal(rejected, self._codes == highest):
+            return Verdicts.where(rejected, self._status(highest))
+        present = np.flatnonzero(np.bincount(self._codes, minlength=_FAILED + 1)[1:]) + 1
         places = np.zeros(_FAILED + 1, dtype=np.int8)
         places[present] = np.arange(1, len(present) + 1)
-        failed = Status.error(self.problem)
-        statuses = [failed if code == _FAILED else _STATUSES[code] for code in present.tolist()]
         codes: NDArray[np.int8] = places[self._codes]
-        return Verdicts(codes, (None, *statuses))
+        return Verdicts(codes, (None, *map(self._status, present.tolist())))
+
+    def _status(self, code: int) -> Status:
+        return Status.error(self.problem) if code == _FAILED else _STATUSES[code]
+
+
+def _outside(rows: Bools, mask: Bools | None) -> Bools:
+    """The rows that a mask does not have; None stands for a mask of all."""
+    return np.zeros_like(rows) if mask is None else rows & ~mask
 
 
 def _could_serve(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
