@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
-from datetime import UTC, datetime
 
-from moorage.api.pods import Condition, Pod
+from moorage.api.pods import Pod
+from moorage.framework.conditions import says_already
 from moorage.framework.diagnosis import Failure, tell
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
@@ -62,11 +62,11 @@ class FailureHandler:
         client = self._services.client
         if client is None or not self._services.may_bind():
             return
-        condition, known = failure.condition(pod, self._now()), pod.condition("PodScheduled")
+        condition = failure.condition(pod, self._services.clock())
         nominated = failure.nominated_node
         if nominated == pod.status.nominated_node_name:
             nominated = None
-        if nominated is None and known is not None and _says_the_same(known, condition):
+        if nominated is None and says_already(pod, condition):
             return
         try:
             answer = client.write_pod_status(pod, condition=condition, nominated_node=nominated)
@@ -88,11 +88,3 @@ class FailureHandler:
         task = asyncio.get_running_loop().create_task(write())
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
-
-    def _now(self) -> str:
-        now = datetime.fromtimestamp(self._services.clock(), UTC)
-        return now.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _says_the_same(one: Condition, other: Condition) -> bool:
-    return (one.status, one.reason, one.message) == (other.status, other.reason, other.message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from moorage.plugins.preemption.default_preemption import DefaultPreemption
 from moorage.plugins.preemption.eviction import Eviction
 from moorage.testing import FakeHandle, make_node, make_pod
 
+SECONDS = "%Y-%m-%dT%H:%M:%SZ"
 PREEMPTOR = make_pod("important", priority=100)
 
 
@@ -31,6 +33,7 @@ class Cluster:
 
     def __init__(self, handle: FakeHandle) -> None:
         self.asked: list[tuple[str, ...]] = []
+        self.conditions: list[Condition] = []
         self.fails: dict[str, Exception] = {}
         self.gate: asyncio.Event | None = None
         self._handle = handle
@@ -43,10 +46,13 @@ class Cluster:
         self, pod: Pod, *, condition: Condition | None = None, nominated_node: str | None = None
     ) -> None:
         if condition is not None:
+            self.conditions.append(condition)
             self.asked.append(
                 (pod.name, condition.type, condition.status, condition.reason, condition.message)
             )
         if nominated_node is not None:
+            if pod.name in self.fails:
+                raise self.fails[pod.name]
             self.asked.append((pod.name, f"nominated {nominated_node!r}"))
 
     async def delete_pod(self, pod: Pod) -> None:
@@ -196,10 +202,15 @@ def test_after_a_failure_the_last_victim_stays_and_the_preemptor_is_tried_again(
     assert "preemption for pod default/important on node n failed: code 500" in caplog.text
 
 
+def nominated(name: str, priority: int, status: str = "n") -> Pod:
+    return make_pod(name, priority=priority, status={"nominatedNodeName": status})
+
+
 def test_lesser_pods_nominated_to_the_node_look_for_another() -> None:
+    """Only those of which the API server knows; the nomination counts until the watch shows its end."""
     world = World(victim("a"))
-    world.handle.nominator.add(make_pod("lesser", priority=50), "n")
-    world.handle.nominator.add(make_pod("equal", priority=100), "n")
+    for pod in (nominated("lesser", 50), nominated("equal", 100), nominated("in-memory", 50, "")):
+        world.handle.nominator.add(pod, "n")
 
     async def script() -> None:
         world.start()
@@ -207,7 +218,57 @@ def test_lesser_pods_nominated_to_the_node_look_for_another() -> None:
 
     played(script)
     assert world.cluster.asked[0] == ("lesser", "nominated ''")
-    assert [pod.name for pod in world.handle.nominator.on("n")] == ["equal"]
+    assert [name for name, *_ in world.cluster.asked] == ["lesser", "a", "a"]
+    assert len(world.handle.nominator.on("n")) == 3
+
+
+def test_a_nomination_that_cannot_be_cleared_saves_no_victim(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(victim("a"), victim("b"))
+    world.handle.nominator.add(nominated("lesser", 50), "n")
+    world.cluster.fails["lesser"] = ApiError(500)
+
+    async def script() -> None:
+        world.start()
+        await settled()
+
+    played(script)
+    assert world.cluster.deleted == ["a", "b"]
+    assert world.handle.activated == [PREEMPTOR]
+    assert "code 500" in caplog.text
+
+
+def test_the_mark_says_since_when() -> None:
+    marked = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": "2025-12-31T00:00:00Z"}
+    world = World(victim("a"), victim("b", status={"conditions": [marked]}))
+
+    async def script() -> None:
+        world.start()
+        await settled()
+
+    played(script)
+    since = [each.last_transition_time for each in world.cluster.conditions]
+    assert since == [
+        datetime.fromtimestamp(world.handle.clock(), UTC).strftime(SECONDS),
+        marked["lastTransitionTime"],
+    ]
+
+
+def test_a_victim_that_is_marked_already_is_only_deleted() -> None:
+    message = "default-scheduler: preempting to accommodate a higher priority pod"
+    mark = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": message,
+    }
+    world = World(victim("a", status={"conditions": [mark]}))
+
+    async def script() -> None:
+        world.start()
+        await settled()
+
+    played(script)
+    assert world.cluster.asked == [("a", "deleted")]
 
 
 def test_a_victim_that_waits_on_permit_is_stopped_without_deleting_it() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from moorage.api.pods import Condition, Pod
+from moorage.api.pods import Pod
+from moorage.framework.conditions import condition, says_already
 from moorage.framework.diagnosis import NOT_THE_LEADER
 from moorage.framework.handle import Handle
 from moorage.framework.runtime.calls import settled
@@ -33,6 +34,7 @@ class Eviction:
         victims = [victim for victim in candidate.victims if not victim.deleting]
         if not victims or self._handle.services.client is None:
             return
+        self._handle.services.observer.preemption(len(candidate.victims))
         self._last_victims[preemptor.uid] = None
         task = asyncio.get_running_loop().create_task(self._run(preemptor, candidate.node_name, victims))
         self._tasks.add(task)
@@ -49,30 +51,41 @@ class Eviction:
         return newest is not None and not newest.deleting
 
     async def _run(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
+        errors: list[BaseException] = []
         try:
-            await self._clear_lesser_nominations(preemptor, node_name)
+            # Who keeps a nomination by mistake only looks for another node later.
+            errors += await self._clear_lesser_nominations(preemptor, node_name)
             *others, last = victims
-            outcomes = await asyncio.gather(
-                *(self._evict(preemptor, victim, node_name) for victim in others), return_exceptions=True
+            failed = _failures(
+                await asyncio.gather(
+                    *(self._evict(preemptor, victim, node_name) for victim in others), return_exceptions=True
+                )
             )
-            for outcome in outcomes:
-                if isinstance(outcome, BaseException):
-                    raise outcome
-            self._last_victims[preemptor.uid] = last
-            await self._evict(preemptor, last, node_name)
+            errors += failed
+            if not failed:
+                self._last_victims[preemptor.uid] = last
+                await self._evict(preemptor, last, node_name)
         except Exception as error:
-            log.error("preemption for pod %s on node %s failed: %s", preemptor.key, node_name, error)
-            self._last_victims.pop(preemptor.uid, None)
-            self._handle.activate([preemptor])
+            errors.append(error)
         finally:
             self._last_victims.pop(preemptor.uid, None)
+        if errors:
+            texts = ", ".join(dict.fromkeys(map(str, errors)))
+            log.error("preemption for pod %s on node %s failed: %s", preemptor.key, node_name, texts)
+            self._handle.activate([preemptor])
 
-    async def _clear_lesser_nominations(self, preemptor: Pod, node_name: str) -> None:
-        """Pods of lower priority nominated to the node look for another one."""
-        for other in list(self._handle.nominator.on(node_name)):
-            if other.priority < preemptor.priority:
-                self._handle.nominator.remove(other.uid)
-                await settled(self._handle.client.write_pod_status(other, nominated_node=""))
+    async def _clear_lesser_nominations(self, preemptor: Pod, node_name: str) -> list[BaseException]:
+        """Pods of lower priority nominated to the node look for another one, once the watch shows it."""
+        lesser = [
+            other
+            for other in self._handle.nominator.on(node_name)
+            if other.priority < preemptor.priority and other.status.nominated_node_name
+        ]
+        return _failures(await asyncio.gather(*map(self._clear_nomination, lesser), return_exceptions=True))
+
+    async def _clear_nomination(self, pod: Pod) -> None:
+        self._check_leader()
+        await settled(self._handle.client.write_pod_status(pod, nominated_node=""))
 
     async def _evict(self, preemptor: Pod, victim: Pod, node_name: str) -> None:
         note = f"Preempted by pod {preemptor.uid} on node {node_name}"
@@ -91,18 +104,19 @@ class Eviction:
 
     async def _delete(self, preemptor: Pod, victim: Pod) -> bool:
         """Marks and deletes a pod; False if it was gone already."""
-        condition = Condition(
-            type="DisruptionTarget",
-            status="True",
+        mark = condition(
+            victim,
+            "DisruptionTarget",
+            "True",
             reason="PreemptionByScheduler",
             message=f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
-            observed_generation=victim.metadata.generation,
+            now=self._handle.clock(),
         )
         client = self._handle.client
-        if not self._handle.services.may_bind():
-            raise RuntimeError(NOT_THE_LEADER)
+        self._check_leader()
         try:
-            await settled(client.write_pod_status(victim, condition=condition))
+            if not says_already(victim, mark):
+                await settled(client.write_pod_status(victim, condition=mark))
             await settled(client.delete_pod(victim))
         except Exception as error:
             if getattr(error, "code", None) == 404:
@@ -110,6 +124,14 @@ class Eviction:
             raise
         return True
 
+    def _check_leader(self) -> None:
+        if not self._handle.services.may_bind():
+            raise RuntimeError(NOT_THE_LEADER)
+
     def _record(self, victim: Pod, note: str) -> None:
         # As with kube-scheduler, the preemptor is named in the note alone.
         self._handle.recorder.event(victim, None, "Normal", "Preempted", "Preempting", note)
+
+
+def _failures(outcomes: Iterable[object]) -> list[BaseException]:
+    return [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
