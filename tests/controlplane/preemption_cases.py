@@ -1,10 +1,13 @@
 """Cases of preemption, each played by kube-scheduler and by Moorage on a stage of its own.
 
-A case first makes its setting, then lets pods come and go and awaits what must follow. What was seen under the
-two schedulers is compared afterwards, word for word. Left out everywhere: times; uids (the pod's name stands for
-them); how often a pod was tried, for every deletion in the cluster wakes it; which failed attempts after the first
-have an event, for those about one version of a pod are a series that keeps the words of the first; and the order
-between a nomination and the marks of its victims, which kube-scheduler writes from two threads.
+A case first makes its setting, then lets pods come and go and awaits what must follow. What was seen
+under the two schedulers is compared afterwards, word for word. Left out everywhere are
+
+- times, and uids, for which the pod's name stands;
+- how often a pod was tried, for every deletion in the cluster wakes it;
+- which failed attempts after the first have an event, for those about one version of a pod are a series
+  that keeps the words of the first;
+- the order between a nomination and the marks of its victims, which kube-scheduler writes from two threads.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@ import asyncio
 import contextlib
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from contextlib import aclosing
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -16,6 +15,7 @@ from moorage.api.pods import Pod
 from moorage.client.connection import find
 from moorage.client.errors import NotFound
 from moorage.client.http import PATCH_TYPES, HttpClient
+from moorage.client.informer import Informer
 from moorage.client.resources import Resource
 from tests.controlplane.schedulers import Document, node, pod
 from tests.controlplane.servers import Cluster
@@ -42,9 +42,11 @@ class Seen(NamedTuple):
     turns: list[str]
     """In which order others lost their nominations and the first and the last victim were marked."""
     events: dict[str, list[Document]]
-    """By pod. Of failed attempts the first counts: what others say may vanish in a series."""
+    """By pod, each once. Of failed attempts the first counts: what others say may vanish in a series."""
     unfounded: list[str]
     """What events say and no condition ever said."""
+    notes: Counter[tuple[str, str]]
+    """How many events of a reason a pod has. This is not compared."""
 
 
 class World:
@@ -56,7 +58,7 @@ class World:
         self.changes: list[tuple[str, str, Document]] = []
         """Of all pods, in the order of the watch: namespace, name, what changed."""
         self.uids: dict[str, dict[str, str]] = defaultdict(dict)
-        self._changed = asyncio.Condition()
+        self._awake = asyncio.Event()
         self._rung = 0
 
     async def __aenter__(self) -> Self:
@@ -73,8 +75,9 @@ class World:
 
     async def until(self, what: str, condition: Callable[[], Any], seconds: float = PATIENCE) -> None:
         try:
-            async with asyncio.timeout(seconds), self._changed:
-                await self._changed.wait_for(condition)
+            async with asyncio.timeout(seconds):
+                while not condition():
+                    await self._awake.wait()
         except TimeoutError:
             raise AssertionError(f"{what} did not happen within {seconds:.0f} s") from None
 
@@ -99,25 +102,26 @@ class World:
             await self.send("DELETE", path, {"gracePeriodSeconds": 0})
 
     async def _follow(self) -> None:
-        resource = Resource.of(Pod)
-        # Without a version the watch begins with what there is.
-        async with aclosing(self.client.watch(resource, resource_version="", timeout_seconds=600)) as changes:
-            async for change in changes:
-                if change.object is not None:
-                    self._note(change.type, change.object.raw)
-                    async with self._changed:
-                        self._changed.notify_all()
+        await Informer(
+            self.client,
+            Resource.of(Pod),
+            added=self._note,
+            updated=lambda old, new: self._note(new),
+            deleted=lambda old: self._note(old, gone=True),
+        ).run()
 
-    def _note(self, kind: str, new: Document) -> None:
-        space, name = new["metadata"]["namespace"], new["metadata"]["name"]
+    def _note(self, seen: Pod, *, gone: bool = False) -> None:
+        space, name, new = seen.namespace, seen.name, seen.raw
         old = self.pods.pop((space, name), None)
-        self.uids[space][new["metadata"]["uid"]] = name
-        if kind == "DELETED":
+        self.uids[space][seen.uid] = name
+        if gone:
             self.changes.append((space, name, {"gone": True}))
-            return
-        self.pods[space, name] = new
-        if old is not None and (changed := difference(old, new)):
-            self.changes.append((space, name, changed))
+        else:
+            self.pods[space, name] = new
+            if old is not None and (changed := difference(old, new)):
+                self.changes.append((space, name, changed))
+        self._awake, awake = asyncio.Event(), self._awake
+        awake.set()
 
 
 def difference(old: Document, new: Document) -> Document:
@@ -301,7 +305,14 @@ class Stage:
         ]
         answers = await asyncio.gather(*(self._events(each) for each in spaces))
         events = masked([event for answer in answers for event in answer], masks, counts=counts)
-        return Seen(lives(told), evictions(told), turns(told), by_pod(events), unfounded(events, told))
+        return Seen(
+            lives(told),
+            evictions(told),
+            turns(told),
+            by_pod(events),
+            unfounded(events, told),
+            Counter((event["regarding"]["name"], event["reason"]) for event in events),
+        )
 
     async def _events(self, space: str) -> list[Document]:
         answer = await self._world.send("GET", f"/apis/events.k8s.io/v1/namespaces/{space}/events")
@@ -392,7 +403,9 @@ def by_pod(events: list[Document]) -> dict[str, list[Document]]:
         said["instance"] = event["reportingInstance"].startswith(f"{event['reportingController']}-")
         said["has version"] = "resourceVersion" in regarding
         others = found[f"{regarding['namespace']}/{regarding['name']}"]
-        if event["reason"] != FAILED or all(other["reason"] != FAILED for other in others):
+        if said not in others and (
+            event["reason"] != FAILED or all(each["reason"] != FAILED for each in others)
+        ):
             others.append(said)
     return dict(found)
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from moorage.api.pods import Condition, Pod
+from moorage.framework.door import NoFollower
 from moorage.framework.runtime.waiting_pods import WaitingPod
 from moorage.plugins.preemption.candidates import Candidate
 from moorage.plugins.preemption.default_preemption import DefaultPreemption
@@ -138,21 +139,80 @@ def test_the_last_victim_goes_when_the_others_are_gone_and_the_preemptor_waits_u
     played(script)
 
 
-def test_a_last_victim_on_its_way_out_does_not_hold_the_preemptor_up() -> None:
+class Watched(Cluster):
+    """A client whose deletions the watch shows later, if at all."""
+
+    async def delete_pod(self, pod: Pod) -> None:
+        self.asked.append((pod.name, "deleted"))
+        if self.gate is not None:
+            await self.gate.wait()
+
+
+def test_the_preemptor_waits_until_the_watch_shows_that_the_last_victim_goes() -> None:
     world = World(victim("a"))
+    Watched(world.handle)
 
     async def script() -> None:
-        world.cluster.gate = asyncio.Event()
         world.start()
         await settled()
         assert world.eviction.is_under_way(PREEMPTOR)
-        terminating = victim("a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-        world.handle.services.state.add_pod(terminating)
+        world.handle.add(victim("a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
         assert not world.eviction.is_under_way(PREEMPTOR)
-        world.cluster.gate.set()
+
+    played(script)
+
+
+def test_a_last_victim_on_its_way_out_does_not_hold_the_preemptor_up() -> None:
+    """Although the answer to its deletion is not there yet."""
+    world = World(victim("a"))
+    cluster = Watched(world.handle)
+
+    async def script() -> None:
+        cluster.gate = asyncio.Event()
+        world.start()
+        await settled()
+        assert world.eviction.is_under_way(PREEMPTOR)
+        world.handle.add(victim("a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
+        assert not world.eviction.is_under_way(PREEMPTOR)
+        cluster.gate.set()
         await settled()
 
     played(script)
+
+
+def test_when_others_hear_that_the_last_victim_is_gone_the_preemptor_may_be_tried() -> None:
+    """A victim without a grace period is gone before the answer to its deletion comes."""
+    world = World(victim("a"))
+    cluster = Watched(world.handle)
+    heard: list[bool] = []
+
+    class Hears(NoFollower):
+        def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+            heard.append(world.eviction.is_under_way(PREEMPTOR))
+
+    async def script() -> None:
+        cluster.gate = asyncio.Event()
+        world.start()
+        await settled()
+        world.handle.services.door.follow(Hears())
+        world.handle.remove(world.victims[0])
+        cluster.gate.set()
+        await settled()
+
+    played(script)
+    assert heard == [False]
+
+
+def test_what_is_known_of_finished_preemptions_is_forgotten() -> None:
+    world = World(victim("a"), victim("b"))
+
+    async def script() -> None:
+        for number, each in enumerate(world.victims):
+            world.eviction.start(make_pod(f"important-{number}", priority=100), Candidate("n", (each,), 0))
+            await settled()
+
+    played(script)
+    assert len(world.eviction._last_victims) == 1
 
 
 def test_terminating_victims_are_left_alone() -> None:

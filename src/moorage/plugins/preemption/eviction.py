@@ -22,7 +22,8 @@ class Eviction:
     """Evicts victims in the background and knows which preemptors wait for that.
 
     All victims but the last go at once; the last goes when they are done, so that the preemptor is not woken
-    before there is room.
+    before there is room. It waits until the watch shows that the last is going: tried before, it would not
+    know of any victim and could choose others.
     """
 
     def __init__(self, handle: Handle) -> None:
@@ -35,6 +36,11 @@ class Eviction:
         if not victims or self._handle.services.client is None:
             return
         self._handle.services.observer.preemption(len(candidate.victims))
+        self._last_victims = {
+            uid: last
+            for uid, last in self._last_victims.items()
+            if last is None or self._is_still_there(last)
+        }
         self._last_victims[preemptor.uid] = None
         task = asyncio.get_running_loop().create_task(self._run(preemptor, candidate.node_name, victims))
         self._tasks.add(task)
@@ -45,34 +51,34 @@ class Eviction:
         if preemptor.uid not in self._last_victims:
             return False
         last = self._last_victims[preemptor.uid]
-        if last is None:
-            return True
-        newest = self._handle.state.pod(last.uid)
-        return newest is not None and not newest.deleting
+        return last is None or self._is_still_there(last)
+
+    def _is_still_there(self, victim: Pod) -> bool:
+        newest = self._handle.services.door.find(victim)
+        return newest is not None and newest.uid == victim.uid and not newest.deleting
 
     async def _run(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
         errors: list[BaseException] = []
         try:
-            # Who keeps a nomination by mistake only looks for another node later.
+            # A nomination that stays by mistake is no reason to spare the victims.
             errors += await self._clear_lesser_nominations(preemptor, node_name)
-            *others, last = victims
-            failed = _failures(
-                await asyncio.gather(
-                    *(self._evict(preemptor, victim, node_name) for victim in others), return_exceptions=True
-                )
-            )
-            errors += failed
-            if not failed:
-                self._last_victims[preemptor.uid] = last
-                await self._evict(preemptor, last, node_name)
+            await self._evict_all(preemptor, node_name, victims)
         except Exception as error:
-            errors.append(error)
-        finally:
             self._last_victims.pop(preemptor.uid, None)
+            errors.append(error)
         if errors:
             texts = ", ".join(dict.fromkeys(map(str, errors)))
             log.error("preemption for pod %s on node %s failed: %s", preemptor.key, node_name, texts)
             self._handle.activate([preemptor])
+
+    async def _evict_all(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
+        *others, last = victims
+        evictions = (self._evict(preemptor, victim, node_name) for victim in others)
+        for failure in _failures(await asyncio.gather(*evictions, return_exceptions=True)):
+            raise failure
+        self._last_victims[preemptor.uid] = last
+        if not await self._evict(preemptor, last, node_name):
+            del self._last_victims[preemptor.uid]
 
     async def _clear_lesser_nominations(self, preemptor: Pod, node_name: str) -> list[BaseException]:
         """Pods of lower priority nominated to the node look for another one, once the watch shows it."""
@@ -87,13 +93,16 @@ class Eviction:
         self._check_leader()
         await settled(self._handle.client.write_pod_status(pod, nominated_node=""))
 
-    async def _evict(self, preemptor: Pod, victim: Pod, node_name: str) -> None:
+    async def _evict(self, preemptor: Pod, victim: Pod, node_name: str) -> bool:
+        """Whether the victim has to be deleted for it, and is."""
         note = f"Preempted by pod {preemptor.uid} on node {node_name}"
         if self._stop_binding(victim):
             self._record(victim, f"{note} (in kube-scheduler memory).")
-            return
-        if await self._delete(preemptor, victim):
+            return False
+        deleted = await self._delete(preemptor, victim)
+        if deleted:
             self._record(victim, note)
+        return deleted
 
     def _stop_binding(self, victim: Pod) -> bool:
         """A victim that is not bound yet goes back to the queue; nothing has to be deleted."""
