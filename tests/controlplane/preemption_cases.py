@@ -461,6 +461,7 @@ async def a_victim_that_ends_at_once(it: Stage) -> None:
     """Without a grace period the room is there before the preemptor is told so."""
     await it.node("a")
     await it.runs("low", terminationGracePeriodSeconds=0)
+    it.is_chance(WAITS_FOR_VICTIMS)
     await it.set()
     await it.comes()
     await it.bound()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 
 from moorage.api.pods import Pod
 from moorage.framework.conditions import says_already
@@ -23,7 +23,8 @@ class FailureHandler:
     def __init__(self, services: Services, queue: SchedulingQueue) -> None:
         self._services = services
         self._queue = queue
-        self._writes: set[asyncio.Task[None]] = set()
+        self._writes: dict[str, list[asyncio.Task[None]]] = {}
+        """By uid, the writes about a pod that are not through."""
 
     def handle(
         self, profile: Profile, queued: QueuedPod, failure: Failure, started: float | None = None
@@ -76,15 +77,34 @@ class FailureHandler:
         if answer is not None:
             self._later(pod, answer)
 
+    async def withdraw(self, pod: Pod) -> None:
+        """The pod gets a node: what is not written yet about its failures must not come after that."""
+        writes = self._writes.get(pod.uid)
+        if writes is not None:
+            for write in writes:
+                write.cancel()
+            await asyncio.wait(list(writes))
+
     def _later(self, pod: Pod, answer: Awaitable[None]) -> None:
-        """Lets a write finish beside everything else; a failure is only logged."""
+        """Lets a write finish beside everything else, after earlier ones of the pod; failures are logged."""
+        writes = self._writes.setdefault(pod.uid, [])
+        earlier = list(writes)
 
         async def write() -> None:
             try:
+                if earlier:
+                    await asyncio.wait(earlier)
                 await answer
             except Exception as error:
                 log.error(error, "Error updating pod", pod=pod)
 
+        def through(task: asyncio.Task[None]) -> None:
+            if isinstance(answer, Coroutine):
+                answer.close()  # it may have been withdrawn before it began
+            writes.remove(task)
+            if not writes and self._writes.get(pod.uid) is writes:
+                del self._writes[pod.uid]
+
         task = asyncio.get_running_loop().create_task(write())
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
+        writes.append(task)
+        task.add_done_callback(through)
