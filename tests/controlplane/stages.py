@@ -24,7 +24,7 @@ SCHEDULERS = {"kube": "default-scheduler", "ours": "moorage"}
 PRIORITIES = {"lowest": -(2**31), "low": 10, "middle": 50, "high": 1000, "polite": 1000, "top": 2000}
 """Of the classes; pods of the polite one preempt nobody."""
 BELL = "bell"
-PATIENCE = 30.0
+PATIENCE = 60.0
 RING_EVERY = 1.0
 COUNT = re.compile(r"\b\d+(?:/\d+)? (node|Insufficient|Preemption is|No preemption)")
 FAILED = "FailedScheduling"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.controlplane.preemption_cases import CASES, CASES_WITH_NODES_THAT_CHANGE, Case
 from tests.controlplane.schedulers import moorage, node
-from tests.controlplane.servers import ControlPlane
+from tests.controlplane.servers import ControlPlane, Program
 from tests.controlplane.stages import BELL, PRIORITIES, SCHEDULERS, Seen, Stage, World
 
 SECONDS_FOR_EVENTS = 10.0
@@ -24,16 +24,19 @@ def results(control_plane: ControlPlane) -> Results:
 
 async def play_all(plane: ControlPlane) -> Results:
     with contextlib.ExitStack() as running:
+        programs: list[Program] = []
 
         def start_schedulers() -> None:
-            running.enter_context(plane.kube_scheduler())
-            running.enter_context(moorage(plane, ready=False))
+            programs.append(running.enter_context(plane.kube_scheduler()))
+            programs.append(running.enter_context(moorage(plane, ready=False)))
 
         async with World(plane) as world:
             await furnish(world)
             results = await play(world, CASES, start_schedulers)
             # Here the numbers of nodes in messages depend on when those of the other cases come and go.
             results |= await play(world, CASES_WITH_NODES_THAT_CHANGE, counts=False)
+            for program in programs:
+                program.check_running()
     return results
 
 

@@ -78,7 +78,7 @@ class Eviction:
             raise failure
         self._last_victims[preemptor.uid] = last
         if not await self._evict(preemptor, last, node_name):
-            del self._last_victims[preemptor.uid]
+            self._last_victims.pop(preemptor.uid, None)
 
     async def _clear_lesser_nominations(self, preemptor: Pod, node_name: str) -> list[BaseException]:
         """Pods of lower priority nominated to the node look for another one, once the watch shows it."""
