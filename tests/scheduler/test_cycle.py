@@ -165,6 +165,13 @@ def test_the_rejection_of_the_nominated_node_stays_recorded() -> None:
     assert decision.statuses.get("n2") == NO.by("A")
 
 
+def test_who_rejects_the_nominated_node_is_named_among_those_who_narrowed() -> None:
+    world = World(plugin(PreFilters, "P", {"n2"}), plugin(Filters, "A", NO))
+    failure = decide(world, nominated("n2")).failure
+    assert failure is not None
+    assert failure.message == "0/3 nodes are available: 1 no, 2 node(s) didn't satisfy plugin(s) [A P]."
+
+
 def test_a_nominated_node_that_is_gone_is_ignored() -> None:
     assert decide(World(), nominated("elsewhere")).node_name == "n0"
 

@@ -11,10 +11,12 @@ import pytest
 from moorage.api.pods import Condition, Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import shortened
+from moorage.framework.door import Door
 from moorage.framework.status import Nomination, Status
 from moorage.testing import make_node, make_pod
+from tests import fake_time
 from tests.framework.scripted import Filters, PostFilters, PreFilters, plugin
-from tests.scheduler.worlds import World
+from tests.scheduler.worlds import Client, World
 
 NO = Status.unschedulable("no")
 NOW = "2023-11-14T22:13:20Z"
@@ -309,3 +311,73 @@ def test_without_nodes_a_pod_is_queued_like_after_an_error() -> None:
     queued = world.queue.get(make_pod())
     assert queued is not None
     assert (world.place(), queued.consecutive_errors) == ("backoff", 1)
+
+
+# In which order
+
+
+class SlowClient(Client):
+    """Writes conditions when it is let to, each in its own time."""
+
+    def __init__(self, door: Door) -> None:
+        super().__init__(door)
+        self.gates: list[asyncio.Event] = []
+        self.arrived: list[str] = []
+
+    def bind(self, pod: Pod, node_name: str) -> None:
+        self.arrived.append("bound")
+        super().bind(pod, node_name)
+
+    async def write_pod_status(  # type: ignore[override]
+        self, pod: Pod, *, condition: Condition | None = None, nominated_node: str | None = None
+    ) -> None:
+        gate = asyncio.Event()
+        self.gates.append(gate)
+        await gate.wait()
+        assert condition is not None
+        self.arrived.append(condition.message.rpartition("1 ")[2])
+
+
+def slow_world(answers: list[Status | None]) -> tuple[World, SlowClient]:
+    world = World(plugin(Filters, "A", lambda *asked: answers.pop(0), events=lambda self: []))
+    client = SlowClient(world.door)
+    world.services.client = client
+    client.add(world.add())
+    return world, client
+
+
+async def try_again(world: World) -> None:
+    world.queue.activate([make_pod()])
+    world.scheduler.try_next()
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def test_what_is_written_of_a_pod_arrives_in_the_order_of_the_attempts() -> None:
+    world, client = slow_world([Status.unschedulable("first"), Status.unschedulable("second")])
+
+    async def main() -> None:
+        await try_again(world)
+        await try_again(world)
+        assert len(client.gates) == 1, "the second waits for the first"
+        for number in range(2):
+            client.gates[number].set()
+            for _ in range(10):
+                await asyncio.sleep(0)
+
+    fake_time.run(main())
+    assert client.arrived == ["first.", "second."]
+
+
+def test_a_bound_pod_is_not_told_of_earlier_failures_any_more() -> None:
+    world, client = slow_world([Status.unschedulable("first"), Status.unschedulable("second"), None])
+
+    async def main() -> None:
+        for _ in range(3):
+            await try_again(world)
+        for gate in client.gates:
+            gate.set()
+        await world.scheduler.drain()
+
+    fake_time.run(main())
+    assert client.arrived == ["bound"]

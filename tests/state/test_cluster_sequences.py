@@ -38,14 +38,11 @@ class Model:
         self.sizes: dict[str, int] = {}
         self.zones: list[tuple[tuple[str, str], list[str]]] = []
         self.order: list[str] = []
-        self.came_or_went = False
 
     # Nodes
 
     def put_node(self, node: Node) -> None:
         known = self.nodes.get(node.name)
-        if known is None:
-            self.came_or_went = True
         if known is None or zone(known) != zone(node):
             self._leave_zone(node.name)
             group = next((names for key, names in self.zones if key == zone(node)), None)
@@ -62,7 +59,6 @@ class Model:
 
     def remove_node(self, name: str) -> None:
         if self.nodes.pop(name, None) is not None:
-            self.came_or_went = True
             self._leave_zone(name)
             self._forget_unheld_images()
 
@@ -75,8 +71,7 @@ class Model:
         self.sizes = {name: size for name, size in self.sizes.items() if name in held}
 
     def refresh(self) -> list[str]:
-        if self.came_or_went:
-            self.came_or_went = False
+        if set(self.nodes) != set(self.order):
             self.order = []
             for turn in range(max((len(names) for _, names in self.zones), default=0)):
                 self.order += [names[turn] for _, names in self.zones if turn < len(names)]

@@ -31,6 +31,17 @@ def test_on_update_the_old_names_are_withdrawn_first() -> None:
     assert (held(state, "x"), held(state, "y"), len(state.table.images)) == ((30, {"a"}), None, 1)
 
 
+def test_a_sole_holder_that_reports_again_brings_its_own_size() -> None:
+    state = ClusterState()
+    state.put_node(make_node("a", images={"x": 10}))
+    state.put_node(make_node("b", images={"x": 20}))
+    state.put_node(make_node("b", images={"x": 20}))
+    assert held(state, "x") == (10, {"a", "b"})
+    state.remove_node("a")
+    state.put_node(make_node("b", images={"x": 20}))
+    assert held(state, "x") == (20, {"b"})
+
+
 def test_all_names_of_an_image_count() -> None:
     state = ClusterState()
     node = make_node("a")

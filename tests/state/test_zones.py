@@ -92,3 +92,30 @@ def test_a_pure_zone_change_shows_when_a_node_comes_or_goes() -> None:
     state.put_node(make_node("d", labels={f"{NEW}/zone": "1"}))
     state.table.refresh()
     assert state.nodes.names == ["b", "c", "d", "a"]
+
+
+def test_a_node_that_goes_and_comes_back_between_two_cycles_keeps_its_place() -> None:
+    """Until another comes or goes: then it stands at the end of its zone."""
+    state = ClusterState()
+    for name in "abc":
+        state.put_node(make_node(name))
+    state.table.refresh()
+    state.remove_node("a")
+    state.put_node(make_node("a", labels={"new": "yes"}))
+    state.table.refresh()
+    assert state.nodes.names == ["a", "b", "c"]
+    assert state.nodes.info(0).labels["new"] == "yes"
+    state.put_node(make_node("d"))
+    state.table.refresh()
+    assert state.nodes.names == ["b", "c", "a", "d"]
+
+
+def test_a_node_that_is_gone_for_a_cycle_loses_its_place() -> None:
+    state = ClusterState()
+    for name in "abc":
+        state.put_node(make_node(name))
+    state.remove_node("a")
+    state.table.refresh()
+    state.put_node(make_node("a"))
+    state.table.refresh()
+    assert state.nodes.names == ["b", "c", "a"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from moorage.api.durations import Duration
 from moorage.api.pods import Condition, Pod
+from moorage.framework.conditions import condition
 from moorage.framework.status import Code, Status
 
 if TYPE_CHECKING:
@@ -154,17 +155,10 @@ class Failure:
     def is_rejection(self) -> bool:
         return self.status.rejected
 
-    def condition(self, pod: Pod, now: str) -> Condition:
+    def condition(self, pod: Pod, now: float) -> Condition:
         """What the pod's status says about it; `now` is when that began, unless it was so before."""
-        known = pod.condition("PodScheduled")
-        return Condition(
-            type="PodScheduled",
-            status="False",
-            reason="Unschedulable" if self.is_rejection else "SchedulerError",
-            message=self.message,
-            last_transition_time=known.last_transition_time if known and known.status == "False" else now,
-            observed_generation=pod.metadata.generation,
-        )
+        reason = "Unschedulable" if self.is_rejection else "SchedulerError"
+        return condition(pod, "PodScheduled", "False", reason=reason, message=self.message, now=now)
 
 
 def no_nodes() -> Failure:

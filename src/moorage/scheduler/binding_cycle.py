@@ -80,6 +80,7 @@ class BindingCycle:
     async def _bind(self, binding: PodToBind) -> tuple[Status | None, bool]:
         """What went wrong, if anything, and whether the pod had left in-flight tracking by then."""
         profile, cycle, pod, node_name = binding.profile, binding.cycle, binding.assumed, binding.node_name
+        await self._failures.withdraw(pod)
         started = time.perf_counter()
         flight = await pre_bind_pre_flight(profile, cycle, pod, node_name)
         observe(profile, "PreBindPreFlight", flight, started)

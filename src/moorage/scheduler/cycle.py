@@ -114,6 +114,10 @@ class NodeChooser:
             return Nodes(profile.state.table, slice(node.row, node.row + 1))
         if status.rejected:
             decision.statuses.set_row(node.row, status)
+            pre = decision.pre_filtered
+            if pre is not None and pre.names is not None and status.plugin:
+                # kube-scheduler's text names who rejected the nominated node among those who narrowed.
+                decision.statuses.absent = diagnosis.outside_status({*pre.narrowed_by, status.plugin})
         return None
 
     def _choose(self, profile: Profile, pod: Pod, decision: Decision) -> None:

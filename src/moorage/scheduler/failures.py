@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Coroutine
 
-from moorage.api.pods import Condition, Pod
+from moorage.api.pods import Pod
+from moorage.framework.conditions import says_already
 from moorage.framework.diagnosis import Failure, tell
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
@@ -23,7 +23,8 @@ class FailureHandler:
     def __init__(self, services: Services, queue: SchedulingQueue) -> None:
         self._services = services
         self._queue = queue
-        self._writes: set[asyncio.Task[None]] = set()
+        self._writes: dict[str, list[asyncio.Task[None]]] = {}
+        """By uid, the writes about a pod that are not through."""
 
     def handle(
         self, profile: Profile, queued: QueuedPod, failure: Failure, started: float | None = None
@@ -62,11 +63,11 @@ class FailureHandler:
         client = self._services.client
         if client is None or not self._services.may_bind():
             return
-        condition, known = failure.condition(pod, self._now()), pod.condition("PodScheduled")
+        condition = failure.condition(pod, self._services.clock())
         nominated = failure.nominated_node
         if nominated == pod.status.nominated_node_name:
             nominated = None
-        if nominated is None and known is not None and _says_the_same(known, condition):
+        if nominated is None and says_already(pod, condition):
             return
         try:
             answer = client.write_pod_status(pod, condition=condition, nominated_node=nominated)
@@ -76,23 +77,34 @@ class FailureHandler:
         if answer is not None:
             self._later(pod, answer)
 
+    async def withdraw(self, pod: Pod) -> None:
+        """The pod gets a node: what is not written yet about its failures must not come after that."""
+        writes = self._writes.get(pod.uid)
+        if writes is not None:
+            for write in writes:
+                write.cancel()
+            await asyncio.wait(list(writes))
+
     def _later(self, pod: Pod, answer: Awaitable[None]) -> None:
-        """Lets a write finish beside everything else; a failure is only logged."""
+        """Lets a write finish beside everything else, after earlier ones of the pod; failures are logged."""
+        writes = self._writes.setdefault(pod.uid, [])
+        earlier = list(writes)
 
         async def write() -> None:
             try:
+                if earlier:
+                    await asyncio.wait(earlier)
                 await answer
             except Exception as error:
                 log.error(error, "Error updating pod", pod=pod)
 
+        def through(task: asyncio.Task[None]) -> None:
+            if isinstance(answer, Coroutine):
+                answer.close()  # it may have been withdrawn before it began
+            writes.remove(task)
+            if not writes and self._writes.get(pod.uid) is writes:
+                del self._writes[pod.uid]
+
         task = asyncio.get_running_loop().create_task(write())
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
-
-    def _now(self) -> str:
-        now = datetime.fromtimestamp(self._services.clock(), UTC)
-        return now.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _says_the_same(one: Condition, other: Condition) -> bool:
-    return (one.status, one.reason, one.message) == (other.status, other.reason, other.message)
+        writes.append(task)
+        task.add_done_callback(through)

@@ -46,6 +46,17 @@ class Images:
         self.version += 1
         return held
 
+    def is_outdated(self, node: Node) -> bool:
+        """Whether an image that only this node has is known with the size that another one reported."""
+        states = self._states
+        return any(
+            (state := states.get(name)) is not None
+            and state.size != image.size_bytes
+            and len(state.nodes) == 1
+            for image in node.status.images
+            for name in image.names
+        )
+
     def withdraw(self, info: NodeInfo) -> None:
         for name, state in info.images.items():
             state.nodes.discard(info)

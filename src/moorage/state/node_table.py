@@ -124,6 +124,7 @@ class NodeTable:
 
         self._order = ZoneOrder()
         self._order_is_stale = False
+        self._listed: dict[str, None] = {}
         self._labels = Lru[str, LabelColumn](_LABEL_COLUMNS, trim_on_put=False)
         self._facts = Lru[str, Fact](_FACTS)
         self._allocatable: dict[str, Resources] = {}
@@ -177,7 +178,10 @@ class NodeTable:
         if not self._order_is_stale:
             return
         self._order_is_stale = False
-        ordered = [self.by_name[name] for name in self._order.names()]
+        # As in kube-scheduler, a node that went and came back between two cycles keeps its place.
+        if self.by_name.keys() != self._listed.keys():
+            self._listed = dict.fromkeys(self._order.names())
+        ordered = [self.by_name[name] for name in self._listed]
         self.columns.reorder(np.array([info.row for info in ordered], dtype=np.intp))
         for row, info in enumerate(ordered):
             info.row = row
@@ -219,7 +223,7 @@ class NodeTable:
             label.put(info)
         for fact in self._facts:
             fact.put_if_possible(info)
-        if node.status.images != old.status.images or not info.images:
+        if node.status.images != old.status.images or not info.images or self.images.is_outdated(node):
             info.images = self.images.put(info, node)
         if node.metadata.labels != old.metadata.labels:
             self.labels_version += 1

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from moorage.api.pods import Condition, Pod
+from moorage.framework.door import NoFollower
 from moorage.framework.runtime.waiting_pods import WaitingPod
 from moorage.plugins.preemption.candidates import Candidate
 from moorage.plugins.preemption.default_preemption import DefaultPreemption
 from moorage.plugins.preemption.eviction import Eviction
 from moorage.testing import FakeHandle, make_node, make_pod
 
+SECONDS = "%Y-%m-%dT%H:%M:%SZ"
 PREEMPTOR = make_pod("important", priority=100)
 
 
@@ -31,6 +34,7 @@ class Cluster:
 
     def __init__(self, handle: FakeHandle) -> None:
         self.asked: list[tuple[str, ...]] = []
+        self.conditions: list[Condition] = []
         self.fails: dict[str, Exception] = {}
         self.gate: asyncio.Event | None = None
         self._handle = handle
@@ -43,10 +47,13 @@ class Cluster:
         self, pod: Pod, *, condition: Condition | None = None, nominated_node: str | None = None
     ) -> None:
         if condition is not None:
+            self.conditions.append(condition)
             self.asked.append(
                 (pod.name, condition.type, condition.status, condition.reason, condition.message)
             )
         if nominated_node is not None:
+            if pod.name in self.fails:
+                raise self.fails[pod.name]
             self.asked.append((pod.name, f"nominated {nominated_node!r}"))
 
     async def delete_pod(self, pod: Pod) -> None:
@@ -132,21 +139,80 @@ def test_the_last_victim_goes_when_the_others_are_gone_and_the_preemptor_waits_u
     played(script)
 
 
-def test_a_last_victim_on_its_way_out_does_not_hold_the_preemptor_up() -> None:
+class Watched(Cluster):
+    """A client whose deletions the watch shows later, if at all."""
+
+    async def delete_pod(self, pod: Pod) -> None:
+        self.asked.append((pod.name, "deleted"))
+        if self.gate is not None:
+            await self.gate.wait()
+
+
+def test_the_preemptor_waits_until_the_watch_shows_that_the_last_victim_goes() -> None:
     world = World(victim("a"))
+    Watched(world.handle)
 
     async def script() -> None:
-        world.cluster.gate = asyncio.Event()
         world.start()
         await settled()
         assert world.eviction.is_under_way(PREEMPTOR)
-        terminating = victim("a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-        world.handle.services.state.add_pod(terminating)
+        world.handle.add(victim("a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
         assert not world.eviction.is_under_way(PREEMPTOR)
-        world.cluster.gate.set()
+
+    played(script)
+
+
+def test_a_last_victim_on_its_way_out_does_not_hold_the_preemptor_up() -> None:
+    """Although the answer to its deletion is not there yet."""
+    world = World(victim("a"))
+    cluster = Watched(world.handle)
+
+    async def script() -> None:
+        cluster.gate = asyncio.Event()
+        world.start()
+        await settled()
+        assert world.eviction.is_under_way(PREEMPTOR)
+        world.handle.add(victim("a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
+        assert not world.eviction.is_under_way(PREEMPTOR)
+        cluster.gate.set()
         await settled()
 
     played(script)
+
+
+def test_when_others_hear_that_the_last_victim_is_gone_the_preemptor_may_be_tried() -> None:
+    """A victim without a grace period is gone before the answer to its deletion comes."""
+    world = World(victim("a"))
+    cluster = Watched(world.handle)
+    heard: list[bool] = []
+
+    class Hears(NoFollower):
+        def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+            heard.append(world.eviction.is_under_way(PREEMPTOR))
+
+    async def script() -> None:
+        cluster.gate = asyncio.Event()
+        world.start()
+        await settled()
+        world.handle.services.door.follow(Hears())
+        world.handle.remove(world.victims[0])
+        cluster.gate.set()
+        await settled()
+
+    played(script)
+    assert heard == [False]
+
+
+def test_what_is_known_of_finished_preemptions_is_forgotten() -> None:
+    world = World(victim("a"), victim("b"))
+
+    async def script() -> None:
+        for number, each in enumerate(world.victims):
+            world.eviction.start(make_pod(f"important-{number}", priority=100), Candidate("n", (each,), 0))
+            await settled()
+
+    played(script)
+    assert len(world.eviction._last_victims) == 1
 
 
 def test_terminating_victims_are_left_alone() -> None:
@@ -196,10 +262,15 @@ def test_after_a_failure_the_last_victim_stays_and_the_preemptor_is_tried_again(
     assert "preemption for pod default/important on node n failed: code 500" in caplog.text
 
 
+def nominated(name: str, priority: int, status: str = "n") -> Pod:
+    return make_pod(name, priority=priority, status={"nominatedNodeName": status})
+
+
 def test_lesser_pods_nominated_to_the_node_look_for_another() -> None:
+    """Only those of which the API server knows; the nomination counts until the watch shows its end."""
     world = World(victim("a"))
-    world.handle.nominator.add(make_pod("lesser", priority=50), "n")
-    world.handle.nominator.add(make_pod("equal", priority=100), "n")
+    for pod in (nominated("lesser", 50), nominated("equal", 100), nominated("in-memory", 50, "")):
+        world.handle.nominator.add(pod, "n")
 
     async def script() -> None:
         world.start()
@@ -207,7 +278,57 @@ def test_lesser_pods_nominated_to_the_node_look_for_another() -> None:
 
     played(script)
     assert world.cluster.asked[0] == ("lesser", "nominated ''")
-    assert [pod.name for pod in world.handle.nominator.on("n")] == ["equal"]
+    assert [name for name, *_ in world.cluster.asked] == ["lesser", "a", "a"]
+    assert len(world.handle.nominator.on("n")) == 3
+
+
+def test_a_nomination_that_cannot_be_cleared_saves_no_victim(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(victim("a"), victim("b"))
+    world.handle.nominator.add(nominated("lesser", 50), "n")
+    world.cluster.fails["lesser"] = ApiError(500)
+
+    async def script() -> None:
+        world.start()
+        await settled()
+
+    played(script)
+    assert world.cluster.deleted == ["a", "b"]
+    assert world.handle.activated == [PREEMPTOR]
+    assert "code 500" in caplog.text
+
+
+def test_the_mark_says_since_when() -> None:
+    marked = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": "2025-12-31T00:00:00Z"}
+    world = World(victim("a"), victim("b", status={"conditions": [marked]}))
+
+    async def script() -> None:
+        world.start()
+        await settled()
+
+    played(script)
+    since = [each.last_transition_time for each in world.cluster.conditions]
+    assert since == [
+        datetime.fromtimestamp(world.handle.clock(), UTC).strftime(SECONDS),
+        marked["lastTransitionTime"],
+    ]
+
+
+def test_a_victim_that_is_marked_already_is_only_deleted() -> None:
+    message = "default-scheduler: preempting to accommodate a higher priority pod"
+    mark = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": message,
+    }
+    world = World(victim("a", status={"conditions": [mark]}))
+
+    async def script() -> None:
+        world.start()
+        await settled()
+
+    played(script)
+    assert world.cluster.asked == [("a", "deleted")]
 
 
 def test_a_victim_that_waits_on_permit_is_stopped_without_deleting_it() -> None:

@@ -67,7 +67,6 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             text = nodes_available(len(self.handle.nodes), outcome.statuses.reasons())
             return Nomination("", Status.unschedulable(_PREFIX + text))
         chosen = random.choice(best_candidates(outcome.candidates))
-        observer.preemption(len(chosen.victims))
         self._eviction.start(newest, chosen)
         return Nomination(chosen.node_name)
 

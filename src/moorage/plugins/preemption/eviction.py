@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from moorage.api.pods import Condition, Pod
+from moorage.api.pods import Pod
+from moorage.framework.conditions import condition, says_already
 from moorage.framework.diagnosis import NOT_THE_LEADER
 from moorage.framework.handle import Handle
 from moorage.framework.runtime.calls import settled
@@ -21,7 +22,8 @@ class Eviction:
     """Evicts victims in the background and knows which preemptors wait for that.
 
     All victims but the last go at once; the last goes when they are done, so that the preemptor is not woken
-    before there is room.
+    before there is room. It waits until the watch shows that the last is going: tried before, it would not
+    know of any victim and could choose others.
     """
 
     def __init__(self, handle: Handle) -> None:
@@ -33,6 +35,12 @@ class Eviction:
         victims = [victim for victim in candidate.victims if not victim.deleting]
         if not victims or self._handle.services.client is None:
             return
+        self._handle.services.observer.preemption(len(candidate.victims))
+        self._last_victims = {
+            uid: last
+            for uid, last in self._last_victims.items()
+            if last is None or self._is_still_there(last)
+        }
         self._last_victims[preemptor.uid] = None
         task = asyncio.get_running_loop().create_task(self._run(preemptor, candidate.node_name, victims))
         self._tasks.add(task)
@@ -43,44 +51,58 @@ class Eviction:
         if preemptor.uid not in self._last_victims:
             return False
         last = self._last_victims[preemptor.uid]
-        if last is None:
-            return True
-        newest = self._handle.state.pod(last.uid)
-        return newest is not None and not newest.deleting
+        return last is None or self._is_still_there(last)
+
+    def _is_still_there(self, victim: Pod) -> bool:
+        newest = self._handle.services.door.find(victim)
+        return newest is not None and newest.uid == victim.uid and not newest.deleting
 
     async def _run(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
+        errors: list[BaseException] = []
         try:
-            await self._clear_lesser_nominations(preemptor, node_name)
-            *others, last = victims
-            outcomes = await asyncio.gather(
-                *(self._evict(preemptor, victim, node_name) for victim in others), return_exceptions=True
-            )
-            for outcome in outcomes:
-                if isinstance(outcome, BaseException):
-                    raise outcome
-            self._last_victims[preemptor.uid] = last
-            await self._evict(preemptor, last, node_name)
+            # A nomination that stays by mistake is no reason to spare the victims.
+            errors += await self._clear_lesser_nominations(preemptor, node_name)
+            await self._evict_all(preemptor, node_name, victims)
         except Exception as error:
-            log.error("preemption for pod %s on node %s failed: %s", preemptor.key, node_name, error)
             self._last_victims.pop(preemptor.uid, None)
+            errors.append(error)
+        if errors:
+            texts = ", ".join(dict.fromkeys(map(str, errors)))
+            log.error("preemption for pod %s on node %s failed: %s", preemptor.key, node_name, texts)
             self._handle.activate([preemptor])
-        finally:
+
+    async def _evict_all(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
+        *others, last = victims
+        evictions = (self._evict(preemptor, victim, node_name) for victim in others)
+        for failure in _failures(await asyncio.gather(*evictions, return_exceptions=True)):
+            raise failure
+        self._last_victims[preemptor.uid] = last
+        if not await self._evict(preemptor, last, node_name):
             self._last_victims.pop(preemptor.uid, None)
 
-    async def _clear_lesser_nominations(self, preemptor: Pod, node_name: str) -> None:
-        """Pods of lower priority nominated to the node look for another one."""
-        for other in list(self._handle.nominator.on(node_name)):
-            if other.priority < preemptor.priority:
-                self._handle.nominator.remove(other.uid)
-                await settled(self._handle.client.write_pod_status(other, nominated_node=""))
+    async def _clear_lesser_nominations(self, preemptor: Pod, node_name: str) -> list[BaseException]:
+        """Pods of lower priority nominated to the node look for another one, once the watch shows it."""
+        lesser = [
+            other
+            for other in self._handle.nominator.on(node_name)
+            if other.priority < preemptor.priority and other.status.nominated_node_name
+        ]
+        return _failures(await asyncio.gather(*map(self._clear_nomination, lesser), return_exceptions=True))
 
-    async def _evict(self, preemptor: Pod, victim: Pod, node_name: str) -> None:
+    async def _clear_nomination(self, pod: Pod) -> None:
+        self._check_leader()
+        await settled(self._handle.client.write_pod_status(pod, nominated_node=""))
+
+    async def _evict(self, preemptor: Pod, victim: Pod, node_name: str) -> bool:
+        """Whether the victim has to be deleted for it, and is."""
         note = f"Preempted by pod {preemptor.uid} on node {node_name}"
         if self._stop_binding(victim):
             self._record(victim, f"{note} (in kube-scheduler memory).")
-            return
-        if await self._delete(preemptor, victim):
+            return False
+        deleted = await self._delete(preemptor, victim)
+        if deleted:
             self._record(victim, note)
+        return deleted
 
     def _stop_binding(self, victim: Pod) -> bool:
         """A victim that is not bound yet goes back to the queue; nothing has to be deleted."""
@@ -91,18 +113,19 @@ class Eviction:
 
     async def _delete(self, preemptor: Pod, victim: Pod) -> bool:
         """Marks and deletes a pod; False if it was gone already."""
-        condition = Condition(
-            type="DisruptionTarget",
-            status="True",
+        mark = condition(
+            victim,
+            "DisruptionTarget",
+            "True",
             reason="PreemptionByScheduler",
             message=f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
-            observed_generation=victim.metadata.generation,
+            now=self._handle.clock(),
         )
         client = self._handle.client
-        if not self._handle.services.may_bind():
-            raise RuntimeError(NOT_THE_LEADER)
+        self._check_leader()
         try:
-            await settled(client.write_pod_status(victim, condition=condition))
+            if not says_already(victim, mark):
+                await settled(client.write_pod_status(victim, condition=mark))
             await settled(client.delete_pod(victim))
         except Exception as error:
             if getattr(error, "code", None) == 404:
@@ -110,6 +133,14 @@ class Eviction:
             raise
         return True
 
+    def _check_leader(self) -> None:
+        if not self._handle.services.may_bind():
+            raise RuntimeError(NOT_THE_LEADER)
+
     def _record(self, victim: Pod, note: str) -> None:
         # As with kube-scheduler, the preemptor is named in the note alone.
         self._handle.recorder.event(victim, None, "Normal", "Preempted", "Preempting", note)
+
+
+def _failures(outcomes: Iterable[object]) -> list[BaseException]:
+    return [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
