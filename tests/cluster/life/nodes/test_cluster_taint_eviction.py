@@ -36,8 +36,8 @@ def test_pods_leave_a_tainted_node_when_they_no_longer_tolerate_it() -> None:
         add_nodes(writer, 2)
         tolerations = {"none": [], "other": [toleration(key="x")], "some": [toleration(60)]}
         tolerations |= {"ever": [toleration()], "first": [toleration(60), toleration()]}
-        for name, given in tolerations.items():
-            writer.create("pods", pod(name, tolerations=given))
+        for name, own in tolerations.items():
+            writer.create("pods", pod(name, tolerations=own))
         writer.create("pods", pod("elsewhere", "node-2"))
         await asyncio.sleep(5)
         deleted: list[Document] = []
@@ -122,8 +122,8 @@ def test_a_pod_that_comes_to_a_tainted_node_has_its_own_time() -> None:
 def test_pods_of_a_node_that_is_not_ready_leave_after_their_time() -> None:
     async def test(writer: FakeWriter) -> None:
         add_nodes(writer)
-        given = [toleration(300, f"node.kubernetes.io/{each}") for each in ("not-ready", "unreachable")]
-        writer.create("pods", pod("p", tolerations=given))
+        usual = [toleration(300, f"node.kubernetes.io/{each}") for each in ("not-ready", "unreachable")]
+        writer.create("pods", pod("p", tolerations=usual))
         await asyncio.sleep(5)
         stored = writer.store.get("nodes", "", "node-1")
         assert stored is not None

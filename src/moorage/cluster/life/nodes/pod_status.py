@@ -129,10 +129,8 @@ def ended_status(pod: Document, now: float, phase: str = SUCCEEDED, code: int = 
     inits = [_ended(known, 0, now) for known in status.get("initContainerStatuses") or ()]
     status["phase"] = phase
     status["conditions"] = _conditions(pod, phase, containers, inits, now)
-    for field, found in (("containerStatuses", containers), ("initContainerStatuses", inits)):
-        if found:
-            status[field] = found
-    return status
+    fields = {"containerStatuses": containers, "initContainerStatuses": inits}
+    return status | {name: found for name, found in fields.items() if found}
 
 
 def _ended(known: Document, code: int, now: float) -> Document:
