@@ -18,6 +18,7 @@ START_AFTER = 0.5  # seconds
 END_AFTER = 0.3
 CHANGE_AFTER = 0.1
 
+_KILLED = 137  # exit code of a container that is not asked
 _Item = tuple[Key, str]  # key and uid of a pod
 
 
@@ -144,7 +145,7 @@ class Pods:
             self._look_after(pod, course.next_after(age) - age)
 
     def _fail(self, pod: Stored, now: float, *, overdue: bool) -> None:
-        status = statuses.ended_status(pod.document, now, statuses.FAILED, 0 if overdue else 1)
+        status = statuses.ended_status(pod.document, now, statuses.FAILED, _KILLED if overdue else 1)
         if overdue:
             status |= {"reason": courses.DEADLINE_REASON, "message": courses.DEADLINE_MESSAGE}
             self._machine.tell(pod, courses.DEADLINE_REASON, courses.DEADLINE_MESSAGE)
