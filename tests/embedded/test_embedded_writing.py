@@ -441,6 +441,8 @@ def test_generations_of_pods(pair: Pair) -> None:
             "delete pod bound --wait=false --grace-period=40",
             limit("bound", 20),
             see("bound"),
+            "create --raw /api/v1/namespaces/default/pods/bound/eviction -f eviction.json",
+            see("bound"),
             "delete pod bound --wait=false --grace-period=0 --force",
             see("bound"),
             patch("pod bound", {"metadata": {"finalizers": None}}, "--type=merge"),
