@@ -407,7 +407,10 @@ def test_deleting(pair: Pair, workers: None, app: None) -> None:
 def test_generations_of_pods(pair: Pair) -> None:
     status = ("--subresource=status", "--type=merge")
     ready = {"type": "Ready", "lastProbeTime": None, "lastTransitionTime": None}
-    observed = {"observedGeneration": 3, "conditions": [{**ready, "status": "False", "observedGeneration": 2}]}
+    observed = {
+        "observedGeneration": 3,
+        "conditions": [{**ready, "status": "False", "observedGeneration": 2}],
+    }
 
     def see(name: str) -> str:
         fields = ("{.metadata.generation}", "{.metadata.deletionGracePeriodSeconds}", "{.status}")
