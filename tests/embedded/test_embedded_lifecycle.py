@@ -12,7 +12,6 @@ import pytest
 from tests.controlplane.servers import wait_for
 from tests.embedded.clusters import Embedded, Kubectl
 
-
 MANIFESTS = Path(__file__).parent / "manifests"
 
 
