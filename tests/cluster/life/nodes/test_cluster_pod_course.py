@@ -296,7 +296,7 @@ def test_nothing_happens_between_two_moments(
     ready: str | None, fail: str | None, deadline: int | None, age: float
 ) -> None:
     annotations = {"moorage/ready": ready, "moorage/fail": fail}
-    spec = {} if deadline is None else {"activeDeadlineSeconds": deadline}
+    spec: dict[str, Any] = {} if deadline is None else {"activeDeadlineSeconds": deadline}
     document = noted(annotations={name: text for name, text in annotations.items() if text}, **spec)
     assert misunderstood(document) == []
     course = course_of(document)
