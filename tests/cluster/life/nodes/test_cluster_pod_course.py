@@ -224,20 +224,38 @@ def test_a_change_is_observed_and_another_image_restarts_the_container() -> None
     in_cluster(test)
 
 
+def test_an_incomplete_status_is_made_anew() -> None:
+    async def test(writer: FakeWriter) -> None:
+        add_nodes(writer)
+        writer.create("pods", pod("p"))
+        await asyncio.sleep(5)
+        stored = writer.store.get("pods", "default", "p")
+        assert stored is not None
+        writer.set_status("pods", stored, containerStatuses=[{"name": "c"}], conditions=[])
+        await asyncio.sleep(1)
+        assert condition(writer, "Ready")[0] == "True"
+        [container] = status_of(writer)["containerStatuses"]
+        assert list(container["state"]) == ["running"]
+
+    in_cluster(test)
+
+
 def test_a_hook_that_sleeps_delays_the_end() -> None:
     async def test(writer: FakeWriter) -> None:
         add_nodes(writer)
-        writer.create("pods", sleeping())
+        sidecar = {"name": "s", "image": "i", "restartPolicy": "Always"}
+        writer.create("pods", sleeping(initContainers=[sidecar]))
         await asyncio.sleep(5)
         writer.end("pods", "default", "p")
         await asyncio.sleep(9.5)
         assert status_of(writer)["phase"] == "Running"
         assert status_of(writer)["observedGeneration"] == 2
         assert values(writer.document("pods", "default", "p"))["Ready"] == "True"
-        assert events(writer, "Killing") == ["Stopping container c"]
+        killing = ["Stopping container s", "Stopping container c"]
+        assert events(writer, "Killing") == killing
         await asyncio.sleep(1)
         assert writer.names("pods") == []
-        assert events(writer, "Killing") == ["Stopping container c"]
+        assert events(writer, "Killing") == killing
 
     in_cluster(test)
 

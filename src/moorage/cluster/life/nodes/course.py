@@ -87,7 +87,7 @@ def sleep_before_end(pod: Document) -> int:
     return max(
         (
             parts.number(each, "lifecycle", "preStop", "sleep", "seconds")
-            for each in (*_sidecars(spec), *(spec.get("containers") or ()))
+            for _, each in running_containers(spec)
             if "lifecycle" in each
         ),
         default=0,
@@ -110,13 +110,18 @@ def is_sidecar(container: Document) -> bool:
     return container.get("restartPolicy") == "Always"
 
 
-def _sidecars(spec: Document) -> list[Document]:
-    return [each for each in spec.get("initContainers") or () if is_sidecar(each)]
+def running_containers(spec: Document) -> Iterator[tuple[str, Document]]:
+    """The containers that run side by side, sidecars first, each with the field it stands in."""
+    for each in spec.get("initContainers") or ():
+        if is_sidecar(each):
+            yield "initContainers", each
+    for each in spec.get("containers") or ():
+        yield "containers", each
 
 
 def _readiness(spec: Document, asked: float | None) -> Iterator[tuple[str, float]]:
     """The containers that are not ready at once."""
-    for container in (*_sidecars(spec), *(spec.get("containers") or ())):
+    for _, container in running_containers(spec):
         after = asked
         if after is None and "readinessProbe" in container:
             after = parts.number(container, "readinessProbe", "initialDelaySeconds")

@@ -166,7 +166,9 @@ def _initialized(
     if phase == SUCCEEDED:
         return "Initialized", "True", "PodCompleted", ""
     sidecars = _sidecar_names(pod)
-    missing = [each["name"] for each in inits if not each["started" if each["name"] in sidecars else "ready"]]
+    missing = [
+        each["name"] for each in inits if not each.get("started" if each["name"] in sidecars else "ready")
+    ]
     # What has once been initialized stays so, whatever becomes of its sidecars.
     if missing and not any("waiting" not in each["state"] for each in containers):
         message = f"containers with incomplete status: [{' '.join(missing)}]"
@@ -190,7 +192,7 @@ def _readiness(
     sidecars = [each for each in inits if each["name"] in _sidecar_names(pod)] if inits else []
     ready, unready = (
         ("True", "", ""),
-        [each["name"] for each in (*sidecars, *containers) if not each["ready"]],
+        [each["name"] for each in (*sidecars, *containers) if not each.get("ready")],
     )
     if phase in FINISHED:
         ready = ("False", "PodCompleted" if phase == SUCCEEDED else "PodFailed", "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from moorage.cluster.base.parts import is_true
 from moorage.cluster.base.store import Document, Stored
@@ -19,6 +19,7 @@ END_AFTER = 0.3
 CHANGE_AFTER = 0.1
 
 _KILLED = 137  # exit code of a container that is not asked
+_NEEDED = {"name", "state", "image", "ready", "restartCount"}
 _Item = tuple[Key, str]  # key and uid of a pod
 
 
@@ -141,7 +142,8 @@ class Pods:
         if changed is not None and changed is not pod and not crowded:
             self._tell_starts(changed, pod)
         if not pod.is_deleted:
-            self._complain(pod)
+            if not crowded:
+                self._complain(pod)
             self._look_after(pod, course.next_after(age) - age)
 
     def _fail(self, pod: Stored, now: float, *, overdue: bool) -> None:
@@ -188,9 +190,9 @@ class Pods:
                 self._machine.tell(pod, "Started", "Container started", path)
 
     def _tell_end(self, pod: Stored) -> None:
-        for each in pod.spec.get("containers") or ():
+        for place, each in courses.running_containers(pod.spec):
             name = each.get("name", "")
-            self._machine.tell(pod, "Killing", f"Stopping container {name}", f"spec.containers{{{name}}}")
+            self._machine.tell(pod, "Killing", f"Stopping container {name}", f"spec.{place}{{{name}}}")
 
     def _complain(self, pod: Stored) -> None:
         """Says what a user has misspelt, once."""
@@ -222,7 +224,7 @@ class _Work:
 def _containers(pod: Stored, field: str, course: Course, age: float, now: float) -> list[Document]:
     """The statuses of the containers of a pod that runs."""
     statuses_field = "containerStatuses" if field == "containers" else "initContainerStatuses"
-    known = {} if _is_pending(pod) else {each["name"]: each for each in pod.status.get(statuses_field) or ()}
+    known = {} if _is_pending(pod) else _known(pod.status.get(statuses_field) or ())
     made = []
     for container in pod.spec.get(field) or ():
         name = container.get("name", "")
@@ -237,6 +239,11 @@ def _containers(pod: Stored, field: str, course: Course, age: float, now: float)
             status = {**status, "ready": ready}
         made.append(status)
     return made
+
+
+def _known(statuses: Iterable[Document]) -> dict[str, Document]:
+    """By name; what somebody else has written there may lack something, and is made anew."""
+    return {each["name"]: each for each in statuses if each.keys() >= _NEEDED and each["state"]}
 
 
 def _is_pending(pod: Stored) -> bool:
