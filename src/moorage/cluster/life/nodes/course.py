@@ -37,12 +37,8 @@ class Course:
 
     def next_after(self, age: float) -> float:
         """When something happens next."""
-        return min((each for each in self._moments() if each > age), default=NEVER)
-
-    def _moments(self) -> Iterator[float]:
-        yield from self.ready.values()
-        yield self.failing
-        yield self.deadline
+        moments = (*self.ready.values(), self.failing, self.deadline)
+        return min([each for each in moments if each > age], default=NEVER)
 
 
 def course_of(pod: Document) -> Course:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from moorage.cluster.base.parts import is_true
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.life.controllers.objects import Key, is_finished, same_object, write_status
 from moorage.cluster.life.nodes import course as courses
@@ -255,15 +254,22 @@ def _is_observed(pod: Stored) -> bool:
     return bool(pod.status.get("observedGeneration", 0) == pod.generation)
 
 
+def _is_ready(pod: Stored) -> bool:
+    for each in pod.status.get("conditions") or ():
+        if each.get("type") == "Ready":
+            return bool(each.get("status") == "True")
+    return False
+
+
 def _may_change(pod: Stored) -> bool:
     """Whether there may be something to do for a pod that has been started."""
     if is_finished(pod):
         return False
     spec, annotations = pod.spec, pod.annotations
-    return (
+    return bool(
         not _is_observed(pod)
         or "activeDeadlineSeconds" in spec
         or "readinessGates" in spec
-        or not is_true(pod.document, "Ready")
-        or any(name in annotations for name in courses.ANNOTATIONS)
+        or (annotations and not annotations.keys().isdisjoint(courses.ANNOTATIONS))
+        or not _is_ready(pod)
     )
