@@ -126,7 +126,7 @@ class Pods:
         now, course = self._machine.clock(), courses.course_of(pod.document)
         age = courses.age_of(pod.document, now)
         if not _is_pending(pod) and age >= min(course.failing, course.deadline):
-            self._fail(pod, now, overdue=age >= course.deadline)
+            self._fail(pod, now, crowded, overdue=age >= course.deadline)
             return
         status = statuses.pod_status(
             pod.document,
@@ -145,10 +145,11 @@ class Pods:
                 self._complain(pod)
             self._look_after(pod, course.next_after(age) - age)
 
-    def _fail(self, pod: Stored, now: float, *, overdue: bool) -> None:
+    def _fail(self, pod: Stored, now: float, crowded: bool, *, overdue: bool) -> None:
         status = statuses.ended_status(pod.document, now, statuses.FAILED, _KILLED if overdue else 1)
         if overdue:
             status |= {"reason": courses.DEADLINE_REASON, "message": courses.DEADLINE_MESSAGE}
+        if overdue and not crowded:
             self._machine.tell(pod, courses.DEADLINE_REASON, courses.DEADLINE_MESSAGE)
             self._tell_end(pod)
         write_status(self._writer, "pods", pod, status)
