@@ -5,11 +5,14 @@ The real API server alone cannot do these; what is expected is written down here
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.controlplane.servers import wait_for
 from tests.embedded.clusters import Embedded, Kubectl
+
+MANIFESTS = Path(__file__).parent / "manifests"
 
 
 @pytest.fixture
@@ -191,6 +194,78 @@ def test_draining(kubectl: Kubectl, embedded: Embedded, namespace: str) -> None:
     assert len(nodes) == 6
     assert node not in nodes
     assert kubectl("uncordon", node) == f"node/{node} uncordoned\n"
+
+
+def test_pods_that_do_as_they_are_told(kubectl: Kubectl, namespace: str) -> None:
+    kubectl("apply", "-f", str(MANIFESTS / "courses.yaml"), "-n", namespace)
+    kubectl("wait", "pod/unready", "--for=jsonpath={.status.phase}=Running", "-n", namespace)
+    [_, row] = lines(kubectl("get", "pod", "unready", "-n", namespace))
+    assert row.split()[1:3] == ["0/1", "Running"]
+    kubectl("annotate", "pod", "unready", "moorage/ready=true", "--overwrite", "-n", namespace)
+    kubectl("wait", "pod/unready", "--for=condition=Ready", "-n", namespace)
+    failed = "--for=jsonpath={.status.phase}=Failed"
+    kubectl("wait", "pod/failing", "pod/late", failed, "-n", namespace)
+    rows = [line.split() for line in lines(kubectl("get", "pods", "failing", "late", "-n", namespace))[1:]]
+    assert [row[1:3] for row in rows] == [["0/1", "Error"], ["0/1", "Error"]]
+    described = kubectl("describe", "pod", "late", "-n", namespace)
+    assert re.search(r"^Reason: +DeadlineExceeded$", described, re.MULTILINE)
+    message = "Pod was active on the node longer than the specified deadline"
+    assert re.search(rf"^Message: +{message}$", described, re.MULTILINE)
+
+
+def test_a_pod_that_takes_its_time_to_end(kubectl: Kubectl, namespace: str) -> None:
+    kubectl("apply", "-f", str(MANIFESTS / "courses.yaml"), "-n", namespace)
+    kubectl("wait", "pod/slow", "--for=condition=Ready", "-n", namespace)
+    kubectl("delete", "pod", "slow", "--wait=false", "-n", namespace)
+    kubectl("wait", "pod/slow", "--for=jsonpath={.status.observedGeneration}=2", "-n", namespace)
+    [_, row] = lines(kubectl("get", "pod", "slow", "-n", namespace))
+    assert row.split()[1:3] == ["1/1", "Terminating"]
+    kubectl("delete", "pod", "slow", "--grace-period=1", "-n", namespace)
+    assert "slow" not in kubectl("get", "pods", "-n", namespace)
+
+
+def test_a_taint_that_is_not_tolerated(kubectl: Kubectl, namespace: str) -> None:
+    kubectl("create", "deployment", "web", "--image=nginx", "--replicas=6", "-n", namespace)
+    kubectl("rollout", "status", "deployment/web", "-n", namespace)
+    kubectl("taint", "node", "node-1", "broken:NoExecute")
+
+    def places() -> list[str]:
+        found = kubectl("get", "pods", "-n", namespace, "-o", "jsonpath={.items[*].spec.nodeName}")
+        return found.split()
+
+    try:
+        wait_for("the pods to leave", lambda: len(places()) == 6 and "node-1" not in places())
+    finally:
+        kubectl("taint", "node", "node-1", "broken-")
+    assert " TaintManagerEviction " in kubectl("events", "-n", namespace)
+
+
+def test_a_namespace_says_what_holds_it_up(kubectl: Kubectl) -> None:
+    kubectl("create", "namespace", "held")
+    kubectl("create", "configmap", "kept", "-n", "held")
+    change = '{"metadata":{"finalizers":["example.com/keep"]}}'
+    kubectl("patch", "configmap", "kept", "-n", "held", "--type=merge", "-p", change)
+    kubectl("delete", "namespace", "held", "--wait=false")
+    kubectl("wait", "namespace/held", "--for=condition=NamespaceFinalizersRemaining")
+    shown = kubectl("describe", "namespace", "held")
+    for condition, reason, message in (
+        (
+            "NamespaceContentRemaining",
+            "SomeResourcesRemain",
+            "Some resources are remaining: configmaps. has 1 resource instances",
+        ),
+        (
+            "NamespaceFinalizersRemaining",
+            "SomeFinalizersRemain",
+            "Some content in the namespace has finalizers remaining: "
+            "example.com/keep in 1 resource instances",
+        ),
+    ):
+        assert re.search(rf"^  {condition} +True .* {reason} +{re.escape(message)}$", shown, re.MULTILINE)
+    kubectl(
+        "patch", "configmap", "kept", "-n", "held", "--type=merge", "-p", '{"metadata":{"finalizers":null}}'
+    )
+    kubectl("wait", "namespace/held", "--for=delete")
 
 
 def test_a_namespace_ends_with_its_content(kubectl: Kubectl) -> None:

@@ -404,6 +404,57 @@ def test_deleting(pair: Pair, workers: None, app: None) -> None:
     """)
 
 
+def test_generations_of_pods(pair: Pair) -> None:
+    status = ("--subresource=status", "--type=merge")
+    ready = {"type": "Ready", "lastProbeTime": None, "lastTransitionTime": None}
+    observed = {
+        "observedGeneration": 3,
+        "conditions": [{**ready, "status": "False", "observedGeneration": 2}],
+    }
+
+    def see(name: str) -> str:
+        fields = ("{.metadata.generation}", "{.metadata.deletionGracePeriodSeconds}", "{.status}")
+        return f"get pod {name} -o jsonpath={' '.join(fields)!r}"
+
+    def limit(name: str, seconds: int) -> str:
+        return patch(f"pod {name}", {"spec": {"activeDeadlineSeconds": seconds}}, "--type=merge")
+
+    pair.compare_all(
+        [
+            "apply -f generations.yaml",
+            see("gated"),
+            see("bound"),
+            "label pod bound a=b",
+            "set image pod/bound main=nginx:2",
+            limit("bound", 100),
+            limit("bound", 200),
+            limit("bound", 50),
+            see("bound"),
+            patch("pod gated", {"spec": {"nodeSelector": {"a": "b"}}}, "--type=merge"),
+            patch("pod gated", {"spec": {"schedulingGates": None}}, "--type=merge"),
+            see("gated"),
+            patch("pod bound", {"status": observed}, *status),
+            patch("pod bound", {"status": {"observedGeneration": None}}, *status),
+            patch("pod bound", {"status": {"conditions": [{**ready, "status": "True"}]}}, *status),
+            see("bound"),
+            "delete pod bound --wait=false",
+            see("bound"),
+            "delete pod bound --wait=false --grace-period=80",
+            see("bound"),
+            "delete pod bound --wait=false --grace-period=40",
+            limit("bound", 20),
+            see("bound"),
+            "create --raw /api/v1/namespaces/default/pods/bound/eviction -f eviction.json",
+            see("bound"),
+            "delete pod bound --wait=false --grace-period=0 --force",
+            see("bound"),
+            patch("pod bound", {"metadata": {"finalizers": None}}, "--type=merge"),
+            "get pod bound",
+            "delete pod gated",
+        ]
+    )
+
+
 def test_scaling_and_replacing(pair: Pair, app: None) -> None:
     pair.compare("""
         scale deployment web --replicas=5

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from moorage.cluster.base import parts
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Stored
 from moorage.cluster.base.times import timestamp
 from moorage.cluster.objects.deletion import DeleteOptions
+from moorage.cluster.objects.identity import check_deletion
 from moorage.cluster.objects.writes import Objects
 
 _BUDGETS = "poddisruptionbudgets.policy"
@@ -27,7 +30,29 @@ def evict(objects: Objects, namespace: str, name: str, options: DeleteOptions) -
             raise Refusal(500, "InternalError", _SEVERAL)
         for budget in budgets:
             _spend(objects, budget, pod, options.dry_run)
+    if not options.dry_run:
+        check_deletion(pods, pod.document["metadata"], options.uid, options.resource_version)
+        pod = _mark(objects, pod)
+        if options.resource_version:
+            options = replace(options, resource_version=pod.document["metadata"]["resourceVersion"])
     objects.delete(pods, namespace, name, options)
+
+
+def _mark(objects: Objects, pod: Stored) -> Stored:
+    """Has a pod say why it goes."""
+    known = parts.condition(pod.status, "DisruptionTarget") or {}
+    since = known.get("lastTransitionTime") if known.get("status") == "True" else None
+    target = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": since or timestamp(objects.clock()),
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    conditions = [*parts.other_conditions(pod.status, "DisruptionTarget"), target]
+    changed = {**pod.document, "status": {**pod.status, "conditions": conditions}}
+    return objects.store.update("pods", pod, changed)
 
 
 def _spend(objects: Objects, budget: Stored, pod: Stored, dry_run: bool) -> None:

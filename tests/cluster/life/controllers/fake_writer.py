@@ -9,7 +9,7 @@ from typing import Any
 
 from moorage.cluster.base.errors import Refusal, already_exists
 from moorage.cluster.base.store import Document, Exists, Store, Stored
-from moorage.cluster.base.times import Clock, timestamp
+from moorage.cluster.base.times import Clock, seconds_of, timestamp
 from moorage.cluster.objects.writes import InternalWriter
 
 _FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
@@ -99,7 +99,14 @@ class FakeWriter(InternalWriter):
         if not finalizers and not grace:
             self.store.delete(resource, stored)
             return
-        metadata["deletionTimestamp"] = timestamp(self.clock() + grace)
+        asked = self.clock()
+        if "deletionTimestamp" in metadata:
+            known = metadata.get("deletionGracePeriodSeconds", 0)
+            asked = seconds_of(metadata["deletionTimestamp"]) - known
+            grace = min(grace, known)
+        else:
+            metadata["generation"] += 1
+        metadata["deletionTimestamp"] = timestamp(asked + grace)
         if resource == "namespaces":
             document["status"] = {"phase": "Terminating"}
         else:
@@ -119,10 +126,17 @@ class FakeWriter(InternalWriter):
         assert stored is not None
         assert self.change(resource, stored, change) is not None
 
-    def end(self, resource: str, namespace: str, name: str, propagation: str = "Background") -> None:
+    def end(
+        self,
+        resource: str,
+        namespace: str,
+        name: str,
+        propagation: str = "Background",
+        grace_seconds: int | None = None,
+    ) -> None:
         stored = self.store.get(resource, namespace, name)
         assert stored is not None
-        self.delete(resource, stored, propagation=propagation)
+        self.delete(resource, stored, propagation=propagation, grace_seconds=grace_seconds)
 
     def names(self, resource: str, namespace: str = "") -> list[str]:
         return [stored.name for stored in self.store.objects(resource, namespace)]

@@ -38,7 +38,7 @@ def test_a_deleted_namespace_goes_after_all_that_is_in_it() -> None:
         await asyncio.sleep(1)
         world.writer.end("namespaces", "", "team")
         await asyncio.sleep(3)
-        assert world.writer.document("namespaces", "", "team")["status"] == {"phase": "Terminating"}
+        assert world.writer.document("namespaces", "", "team")["status"]["phase"] == "Terminating"
         assert world.writer.names("pods") == ["p"]
         assert world.writer.names("serviceaccounts", "team") == []
         world.writer.edit(
@@ -47,6 +47,115 @@ def test_a_deleted_namespace_goes_after_all_that_is_in_it() -> None:
         await asyncio.sleep(1)
         assert world.writer.names("namespaces") == ["other"]
         assert world.writer.names("serviceaccounts", "other") == ["default"]
+
+    in_world(test)
+
+
+def conditions(world: World) -> dict[str, tuple[str, str, str]]:
+    """Of the namespace `team`: status, reason and message of each."""
+    found = world.writer.document("namespaces", "", "team")["status"]["conditions"]
+    return {each["type"]: (each["status"], each["reason"], each["message"]) for each in found}
+
+
+FINE = {
+    "NamespaceDeletionDiscoveryFailure": (
+        "False",
+        "ResourcesDiscovered",
+        "All resources successfully discovered",
+    ),
+    "NamespaceDeletionGroupVersionParsingFailure": (
+        "False",
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    "NamespaceDeletionContentFailure": (
+        "False",
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+    "NamespaceContentRemaining": ("False", "ContentRemoved", "All content successfully removed"),
+    "NamespaceFinalizersRemaining": (
+        "False",
+        "ContentHasNoFinalizers",
+        "All content-preserving finalizers finished",
+    ),
+}
+
+
+def test_pods_go_first_and_conditions_say_what_is_waited_for() -> None:
+    async def test(world: World) -> None:
+        world.writer.create("namespaces", {"metadata": {"name": "team"}})
+        for name in ("a", "b"):
+            metadata = {"name": name, "namespace": "team", "finalizers": ["example.com/wait"]}
+            world.writer.create("pods", {"metadata": metadata, "spec": {"nodeName": "n"}})
+        for name in ("c", "d"):
+            metadata = {"name": name, "namespace": "team", "finalizers": ["example.com/other"]}
+            world.writer.create("things.example.com", {"metadata": metadata})
+        await asyncio.sleep(1)
+        world.writer.end("namespaces", "", "team")
+        await asyncio.sleep(60)
+        assert conditions(world) == FINE | {
+            "NamespaceContentRemaining": (
+                "True",
+                "SomeResourcesRemain",
+                "Some resources are remaining: pods. has 2 resource instances",
+            ),
+            "NamespaceFinalizersRemaining": (
+                "True",
+                "SomeFinalizersRemain",
+                "Some content in the namespace has finalizers remaining: "
+                "example.com/wait in 2 resource instances",
+            ),
+        }
+        assert world.writer.names("serviceaccounts", "team") == ["default"]
+        for name in ("a", "b"):
+            world.writer.edit("pods", "team", name, lambda each: each["metadata"].pop("finalizers"))
+        await asyncio.sleep(3)
+        assert world.writer.names("serviceaccounts", "team") == []
+        assert conditions(world) == FINE | {
+            "NamespaceContentRemaining": (
+                "True",
+                "SomeResourcesRemain",
+                "Some resources are remaining: things.example.com has 2 resource instances",
+            ),
+            "NamespaceFinalizersRemaining": (
+                "True",
+                "SomeFinalizersRemain",
+                "Some content in the namespace has finalizers remaining: "
+                "example.com/other in 2 resource instances",
+            ),
+        }
+        revision = world.store.revision
+        await asyncio.sleep(60)
+        assert world.store.revision == revision, "nothing is written while nothing changes"
+        world.writer.edit("things.example.com", "team", "c", lambda each: each["metadata"].pop("finalizers"))
+        world.writer.edit("things.example.com", "team", "d", lambda each: each["metadata"].pop("finalizers"))
+        last = []
+        world.store.listen("namespaces", lambda change: last.append(change.new.document))
+        await asyncio.sleep(3)
+        assert world.writer.names("namespaces") == []
+        assert {each["status"] for each in last[-1]["status"]["conditions"]} == {"False"}
+
+    in_world(test)
+
+
+def test_pods_that_do_not_end_in_time_are_named() -> None:
+    async def test(world: World) -> None:
+        world.kubelet = False
+        world.writer.create("namespaces", {"metadata": {"name": "team"}})
+        spec = {"nodeName": "lost", "terminationGracePeriodSeconds": 30}
+        world.writer.create("pods", {"metadata": {"name": "p", "namespace": "team"}, "spec": spec})
+        await asyncio.sleep(1)
+        world.writer.end("namespaces", "", "team")
+        await asyncio.sleep(28)
+        assert conditions(world)["NamespaceDeletionContentFailure"] == FINE["NamespaceDeletionContentFailure"]
+        await asyncio.sleep(5)
+        assert conditions(world)["NamespaceDeletionContentFailure"] == (
+            "True",
+            "ContentDeletionFailed",
+            "Failed to delete all resource types, 1 remaining: "
+            "unexpected items still remain in namespace: team for gvr: /v1, Resource=pods",
+        )
 
     in_world(test)
 

@@ -100,8 +100,18 @@ def test_taints_follow_cordons_and_conditions() -> None:
         assert stored is not None
         writer.set_status("nodes", stored, conditions=[{"type": "Ready", "status": "Unknown"}])
         await asyncio.sleep(0.1)
-        keys = [each["key"] for each in writer.document("nodes", "", "n1")["spec"]["taints"]]
-        assert keys == ["team", "node.kubernetes.io/unreachable"]
+        taints = writer.document("nodes", "", "n1")["spec"]["taints"]
+        unreachable = "node.kubernetes.io/unreachable"
+        assert [(each["key"], each["effect"]) for each in taints] == [
+            ("team", "NoExecute"),
+            (unreachable, "NoSchedule"),
+            (unreachable, "NoExecute"),
+        ]
+        stored = writer.store.get("nodes", "", "n1")
+        assert stored is not None
+        writer.set_status("nodes", stored, conditions=[{"type": "Ready", "status": "True"}])
+        await asyncio.sleep(0.1)
+        assert writer.document("nodes", "", "n1")["spec"]["taints"] == [own]
 
     in_cluster(test)
 

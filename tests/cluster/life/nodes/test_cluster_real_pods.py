@@ -195,6 +195,55 @@ def test_a_process_that_does_not_end_is_killed(tmp_path: Path) -> None:
     on_machine(tmp_path, test)
 
 
+def test_a_shorter_grace_period_holds(tmp_path: Path) -> None:
+    async def test(machine: Machine) -> None:
+        machine.run(STUBBORN, container={"lifecycle": {"preStop": {"sleep": {"seconds": 300}}}})
+        await until(lambda: "pid" in machine.log)
+        pid = int(machine.log.split()[-1])
+        machine.writer.end("pods", "default", "p", grace_seconds=600)
+        await until(lambda: machine.status["observedGeneration"] == 2)
+        assert machine.status["phase"] == "Running"
+        machine.writer.end("pods", "default", "p", grace_seconds=1)
+        await until(lambda: not machine.writer.names("pods"))
+        await until(lambda: not is_alive(pid))
+
+    on_machine(tmp_path, test)
+
+
+def test_a_process_of_a_pod_that_is_gone_does_not_stay(tmp_path: Path) -> None:
+    async def test(machine: Machine) -> None:
+        machine.run(STUBBORN)
+        await until(lambda: "pid" in machine.log)
+        pid = int(machine.log.split()[-1])
+        machine.writer.end("pods", "default", "p", grace_seconds=600)
+        await asyncio.sleep(0)
+        stored = machine.writer.store.get("pods", "default", "p")
+        assert stored is not None
+        machine.writer.store.delete("pods", stored)
+        await until(lambda: not is_alive(pid))
+
+    on_machine(tmp_path, test)
+
+
+def test_a_pod_is_not_active_for_longer_than_its_deadline(tmp_path: Path) -> None:
+    async def test(machine: Machine) -> None:
+        machine.run(WAIT, activeDeadlineSeconds=1)
+        await until(lambda: "pid" in machine.log)
+        pid = int(machine.log.split()[-1])
+        failed: list[Document] = []
+        machine.writer.store.listen("pods", lambda change: failed.append(change.new.status))
+        await until(lambda: machine.status["phase"] == "Failed")
+        assert all("reason" in each for each in failed if each["phase"] == "Failed")
+        assert machine.status["reason"] == "DeadlineExceeded"
+        assert machine.status["message"] == ("Pod was active on the node longer than the specified deadline")
+        assert machine.container["state"]["terminated"]["exitCode"] == 143
+        assert not is_alive(pid)
+        events = [event.document["reason"] for event in machine.writer.store.objects("events")]
+        assert events == ["Started", "DeadlineExceeded", "Killing"]
+
+    on_machine(tmp_path, test)
+
+
 def test_processes_end_with_the_cluster(tmp_path: Path) -> None:
     pids: list[int] = []
 

@@ -7,6 +7,7 @@ from moorage.cluster.life.nodes.machine import Machine as Machine
 from moorage.cluster.life.nodes.node_documents import default_nodes as default_nodes
 from moorage.cluster.life.nodes.pods import Pods
 from moorage.cluster.life.nodes.real_pods import RealPods
+from moorage.cluster.life.nodes.taint_eviction import TaintEviction
 
 
 class Nodes:
@@ -16,12 +17,13 @@ class Nodes:
         self.logs = machine.logs
         self._machine = machine
         self._heartbeats = Heartbeats(machine.writer, machine.clock, machine.bound)
+        self._evictions = TaintEviction(machine.writer, machine.clock, machine.bound)
         self._pods = Pods(machine)
         self._real_pods = RealPods(machine)
 
     def start(self) -> None:
         """Needs a running event loop."""
-        for part in (self._machine.bound, self._heartbeats, self._pods, self._real_pods):
+        for part in (self._machine.bound, self._heartbeats, self._evictions, self._pods, self._real_pods):
             part.start()
 
     async def stop(self) -> None:
@@ -30,4 +32,5 @@ class Nodes:
         await self._real_pods.stop()
         self._machine.guard.close()
         await self._pods.stop()
+        await self._evictions.stop()
         await self._heartbeats.stop()

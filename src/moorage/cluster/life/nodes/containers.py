@@ -89,10 +89,13 @@ class Container:
 
     async def stop(self, grace: float) -> None:
         """Ends it for good; `run` returns soon after."""
+        is_first = not self._stopped.is_set()
         self._stopped.set()
-        if self._process is not None:
+        if self._process is None:
+            return
+        if is_first:
             self.tell("Killing", f"Stopping container {self.spec.get('name', '')}", False)
-            await self._process.stop(grace)
+        await self._process.stop(grace)
 
     async def _pause(self, seconds: float) -> None:
         """Waits, unless it is stopped meanwhile."""

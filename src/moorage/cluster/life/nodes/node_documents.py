@@ -24,16 +24,19 @@ _CONDITIONS = (
 HEARTBEATS = frozenset(name for name, *_ in _CONDITIONS)
 """The conditions a kubelet renews."""
 
+_UNSCHEDULABLE = ("node.kubernetes.io/unschedulable", "NoSchedule")
 _TAINTS = (
-    ("Ready", "False", "node.kubernetes.io/not-ready"),
-    ("Ready", "Unknown", "node.kubernetes.io/unreachable"),
-    ("MemoryPressure", "True", "node.kubernetes.io/memory-pressure"),
-    ("DiskPressure", "True", "node.kubernetes.io/disk-pressure"),
-    ("PIDPressure", "True", "node.kubernetes.io/pid-pressure"),
-    ("NetworkUnavailable", "True", "node.kubernetes.io/network-unavailable"),
+    ("Ready", "False", ("node.kubernetes.io/not-ready", "NoSchedule")),
+    ("Ready", "Unknown", ("node.kubernetes.io/unreachable", "NoSchedule")),
+    ("MemoryPressure", "True", ("node.kubernetes.io/memory-pressure", "NoSchedule")),
+    ("DiskPressure", "True", ("node.kubernetes.io/disk-pressure", "NoSchedule")),
+    ("PIDPressure", "True", ("node.kubernetes.io/pid-pressure", "NoSchedule")),
+    ("NetworkUnavailable", "True", ("node.kubernetes.io/network-unavailable", "NoSchedule")),
+    ("Ready", "False", ("node.kubernetes.io/not-ready", "NoExecute")),
+    ("Ready", "Unknown", ("node.kubernetes.io/unreachable", "NoExecute")),
 )
-_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-_MANAGED_TAINTS = frozenset((_UNSCHEDULABLE, *(key for *_, key in _TAINTS)))
+"""Key and effect of the taint for a condition."""
+_MANAGED_TAINTS = frozenset((_UNSCHEDULABLE, *(taint for *_, taint in _TAINTS)))
 
 
 def default_nodes(count: int, clock: Clock = time.time) -> list[Document]:
@@ -110,18 +113,18 @@ def set_taints(node: Document, now: float) -> None:
     status = node.get("status") or {}
     spec = node.setdefault("spec", {})
     wanted = [_UNSCHEDULABLE] if spec.get("unschedulable") else []
-    wanted += [key for name, value, key in _TAINTS if (condition(status, name) or {}).get("status") == value]
+    wanted += [
+        taint for name, value, taint in _TAINTS if (condition(status, name) or {}).get("status") == value
+    ]
     unwanted = _MANAGED_TAINTS.difference(wanted)
     taints = [
-        taint
-        for taint in spec.get("taints") or ()
-        if taint.get("effect") != "NoSchedule" or taint.get("key") not in unwanted
+        each for each in spec.get("taints") or () if (each.get("key"), each.get("effect")) not in unwanted
     ]
-    known = {taint.get("key") for taint in taints if taint.get("effect") == "NoSchedule"}
+    known = {(each.get("key"), each.get("effect")) for each in taints}
     taints += [
-        {"key": key, "effect": "NoSchedule", "timeAdded": timestamp(now)}
-        for key in wanted
-        if key not in known
+        {"key": key, "effect": effect, "timeAdded": timestamp(now)}
+        for key, effect in wanted
+        if (key, effect) not in known
     ]
     spec.pop("taints", None)
     if taints:

@@ -10,6 +10,7 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import timestamp
 from moorage.cluster.life.controllers.objects import FINISHED, since
 from moorage.cluster.life.nodes.addresses import address_of
+from moorage.cluster.life.nodes.course import is_sidecar
 
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
 
@@ -72,9 +73,18 @@ def running(uid: str, container: Document, since: float, *, ready: bool = True) 
     return container_status(uid, container, running_state(since), ready=ready)
 
 
+def restarted(uid: str, container: Document, known: Document, now: float) -> Document:
+    """A container that was ended and started again, since it has another image."""
+    restarts = known.get("restartCount", 0)
+    last = _ended(known, 0, now)["state"]
+    return container_status(
+        uid, container, running_state(now), ready=True, restarts=restarts + 1, last_state=last
+    )
+
+
 def simulated_init(uid: str, container: Document, now: float) -> Document:
     """An init container that has done its work, or a sidecar that runs."""
-    if container.get("restartPolicy") == "Always":
+    if is_sidecar(container):
         return running(uid, container, now)
     run = container_id(uid, container.get("name", ""), 0)
     state = terminated_state(0, timestamp(now), now, container_id=run)
@@ -109,20 +119,27 @@ def pod_status(
     return status
 
 
-def ended_status(pod: Document, now: float) -> Document:
-    """The last status of a simulated pod: all its containers have ended well."""
+def ended_status(pod: Document, now: float, phase: str = SUCCEEDED, code: int = 0) -> Document:
+    """The last status of a simulated pod: all its containers have ended, with this exit code."""
     status = dict(pod.get("status") or {})
-    containers = []
-    for known in status.get("containerStatuses") or ():
-        started = ((known.get("state") or {}).get("running") or {}).get("startedAt") or timestamp(now)
-        state = terminated_state(0, started, now, container_id=known.get("containerID", ""))
-        containers.append({**known, "state": state, "ready": False, "started": False})
-    if containers:
-        status["containerStatuses"] = containers
-    status["phase"] = SUCCEEDED
-    init_containers = status.get("initContainerStatuses") or []
-    status["conditions"] = _conditions(pod, SUCCEEDED, containers, init_containers, now)
-    return status
+    if generation := pod["metadata"].get("generation"):
+        status["observedGeneration"] = generation
+    containers = [_ended(known, code, now) for known in status.get("containerStatuses") or ()]
+    # Sidecars end well in any case; the other ones have ended before.
+    inits = [_ended(known, 0, now) for known in status.get("initContainerStatuses") or ()]
+    status["phase"] = phase
+    status["conditions"] = _conditions(pod, phase, containers, inits, now)
+    fields = {"containerStatuses": containers, "initContainerStatuses": inits}
+    return status | {name: found for name, found in fields.items() if found}
+
+
+def _ended(known: Document, code: int, now: float) -> Document:
+    state = known.get("state") or {}
+    if "terminated" in state:
+        return known
+    started = (state.get("running") or {}).get("startedAt") or timestamp(now)
+    ended = terminated_state(code, started, now, container_id=known.get("containerID", ""))
+    return {**known, "state": ended, "ready": False, "started": False}
 
 
 def _conditions(
@@ -133,8 +150,8 @@ def _conditions(
     made = []
     for name, value, reason, message in (
         ("PodReadyToStartContainers", "False" if phase in FINISHED else "True", "", ""),
-        _initialized(phase, inits),
-        *_readiness(pod, known, phase, containers),
+        _initialized(pod, phase, containers, inits),
+        *_readiness(pod, known, phase, containers, inits),
         ("PodScheduled", "True", "", ""),
     ):
         times = {"lastProbeTime": None, "lastTransitionTime": since(known.pop(name, None), value, now)}
@@ -143,21 +160,40 @@ def _conditions(
     return [*made, *known.values()]
 
 
-def _initialized(phase: str, inits: Sequence[Document]) -> _Condition:
+def _initialized(
+    pod: Document, phase: str, containers: Sequence[Document], inits: Sequence[Document]
+) -> _Condition:
     if phase == SUCCEEDED:
         return "Initialized", "True", "PodCompleted", ""
-    missing = [each["name"] for each in inits if not each["ready"]]
-    if missing:
+    sidecars = _sidecar_names(pod)
+    missing = [
+        each["name"] for each in inits if not each.get("started" if each["name"] in sidecars else "ready")
+    ]
+    # What has once been initialized stays so, whatever becomes of its sidecars.
+    if missing and not any("waiting" not in each["state"] for each in containers):
         message = f"containers with incomplete status: [{' '.join(missing)}]"
         return "Initialized", "False", "ContainersNotInitialized", message
     return "Initialized", "True", "", ""
 
 
+def _sidecar_names(pod: Document) -> set[str]:
+    inits = (pod.get("spec") or {}).get("initContainers")
+    return {each.get("name", "") for each in inits if is_sidecar(each)} if inits else set()
+
+
 def _readiness(
-    pod: Document, known: dict[str, Document], phase: str, containers: Sequence[Document]
+    pod: Document,
+    known: dict[str, Document],
+    phase: str,
+    containers: Sequence[Document],
+    inits: Sequence[Document],
 ) -> tuple[_Condition, _Condition]:
     """Ready and ContainersReady."""
-    ready, unready = ("True", "", ""), [each["name"] for each in containers if not each["ready"]]
+    sidecars = [each for each in inits if each["name"] in _sidecar_names(pod)] if inits else []
+    ready, unready = (
+        ("True", "", ""),
+        [each["name"] for each in (*sidecars, *containers) if not each.get("ready")],
+    )
     if phase in FINISHED:
         ready = ("False", "PodCompleted" if phase == SUCCEEDED else "PodFailed", "")
     elif unready:

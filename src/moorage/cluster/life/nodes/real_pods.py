@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.life.controllers.controller import cancel
 from moorage.cluster.life.controllers.objects import FINISHED, Key, is_finished, same_object, write_status
+from moorage.cluster.life.nodes import course as courses
 from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.addresses import local_address
 from moorage.cluster.life.nodes.containers import Container
@@ -45,12 +47,35 @@ class RealPod:
         self._began = machine.clock()
         self._started = False
         self._silent = False
+        self._expired = False
         self.references = referenced(pod.document)
         """The ConfigMaps and Secrets that its volumes are made of."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"pod {'/'.join(self._key)}")
         self._ending: asyncio.Task[None] | None = None
+        self._grace = float("inf")
+        self._sleeping = False
+        self._hurried = asyncio.Event()
+        self._hurrying: asyncio.Task[None] | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._expiring: asyncio.Task[None] | None = None
 
     # What others ask of it
+
+    def look(self, pod: Stored) -> None:
+        """It is there or has changed."""
+        if pod.is_deleted:
+            self._hurry(pod.document["metadata"].get("deletionGracePeriodSeconds") or 0)
+            self.end()
+        elif not is_finished(pod) and pod.status.get("startTime"):
+            age = courses.age_of(pod.document, self._machine.clock())
+            self._set_deadline(courses.deadline_of(pod.document) - age)
+        if self._started and pod.status.get("observedGeneration") != pod.generation:
+            asyncio.get_running_loop().call_soon(self._write)
+
+    def gone(self) -> asyncio.Task[None]:
+        """It was deleted without being waited for."""
+        self._hurry(0)
+        return self.end()
 
     def refresh(self) -> None:
         """Something its volumes are made of has changed."""
@@ -64,13 +89,16 @@ class RealPod:
     def end(self) -> asyncio.Task[None]:
         """Its deletion has begun, or it is gone already."""
         if self._ending is None:
+            self._set_deadline(courses.NEVER)
             self._ending = asyncio.get_running_loop().create_task(self._end())
         return self._ending
 
     async def stop(self) -> None:
         """Ends the processes without a word: the cluster itself stops, and may go on with the pod later."""
         self._silent = True
-        await cancel(self._ending)
+        self._set_deadline(courses.NEVER)
+        for task in (self._ending, self._hurrying, self._expiring):
+            await cancel(task)
         await self._stop_all(SHUTDOWN_GRACE)
         self._clean_up()
 
@@ -109,24 +137,65 @@ class RealPod:
             await asyncio.sleep(RENEW_VOLUMES)
             self.refresh()
 
+    def _hurry(self, grace: float) -> None:
+        """Gives it less time to end, should it be ending already."""
+        if grace < self._grace and self._ending is not None:
+            self._hurried.set()
+            if not self._sleeping:
+                loop = asyncio.get_running_loop()
+                self._hurrying = loop.create_task(self._stop_containers(grace or LEAST_GRACE))
+        self._grace = min(grace, self._grace)
+
     async def _end(self) -> None:
+        began = self._machine.clock()
+        await self._sleep()
+        rest = self._grace - (self._machine.clock() - began)
+        await self._stop_all(rest if rest > 0 else LEAST_GRACE)
+        self._write(ended=True)
         pod = self._find()
-        if pod is None:
-            await self._stop_all(LEAST_GRACE)
-        else:
-            await self._stop_all(pod.document["metadata"].get("deletionGracePeriodSeconds") or LEAST_GRACE)
-            self._write(ended=True)
-            pod = self._find()
         if pod is not None:
             self._machine.writer.delete("pods", pod, grace_seconds=0)
         self._clean_up()
 
+    async def _sleep(self) -> None:
+        """Waits as long as the preStop hooks of its containers do."""
+        self._sleeping = True
+        while (pod := self._find()) and (rest := courses.rest_of_end(pod.document, self._machine.clock())):
+            self._hurried.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(rest):
+                    await self._hurried.wait()
+        self._sleeping = False
+
+    def _set_deadline(self, seconds: float) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        if seconds != courses.NEVER:
+            self._deadline = asyncio.get_running_loop().call_later(max(seconds, 0), self._expire)
+
+    def _expire(self) -> None:
+        if self._expiring is None and self._ending is None:
+            self._expiring = asyncio.get_running_loop().create_task(self._fail())
+
+    async def _fail(self) -> None:
+        """It has been active for too long."""
+        pod = self._find()
+        self._tell(courses.DEADLINE_REASON, courses.DEADLINE_MESSAGE, False)
+        grace = pod.spec.get("terminationGracePeriodSeconds") if pod is not None else 0
+        await self._stop_all(grace or LEAST_GRACE)
+        self._expired = True
+        self._write()
+
     async def _stop_all(self, grace: float) -> None:
         if not self._started:
             self._task.cancel()
-        await asyncio.gather(*(each.stop(grace) for each in self._real()))
+        await self._stop_containers(grace)
         await asyncio.wait((self._task,), timeout=2 * LAST_OUTPUT)
         await cancel(self._task)
+
+    async def _stop_containers(self, grace: float) -> None:
+        await asyncio.gather(*(each.stop(grace) for each in self._real()))
 
     def _clean_up(self) -> None:
         self._machine.logs.drop(*self._key, self._uid)
@@ -197,6 +266,8 @@ class RealPod:
             init_containers=[self._status(each, phase, init=True) for each in self._inits],
             now=machine.clock(),
         )
+        if self._expiring is not None and phase == statuses.FAILED:
+            status |= {"reason": courses.DEADLINE_REASON, "message": courses.DEADLINE_MESSAGE}
         if status == pod.status or self._silent:
             return
         try:
@@ -219,6 +290,8 @@ class RealPod:
     def _phase(self, ended: bool) -> str:
         real = self._real(self._containers)
         failed_init = any(each.over and each.exit_code != 0 for each in self._real(self._inits))
+        if self._expiring is not None:
+            return statuses.FAILED if self._expired or ended else statuses.RUNNING
         if ended or failed_init or (len(real) == len(self._containers) and all(each.over for each in real)):
             codes = [each.exit_code for each in (*real, *self._real(self._inits))]
             return statuses.FAILED if failed_init or any(codes) else statuses.SUCCEEDED
@@ -265,7 +338,7 @@ class RealPods:
         known = self._pods.pop(pod.uid, None)
         if known is not None:
             self._leaving.add(known)
-            known.end().add_done_callback(lambda _: self._leaving.discard(known))
+            known.gone().add_done_callback(lambda _: self._leaving.discard(known))
 
     def _look(self, pod: Stored) -> None:
         node = pod.spec.get("nodeName")
@@ -276,8 +349,7 @@ class RealPods:
                 return
             self._pods[pod.uid] = RealPod(self._machine, pod)
         # One that is to be deleted, from before a restart of the cluster, has only its end left.
-        if pod.is_deleted:
-            self._pods[pod.uid].end()
+        self._pods[pod.uid].look(pod)
 
     def _source_changed(self, change: Change) -> None:
         reference = (change.resource, change.new.name)
