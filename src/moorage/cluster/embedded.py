@@ -176,6 +176,7 @@ class EmbeddedCluster:
             server=server,
             token_for=self._token_for,
             run_images=self._run_images,
+            volumes=self._data.volumes if self._data is not None else None,
             clock=self._clock,
         )
         self._nodes = Nodes(machine)

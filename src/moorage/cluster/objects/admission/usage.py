@@ -44,7 +44,7 @@ class Amount(NamedTuple):
         return Amount(self.nanos - other.nanos, self.is_binary)
 
     def __str__(self) -> str:
-        return amount_text(self.nanos, "Ki" if self.is_binary else "")
+        return amount_text(self.nanos, "Ki" if self.is_binary else "") if self.nanos else "0"
 
 
 Usage = dict[str, Amount]
