@@ -150,14 +150,12 @@ def test_classes_of_others_are_left_to_them() -> None:
         await asyncio.sleep(1)
         text = "no volume plugin matched name: kubernetes.io/glusterfs"
         assert cluster.events("in-tree") == [("ProvisioningFailed", text)]
-        assert cluster.events("theirs") == [
-            (
-                "ExternalProvisioning",
-                "Waiting for a volume to be created either by the external provisioner 'disks.example.com' "
-                "or manually by the system administrator. If volume creation is delayed, please verify that the "
-                "provisioner is running and correctly registered.",
-            )
-        ]
+        text = (
+            "Waiting for a volume to be created either by the external provisioner 'disks.example.com' or "
+            "manually by the system administrator. If volume creation is delayed, please verify that the "
+            "provisioner is running and correctly registered."
+        )
+        assert cluster.events("theirs") == [("ExternalProvisioning", text)]
         assert cluster.names(VOLUMES) == []
         # Their provisioner makes a volume, and deletes it.
         claim = cluster.get(CLAIMS, "theirs")

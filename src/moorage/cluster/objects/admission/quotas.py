@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from moorage.cluster.base.errors import Refusal, forbidden
 from moorage.cluster.base.parts import part
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.objects.admission import usage
@@ -74,9 +75,10 @@ def _check(attempt: Attempt, charge: _Charge) -> None:
         if used.get(name, usage.NOTHING).nanos + charge.asked[name].nanos > hard[name].nanos
     ]
     if over:
-        raise attempt.forbidden(
+        raise _refusal(
+            attempt,
             f"exceeded quota: {charge.quota.name}, requested: {_listed(over, charge.asked)}, "
-            f"used: {_listed(over, used)}, limited: {_listed(over, part(status, 'hard'))}"
+            f"used: {_listed(over, used)}, limited: {_listed(over, part(status, 'hard'))}",
         )
 
 
@@ -102,11 +104,16 @@ def _check_explicit(attempt: Attempt, quota: Stored, names: list[str]) -> None:
             missing.setdefault(name, set()).add(container.get("name", ""))
     if missing and not spec.get("resources"):
         lacking = "; ".join(f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
-        raise attempt.forbidden(f"failed quota: {quota.name}: must specify {lacking}")
+        raise _refusal(attempt, f"failed quota: {quota.name}: must specify {lacking}")
     unknown = [name for name in sorted(names) if name not in part(quota.status, "used")]
     if unknown:
         all_names = ",".join(sorted(names))
-        raise attempt.forbidden(f"status unknown for quota: {quota.name}, resources: {all_names}")
+        raise _refusal(attempt, f"status unknown for quota: {quota.name}, resources: {all_names}")
+
+
+def _refusal(attempt: Attempt, why: str) -> Refusal:
+    """By now an object has its name, also where only the beginning of it was asked for."""
+    return forbidden(attempt.definition.name, attempt.document["metadata"]["name"], why)
 
 
 def _amounts(status: Document, name: str) -> Usage:
