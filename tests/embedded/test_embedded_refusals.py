@@ -1,8 +1,10 @@
 """What is refused, and in which words: bad manifests and missing rights, beside the real API server."""
 
+import json
+
 import pytest
 
-from tests.embedded.comparing import Pair
+from tests.embedded.comparing import Pair, mask
 
 
 @pytest.mark.parametrize("manifest", ["bad-pods", "bad-workloads", "bad-others"])
@@ -97,3 +99,37 @@ def test_bad_requests(pair: Pair) -> None:
 def test_bad_services(pair: Pair) -> None:
     # Not as a dry run: in one, the real server looks at addresses and ports less closely.
     pair.compare("create -f bad-services.yaml")
+
+
+def test_quotas(pair: Pair) -> None:
+    """What is used is noted by the controller; the API server goes by that, and adds what it lets in."""
+    pair.prepare("apply -f quotas.yaml")
+    for name, hard in {
+        "all": "pods=2 requests.cpu=1 limits.memory=1Gi requests.example.com/gpu=1 persistentvolumeclaims=2 "
+        "requests.storage=5Gi fast.storageclass.storage.k8s.io/requests.storage=1Gi services.nodeports=1 "
+        "count/deployments.apps=1 configmaps=1",
+        "cheap": "pods=1",
+        "critical": "pods=0",
+    }.items():
+        amounts = dict(each.split("=") for each in hard.split())
+        status = {"status": {"hard": amounts, "used": dict.fromkeys(amounts, "0")}}
+        patch = f"patch quota {name} -n limited --subresource=status --type=merge -p"
+        pair.prepare(f"{patch} '{json.dumps(status)}'")
+    pair.compare(
+        """
+        create -f quota-pods.yaml --dry-run=server
+        create -f quota-pods.yaml
+        create -f quota-others.yaml
+        patch service open -n limited -p '{"spec": {"type": "NodePort"}}'
+        create configmap one -n limited
+        create configmap two -n limited
+        create deployment a -n limited --image=x
+        create deployment b -n limited --image=x
+        get quota -n limited
+        describe quota -n limited
+    """,
+        mask(r"\b(two|three|invalid)-[0-9a-z]{5}\b", r"\1-<random>"),
+    )
+    partial = '{"status": {"hard": {"secrets": "1", "pods": "9"}, "used": {"pods": "0"}}}'
+    pair.prepare(f"patch quota unseen -n limited --subresource=status --type=merge -p '{partial}'")
+    pair.compare("create secret generic one -n limited")

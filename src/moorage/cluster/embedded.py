@@ -49,6 +49,7 @@ SCHEDULER = User("system:kube-scheduler", groups=(MASTERS, "system:authenticated
 _TOKEN_SECONDS = 365 * 24 * 3600  # as the original extends those that pods get
 _EVENT_SECONDS = 3600.0
 _SWEEP_SECONDS = 60.0
+_HAS_RUN = "has-run"  # the setting of a data file whose cluster was started before
 
 
 @dataclass(frozen=True)
@@ -163,8 +164,11 @@ class EmbeddedCluster:
 
     def _start_parts(self, stack: AsyncExitStack, server: tuple[str, int]) -> None:
         """What works by itself: controllers, nodes and what is done every minute."""
-        controllers = Controllers(self.writer, ca=self.who.ca, clock=self._clock)
+        is_new = self._data is None or not self._data.setting(_HAS_RUN)
+        controllers = Controllers(self.writer, ca=self.who.ca, is_new=is_new, clock=self._clock)
         controllers.start()
+        if self._data is not None and is_new:
+            self._data.set(_HAS_RUN, "yes")
         stack.push_async_callback(controllers.stop)
         machine = Machine(
             self.writer,
@@ -172,6 +176,7 @@ class EmbeddedCluster:
             server=server,
             token_for=self._token_for,
             run_images=self._run_images,
+            volumes=self._data.volumes if self._data is not None else None,
             clock=self._clock,
         )
         self._nodes = Nodes(machine)

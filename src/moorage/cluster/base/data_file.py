@@ -56,6 +56,11 @@ class DataFile:
             self.close()
             raise
 
+    @property
+    def volumes(self) -> Path:
+        """The folder beside it that keeps the content of volumes."""
+        return self._path.with_name(f"{self._path.name}.volumes")
+
     def _open(self) -> None:
         """Opens the file for this process alone."""
         deadline = time.monotonic() + _LOCK_SECONDS

@@ -20,6 +20,7 @@ from moorage.cluster.kinds import metadata as metadata_rules
 from moorage.cluster.objects import deletion, identity
 from moorage.cluster.objects.admission.attempt import CREATE, DELETE, UPDATE, Attempt
 from moorage.cluster.objects.admission.chain import admit
+from moorage.cluster.objects.admission.quotas import charge
 from moorage.cluster.objects.decoding import before_write, shape
 from moorage.cluster.objects.deletion import DeleteOptions
 from moorage.cluster.objects.merging import managed_fields
@@ -71,7 +72,8 @@ class Objects:
         strategy.prepare_create(document)
         if strategy.counts_generations:
             metadata["generation"] = 1
-        admit(Attempt(definition, document, None, CREATE, self.store))
+        attempt = Attempt(definition, document, None, CREATE, self.store)
+        admit(attempt)
         causes = metadata_rules.validate_metadata(
             document,
             namespaced=definition.namespaced,
@@ -81,6 +83,7 @@ class Objects:
         _refuse(definition, document, [*causes, *strategy.validate(document)])
         check_escalation(self._authorizer, options.user, definition, document, None)
         options.warnings += strategy.warnings(document)
+        charge(attempt, dry_run=options.dry_run)
         if options.dry_run:
             if self.store.get(definition.storage, namespace, metadata["name"]) is not None:
                 raise self._in_the_way(definition, namespace, metadata["name"])
@@ -130,7 +133,8 @@ class Objects:
             strategy.default(document)
             self._track(definition, known, document, options, subresource)
         strategy.prepare_change(document, known, subresource)
-        admit(Attempt(definition, document, known, UPDATE, self.store), subresource)
+        attempt = Attempt(definition, document, known, UPDATE, self.store)
+        admit(attempt, subresource)
         counts = strategy.counts_generations and subresource != "status"
         if counts and strategy.is_new_generation(document, known):
             document["metadata"]["generation"] = known["metadata"].get("generation", 0) + 1
@@ -140,6 +144,7 @@ class Objects:
         if not subresource:
             check_escalation(self._authorizer, options.user, definition, document, known)
             options.warnings += strategy.update_warnings(document, known)
+            charge(attempt, dry_run=options.dry_run)
         return self._write(definition, old, document, options)
 
     def apply(

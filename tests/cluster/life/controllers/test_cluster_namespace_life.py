@@ -202,20 +202,3 @@ def test_claims_stay_while_a_pod_uses_them() -> None:
         assert world.writer.names("persistentvolumeclaims") == []
 
     in_world(test)
-
-
-def test_volumes_stay_while_they_are_bound() -> None:
-    async def test(world: World) -> None:
-        for name, phase in (("bound", "Bound"), ("free", "Available")):
-            metadata = {"name": name, "finalizers": ["kubernetes.io/pv-protection"]}
-            world.writer.create("persistentvolumes", {"metadata": metadata, "status": {"phase": phase}})
-            world.writer.end("persistentvolumes", "", name)
-        await asyncio.sleep(1)
-        assert world.writer.names("persistentvolumes") == ["bound"]
-        stored = world.store.get("persistentvolumes", "", "bound")
-        assert stored is not None
-        world.writer.set_status("persistentvolumes", stored, phase="Released")
-        await asyncio.sleep(1)
-        assert world.writer.names("persistentvolumes") == []
-
-    in_world(test)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.cluster.base.store import Document, Store
+from moorage.cluster.life.nodes.claimed_folders import ClaimedFolders
 from moorage.cluster.life.nodes.environment import (
     Unavailable,
     base_environment,
@@ -40,7 +41,9 @@ def store() -> Store:
 
 @pytest.fixture
 def volumes(store: Store, tmp_path: Path) -> Volumes:
-    return Volumes(tmp_path / "pod", store, lambda *who: "/".join(who))
+    return Volumes(
+        tmp_path / "pod", store, lambda *who: "/".join(who), ClaimedFolders(tmp_path / "claimed", store)
+    )
 
 
 def content(folder: Path) -> dict[str, bytes]:

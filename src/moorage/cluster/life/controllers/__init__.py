@@ -9,29 +9,46 @@ from moorage.cluster.life.controllers.cluster_roles import ClusterRoles
 from moorage.cluster.life.controllers.disruption import Disruption
 from moorage.cluster.life.controllers.garbage import Garbage
 from moorage.cluster.life.controllers.namespaces import Namespaces, ServiceAccounts
+from moorage.cluster.life.controllers.quotas import Quotas
+from moorage.cluster.life.controllers.volumes.claims import ClaimUsers
+from moorage.cluster.life.controllers.volumes.ephemeral import EphemeralVolumes
+from moorage.cluster.life.controllers.volumes.persistent_volumes import PersistentVolumes
 from moorage.cluster.life.controllers.volumes.protection import VolumeProtection
+from moorage.cluster.life.controllers.volumes.provisioner import Provisioner
 from moorage.cluster.life.controllers.workloads.deployments import Deployments
 from moorage.cluster.life.controllers.workloads.replica_sets import ReplicaSets
+from moorage.cluster.life.controllers.workloads.stateful_sets import StatefulSets
 from moorage.cluster.objects.writes import InternalWriter
 
-_OTHERS = (Namespaces, ClusterRoles, Garbage, Deployments, ReplicaSets, Disruption, VolumeProtection)
+_OTHERS = (Namespaces, ClusterRoles, Garbage, Deployments, ReplicaSets, Disruption, StatefulSets, Quotas)
+_OF_VOLUMES = (PersistentVolumes, EphemeralVolumes, VolumeProtection)
 
 
 class Controllers:
     """All controllers, which work from `start` to `stop`, on what is there already too.
 
-    `ca` is the certificate authority of the API server, which every namespace's pods are told.
+    `ca` is the certificate authority of the API server, which every namespace's pods are told. A cluster that
+    `is_new` gets what its people may later change or delete.
     """
 
-    def __init__(self, writer: InternalWriter, *, ca: str, clock: Clock = time.time) -> None:
-        accounts = ServiceAccounts(writer, clock, ca)
-        self._controllers = (accounts, *(each(writer, clock) for each in _OTHERS))
+    def __init__(
+        self, writer: InternalWriter, *, ca: str, is_new: bool = False, clock: Clock = time.time
+    ) -> None:
+        self._claim_users = ClaimUsers(writer.store)
+        self._controllers = (
+            ServiceAccounts(writer, clock, ca),
+            *(each(writer, clock) for each in _OTHERS),
+            *(each(writer, clock, self._claim_users) for each in _OF_VOLUMES),
+            Provisioner(writer, clock, in_new_cluster=is_new),
+        )
 
     def start(self) -> None:
         """Needs a running event loop."""
+        self._claim_users.start()
         for controller in self._controllers:
             controller.start()
 
     async def stop(self) -> None:
         for controller in reversed(self._controllers):
             await controller.stop()
+        self._claim_users.stop()

@@ -12,6 +12,7 @@ from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.events import Recorder
 from moorage.cluster.life.controllers.objects import Groups, Key, pods_of
 from moorage.cluster.life.nodes.addresses import PodAddresses
+from moorage.cluster.life.nodes.claimed_folders import ClaimedFolders
 from moorage.cluster.life.nodes.logs import Logs
 from moorage.cluster.life.nodes.processes import Guard
 from moorage.cluster.life.nodes.programs import Programs
@@ -73,7 +74,8 @@ class BoundPods:
 
 class Machine:
     """A container of Moorage's own image, or of one in `run_images`, is run as a process below `folder`, with
-    the address of the API server; every other one only looks as if it ran.
+    the address of the API server; every other one only looks as if it ran. `volumes` is the folder
+    for those of claims, if they are to stay.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Machine:
         server: tuple[str, int],
         token_for: TokenFor,
         run_images: Sequence[str] = (),
+        volumes: Path | None = None,
         clock: Clock = time.time,
     ) -> None:
         self.writer = writer
@@ -92,6 +95,7 @@ class Machine:
         self.token_for = token_for
         self.clock = clock
         self.bound = BoundPods(writer.store)
+        self.claimed = ClaimedFolders(volumes or folder / "volumes", writer.store)
         self.programs = Programs(run_images)
         self.addresses = PodAddresses()
         self.logs = Logs(clock)

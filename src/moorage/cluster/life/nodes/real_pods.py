@@ -12,6 +12,7 @@ from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.life.controllers.controller import cancel
 from moorage.cluster.life.controllers.objects import FINISHED, Key, is_finished, same_object, write_status
 from moorage.cluster.life.nodes import course as courses
+from moorage.cluster.life.controllers.volumes.claims import VOLUMES
 from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.addresses import local_address
 from moorage.cluster.life.nodes.containers import Container
@@ -41,7 +42,7 @@ class RealPod:
         self._uid = pod.uid
         self._folder = machine.folder / folder_name(self._uid)
         self._first_state = statuses.first_state(pod.document)
-        self._volumes = Volumes(self._folder, self._store, machine.token_for)
+        self._volumes = Volumes(self._folder, self._store, machine.token_for, machine.claimed)
         self._containers = [self._container(pod, each) for each in pod.spec.get("containers") or ()]
         self._inits = [self._container(pod, each) for each in pod.spec.get("initContainers") or ()]
         self._began = machine.clock()
@@ -327,6 +328,7 @@ class RealPods:
         self._machine.bound.tell(self._look, self._gone)
         self._machine.bound.listen("configmaps", self._source_changed)
         self._machine.bound.listen("secrets", self._source_changed)
+        self._machine.bound.listen(VOLUMES, self._machine.claimed.volume_changed)
 
     async def stop(self) -> None:
         for timer in self._refreshing.values():

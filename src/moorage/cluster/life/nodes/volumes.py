@@ -13,6 +13,7 @@ from typing import NamedTuple
 from moorage.cluster.base.parts import records, text
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.life.nodes import environment
+from moorage.cluster.life.nodes.claimed_folders import ClaimedFolders
 from moorage.cluster.life.nodes.environment import Unavailable
 
 TokenFor = Callable[[str, str, str, str], str]
@@ -40,22 +41,25 @@ class Mount(NamedTuple):
 class Volumes:
     """Writes the volumes of one pod, and again when what they are made of has changed.
 
-    A path of the host is used as it is, and only where it is mounted read-only. A volume of any other kind
-    that is not written from objects is an empty folder.
+    A path of the host is used as it is, and only where it is mounted read-only. A claim's volume is a folder
+    that stays. A volume of any other kind that is not written from objects is an empty folder.
     """
 
-    def __init__(self, folder: Path, store: Store, token_for: TokenFor) -> None:
+    def __init__(self, folder: Path, store: Store, token_for: TokenFor, claimed: ClaimedFolders) -> None:
         self._folder = folder
         self.store = store
         self._token_for = token_for
+        self._claimed = claimed
 
     def write(self, pod: Document, node: Document) -> None:
         """Raises Unavailable, with the kubelet's words, if something a volume is made of is missing."""
         for volume in records(pod, "spec", "volumes"):
             name = volume.get("name", "")
-            place = self._place(name)
-            place.mkdir(parents=True, exist_ok=True, mode=0o700)
             try:
+                if self._claimed.find(pod, volume) is not None:
+                    continue
+                place = self._place(name)
+                place.mkdir(parents=True, exist_ok=True, mode=0o700)
                 files = self._files(volume, pod, node)
                 if files is not None:
                     _replace_files(place, files)
@@ -69,22 +73,27 @@ class Volumes:
         for mount in container.get("volumeMounts") or ():
             volume = volumes.get(mount.get("name", ""))
             path = mount.get("mountPath", "").rstrip("/")
-            if volume is None or not path or (volume.get("hostPath") and not mount.get("readOnly")):
+            if volume is None or not path:
                 continue
-            if volume.get("hostPath"):
-                place = Path(volume["hostPath"].get("path", "/"))
-            else:
-                place = self._place(volume.get("name", ""))
+            place, is_of_host = self._find(pod, volume)
+            if is_of_host and not mount.get("readOnly"):
+                continue
             below = mount.get("subPath") or environment.expand(mount.get("subPathExpr", ""), variables)
             if below:
                 place = place / _inside(below)
-                if "emptyDir" in volume:
+                if not is_of_host and volume.keys() & {"emptyDir", "ephemeral", "persistentVolumeClaim"}:
                     place.mkdir(parents=True, exist_ok=True)
             found.append(Mount(path, place))
         return found
 
     def remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _find(self, pod: Document, volume: Document) -> tuple[Path, bool]:
+        """Where a volume is, and whether that is a path of the host."""
+        if volume.get("hostPath"):
+            return Path(volume["hostPath"].get("path", "/")), True
+        return self._claimed.find(pod, volume) or (self._place(volume.get("name", "")), False)
 
     def _place(self, name: str) -> Path:
         return self._folder / "volumes" / folder_name(name)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from moorage.cluster.base.errors import Cause, forbidden, not_found
 from moorage.cluster.base.store import Store
 from moorage.cluster.kinds.service_allocation import allocate_service
-from moorage.cluster.objects.admission import quotas, runtime_classes, scheduling, service_accounts, storage
+from moorage.cluster.objects.admission import limits, runtime_classes, scheduling, service_accounts, storage
 from moorage.cluster.objects.admission.attempt import CREATE, DELETE, UPDATE, Attempt
 
 _IMMORTAL = ("default", "kube-system", "kube-public")
@@ -37,7 +37,7 @@ def _allocate(attempt: Attempt) -> None:
 
 _STEPS: dict[tuple[str, str], tuple[Callable[[Attempt], None], ...]] = {
     (CREATE, "pods"): (
-        quotas.apply_limits,
+        limits.apply_limits,
         service_accounts.set_service_account,
         scheduling.set_priority,
         scheduling.add_tolerations,
@@ -46,7 +46,7 @@ _STEPS: dict[tuple[str, str], tuple[Callable[[Attempt], None], ...]] = {
     (UPDATE, "pods"): (scheduling.keep_priority, scheduling.add_tolerations),
     (CREATE, "services"): (_allocate,),
     (UPDATE, "services"): (_allocate,),
-    (CREATE, storage.CLAIMS): (quotas.admit_claim_size, storage.set_storage_class, storage.protect),
+    (CREATE, storage.CLAIMS): (limits.admit_claim_size, storage.set_storage_class, storage.protect),
     (UPDATE, storage.CLAIMS): (storage.admit_resize,),
     (CREATE, storage.VOLUMES): (storage.protect,),
     (CREATE, storage.ATTRIBUTES_CLASSES): (storage.protect,),
@@ -69,5 +69,3 @@ def admit(attempt: Attempt, subresource: str = "") -> None:
         return
     for step in _STEPS.get((operation, definition.storage), ()):
         step(attempt)
-    if definition.namespaced and operation == CREATE:
-        quotas.admit_quota(attempt)

@@ -1,234 +1,124 @@
-"""LimitRanges, which say what a container or a claim may ask for, and ResourceQuotas, for all of a namespace.
-
-What is used is counted when something is created. Quotas with scopes are not looked at.
-"""
+"""ResourceQuotas: how much all objects of a namespace may take together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from moorage.cluster.base.errors import listed
-from moorage.cluster.base.parts import part, records, size, value
-from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.pods_resources import quality_class
-from moorage.cluster.objects.admission.attempt import Attempt
-from moorage.cluster.schema.canonical import quantity as canonical
-from moorage.cluster.schema.forms import nanos
+from moorage.cluster.base.errors import Refusal, forbidden
+from moorage.cluster.base.parts import part
+from moorage.cluster.base.store import Document, Stored
+from moorage.cluster.objects.admission import usage
+from moorage.cluster.objects.admission.attempt import UPDATE, Attempt
+from moorage.cluster.objects.admission.limits import containers_of
+from moorage.cluster.objects.admission.usage import CLAIMS, QUOTAS, Amount, Usage
 
-ANNOTATION = "kubernetes.io/limit-ranger"
-_CONTAINER = "Container"
-_CLAIM = "PersistentVolumeClaim"
-_COUNTED = (
-    "configmaps", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas", "secrets", "services",
-)  # fmt: skip
-_COMPUTE = ("cpu", "memory", "ephemeral-storage")
 _EXPLICIT = {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
-_ONE = nanos("1")
+_UNCOUNTED = ("events", "events.events.k8s.io")
 
 
-def apply_limits(attempt: Attempt) -> None:
-    """Completes the resources of a pod's containers, and refuses those outside the limits."""
-    ranges = [stored.document for stored in attempt.store.iterate("limitranges", attempt.namespace)]
-    if not ranges:
+class _Charge(NamedTuple):
+    quota: Stored
+    asked: Usage
+    """What the object takes of this quota."""
+
+
+def charge(attempt: Attempt, *, dry_run: bool) -> None:
+    """Has an object that is about to be written take its share of the quotas of its namespace.
+
+    They are as their status says, which is kept up to date by a controller; a quota that it has not yet seen
+    limits nothing. Raises a Refusal if one of them does not have enough left.
+    """
+    if not attempt.namespace or attempt.definition.storage in _UNCOUNTED:
         return
-    document = attempt.document
-    for each in ranges:
-        _set_defaults(document, _limits(each, _CONTAINER))
-    if "status" in document:
-        # Pods are classed by what they ask for, which may have changed.
-        document["status"]["qosClass"] = quality_class(document["spec"])
-    asked = [part(container, "resources") for _, container in containers_of(document["spec"])]
-    for each in ranges:
-        _refuse(attempt, each, _CONTAINER, asked)
+    quotas = [each for each in attempt.store.iterate(QUOTAS, attempt.namespace) if part(each.status, "hard")]
+    if not quotas or not _counts(attempt):
+        return
+    resource = attempt.definition.storage
+    charges = []
+    for quota in sorted(quotas, key=lambda each: each.name):
+        names = [name for name in part(quota.status, "hard") if usage.is_of(resource, name)]
+        if names and usage.is_in_scope(quota.document, resource, attempt.document):
+            _check_explicit(attempt, quota, names)
+            charges.append(_Charge(quota, _asked(attempt, quota, names)))
+    for each in charges:
+        _check(attempt, each)
+    if not dry_run:
+        for each in charges:
+            _take(attempt, each)
 
 
-def admit_claim_size(attempt: Attempt) -> None:
-    if "storage" not in claim_requests(attempt.document):
-        return  # No claim may say nothing; that is for its own rules to tell.
-    for stored in attempt.store.iterate("limitranges", attempt.namespace):
-        _refuse(attempt, stored.document, _CLAIM, [part(attempt.document["spec"], "resources")])
+def _counts(attempt: Attempt) -> bool:
+    """Whether a write can change what is used."""
+    if attempt.operation != UPDATE:
+        return True
+    if attempt.definition.storage == "pods":
+        return usage.is_terminating(attempt.document) != usage.is_terminating(attempt.old or {})
+    return attempt.definition.storage in ("services", CLAIMS)
 
 
-def _limits(limit_range: Document, kind: str) -> list[Document]:
-    return [each for each in records(limit_range, "spec", "limits") if each.get("type") == kind]
+def _asked(attempt: Attempt, quota: Stored, names: Iterable[str]) -> Usage:
+    resource, old = attempt.definition.storage, attempt.old
+    found = usage.usage_of(resource, attempt.document)
+    if old is not None and usage.is_in_scope(quota.document, resource, old):
+        before = usage.usage_of(resource, old)
+        found = {name: each.minus(before.get(name, usage.NOTHING)) for name, each in found.items()}
+    return {name: found[name] for name in names if name in found and found[name].nanos > 0}
 
 
-def claim_requests(document: Document) -> Document:
-    """What a PersistentVolumeClaim asks for."""
-    return part(document, "spec", "resources", "requests")
-
-
-def containers_of(spec: Document) -> Iterator[tuple[str, Document]]:
-    """The containers of a pod, each with the words for its kind."""
-    for kind, name in (("container", "containers"), ("init container", "initContainers")):
-        for container in spec.get(name) or ():
-            yield kind, container
-
-
-def _set_defaults(document: Document, limits: list[Document]) -> None:
-    notes = []
-    for kind, container in containers_of(document["spec"]):
-        resources = dict(part(container, "resources"))
-        for name, source, word in (("requests", "defaultRequest", "request"), ("limits", "default", "limit")):
-            known = part(resources, name)
-            given = {key: value for limit in limits for key, value in part(limit, source).items()}
-            missing = {key: value for key, value in given.items() if key not in known}
-            if missing:
-                resources[name] = {**known, **missing}
-                notes.append(f"{', '.join(sorted(missing))} {word} for {kind} {container.get('name', '')}")
-        container["resources"] = resources
-    if notes:
-        metadata = document["metadata"]
-        text = f"LimitRanger plugin set: {'; '.join(notes)}"
-        metadata["annotations"] = {**(metadata.get("annotations") or {}), ANNOTATION: text}
-
-
-def _refuse(attempt: Attempt, limit_range: Document, kind: str, asked: list[Document]) -> None:
-    """Refuses resources of which some are outside the limits."""
-    found = [
-        problem
-        for limit in _limits(limit_range, kind)
-        for resources in asked
-        for problem in _problems(kind, limit, part(resources, "requests"), part(resources, "limits"))
+def _check(attempt: Attempt, charge: _Charge) -> None:
+    status = charge.quota.status
+    hard, used = _amounts(status, "hard"), _amounts(status, "used")
+    over = [
+        name
+        for name in sorted(charge.asked)
+        if used.get(name, usage.NOTHING).nanos + charge.asked[name].nanos > hard[name].nanos
     ]
-    problems = list(dict.fromkeys(filter(None, found)))
-    if problems:
-        raise attempt.forbidden(listed(problems))
-
-
-def _problems(kind: str, limit: Document, requests: Document, limits: Document) -> Iterator[str]:
-    for resource, least in sorted(part(limit, "min").items()):
-        start = f"minimum {resource} usage per {kind} is {least}"
-        yield _too_little(start, resource, least, requests, limits)
-    for resource, most in sorted(part(limit, "max").items()):
-        start, request = f"maximum {resource} usage per {kind} is {most}", requests.get(resource)
-        problem = _too_much(start, most, limits.get(resource), "limit") if kind == _CONTAINER else ""
-        if not problem and (request is not None or kind == _CLAIM):
-            problem = _too_much(start, most, request, "request")
-        yield problem
-    if kind == _CONTAINER:
-        for resource, ratio in sorted(part(limit, "maxLimitRequestRatio").items()):
-            start = f"{resource} max limit to request ratio per {kind} is {ratio}"
-            yield _too_far_apart(start, ratio, requests.get(resource), limits.get(resource))
-
-
-def _too_little(start: str, resource: str, least: str, requests: Document, limits: Document) -> str:
-    if resource not in requests:
-        return f"{start}.  No request is specified"
-    for word, found in (("request", requests[resource]), ("limit", limits.get(resource))):
-        if found is not None and nanos(found) < nanos(least):
-            return f"{start}, but {word} is {found}"
-    return ""
-
-
-def _too_much(start: str, most: str, found: str | None, word: str) -> str:
-    if found is None:
-        return f"{start}.  No {word} is specified"
-    return f"{start}, but {word} is {found}" if nanos(found) > nanos(most) else ""
-
-
-def _too_far_apart(start: str, ratio: str, request: str | None, limit: str | None) -> str:
-    for word, found in (("request", request), ("limit", limit)):
-        if not found or not nanos(found):
-            return f"{start}, but no {word} is specified or {word} is 0"
-    provided = nanos(limit or "0") / nanos(request or "0")
-    return f"{start}, but provided ratio is {provided:f}" if provided * _ONE > nanos(ratio) else ""
-
-
-# Quotas
-
-
-def admit_quota(attempt: Attempt) -> None:
-    for stored in attempt.store.objects("resourcequotas", attempt.namespace):
-        if not stored.spec.get("scopes") and not stored.spec.get("scopeSelector"):
-            _admit(attempt, stored.name, part(stored.spec, "hard"))
-
-
-def _admit(attempt: Attempt, quota: str, hard: Document) -> None:
-    resource, document = attempt.definition.storage, attempt.document
-    if resource == "pods":
-        _check_explicit(attempt, quota, hard)
-    asked = _usage(resource, document)
-    relevant = [name for name in sorted(hard) if asked.get(name)]
-    if not relevant:
-        return
-    used = dict.fromkeys(relevant, 0)
-    for stored in attempt.store.iterate(resource, attempt.namespace):
-        for name, amount in _usage(resource, stored.document).items():
-            if name in used:
-                used[name] += amount
-    over = [name for name in relevant if used[name] + asked[name] > nanos(hard[name])]
     if over:
-        raise attempt.forbidden(
-            f"exceeded quota: {quota}, requested: {_listed(over, asked)}, used: {_listed(over, used)}, "
-            f"limited: {','.join(f'{name}={hard[name]}' for name in over)}"
+        raise _refusal(
+            attempt,
+            f"exceeded quota: {charge.quota.name}, requested: {_listed(over, charge.asked)}, "
+            f"used: {_listed(over, used)}, limited: {_listed(over, part(status, 'hard'))}",
         )
 
 
-def _check_explicit(attempt: Attempt, quota: str, hard: Document) -> None:
+def _take(attempt: Attempt, charge: _Charge) -> None:
+    current = attempt.store.get(QUOTAS, *charge.quota.key)
+    if current is None or not charge.asked:
+        return
+    used = _amounts(current.status, "used")
+    usage.add(used, charge.asked)
+    texts = {name: str(each) for name, each in used.items()}
+    status = {**current.status, "used": {**part(current.status, "used"), **texts}}
+    attempt.store.update(QUOTAS, current, {**current.document, "status": status})
+
+
+def _check_explicit(attempt: Attempt, quota: Stored, names: list[str]) -> None:
     """Where processors or memory are limited, containers have to say what they need."""
-    spec = attempt.document["spec"]
+    spec: Document = part(attempt.document, "spec")
+    required = _EXPLICIT.intersection(names) if attempt.definition.storage == "pods" else set()
     missing: dict[str, set[str]] = {}
-    for _, container in containers_of(spec):
-        given = _amounts((container,))
-        for name in _EXPLICIT & hard.keys() - given.keys():
+    for _, container in containers_of(spec) if required else ():
+        given = usage.of_resources(*(usage.amounts_of(container, kind) for kind in ("requests", "limits")))
+        for name in required - given.keys():
             missing.setdefault(name, set()).add(container.get("name", ""))
     if missing and not spec.get("resources"):
         lacking = "; ".join(f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
-        raise attempt.forbidden(f"failed quota: {quota}: must specify {lacking}")
+        raise _refusal(attempt, f"failed quota: {quota.name}: must specify {lacking}")
+    unknown = [name for name in sorted(names) if name not in part(quota.status, "used")]
+    if unknown:
+        all_names = ",".join(sorted(names))
+        raise _refusal(attempt, f"status unknown for quota: {quota.name}, resources: {all_names}")
 
 
-def _usage(resource: str, document: Document) -> dict[str, int]:
-    """What an object takes from quotas, in nanos."""
-    found = {f"count/{resource}": _ONE}
-    if resource in _COUNTED:
-        found[resource] = _ONE
-    if resource == "pods":
-        if value(document, "status", "phase") in ("Succeeded", "Failed"):
-            return found
-        found["pods"] = _ONE
-        found |= _pod_amounts(document["spec"])
-    elif resource == "services":
-        kind = value(document, "spec", "type")
-        if kind in ("NodePort", "LoadBalancer"):
-            found["services.nodeports"] = _ONE * size(document, "spec", "ports")
-        if kind == "LoadBalancer":
-            found["services.loadbalancers"] = _ONE
-    elif resource == "persistentvolumeclaims":
-        found["requests.storage"] = nanos(claim_requests(document).get("storage", "0"))
-    return found
+def _refusal(attempt: Attempt, why: str) -> Refusal:
+    """By now an object has its name, also where only the beginning of it was asked for."""
+    return forbidden(attempt.definition.name, attempt.document["metadata"]["name"], why)
 
 
-def _pod_amounts(spec: Document) -> dict[str, int]:
-    """The containers together, or the greatest of those that run before them."""
-    total = _amounts(spec.get("containers") or ())
-    for container in spec.get("initContainers") or ():
-        for name, amount in _amounts((container,)).items():
-            total[name] = max(total.get(name, 0), amount)
-    for name, quantity in part(spec, "overhead").items():
-        for key in (name, f"requests.{name}"):
-            total[key] = total.get(key, 0) + nanos(quantity)
-    return total
+def _amounts(status: Document, name: str) -> Usage:
+    return {resource: usage.amount(each) for resource, each in part(status, name).items()}
 
 
-def _amounts(containers: Iterable[Document]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for container in containers:
-        resources = part(container, "resources")
-        for kind in ("requests", "limits"):
-            for name, quantity in part(resources, kind).items():
-                plain = (name,) if kind == "requests" and name in _COMPUTE else ()
-                for key in (f"{kind}.{name}", *plain):
-                    total[key] = total.get(key, 0) + nanos(quantity)
-    return total
-
-
-def _listed(names: list[str], amounts: dict[str, int]) -> str:
-    return ",".join(f"{name}={_text(name, amounts[name])}" for name in names)
-
-
-def _text(name: str, amount: int) -> str:
-    whole, rest = divmod(amount, 1024 * _ONE)
-    if name.endswith(("memory", "storage")) and not rest:
-        return canonical(f"{whole}Ki")
-    return canonical(f"{amount}n")
+def _listed(names: list[str], amounts: Mapping[str, Amount | str]) -> str:
+    return ",".join(f"{name}={amounts[name]}" for name in names)

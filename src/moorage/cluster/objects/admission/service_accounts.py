@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.admission.attempt import Attempt
-from moorage.cluster.objects.admission.quotas import containers_of
+from moorage.cluster.objects.admission.limits import containers_of
 
 DEFAULT_ACCOUNT = "default"
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -6,7 +6,7 @@ from moorage.cluster.base.parts import value
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.kinds.storage import CLASS_ANNOTATION
 from moorage.cluster.objects.admission.attempt import Attempt
-from moorage.cluster.objects.admission.quotas import claim_requests
+from moorage.cluster.objects.admission.limits import claim_requests
 from moorage.cluster.schema.forms import nanos
 
 CLAIMS = "persistentvolumeclaims"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from moorage.cluster.base.store import Change, Stored
+from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.controller import Controller
-from moorage.cluster.life.controllers.objects import Key, drop_finalizer, is_finished
+from moorage.cluster.life.controllers.objects import Key, drop_finalizer, is_controlled_by, is_finished
+from moorage.cluster.life.controllers.volumes.claims import CLAIMS, VOLUMES, ClaimUsers, claim_names
+from moorage.cluster.objects.writes import InternalWriter
 
-CLAIMS = "persistentvolumeclaims"
-VOLUMES = "persistentvolumes"
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"
 
@@ -18,6 +17,10 @@ class VolumeProtection(Controller):
     """Takes away the finalizers that keep claims no pod on a node names and volumes no claim is bound to."""
 
     name = "volume protection"
+
+    def __init__(self, writer: InternalWriter, clock: Clock, users: ClaimUsers) -> None:
+        super().__init__(writer, clock)
+        self._users = users
 
     def _begin(self) -> None:
         for resource in (CLAIMS, VOLUMES):
@@ -33,7 +36,7 @@ class VolumeProtection(Controller):
     def _pod_changed(self, change: Change) -> None:
         pod = change.new
         if change.type == "DELETED" or is_finished(pod):
-            for name in _claims_of(pod):
+            for name in claim_names(pod):
                 self._queue.add((pod.namespace, name))
 
     async def _reconcile(self, key: Key) -> None:
@@ -41,20 +44,12 @@ class VolumeProtection(Controller):
         stored = self._store.get(resource, *key)
         if stored is None or not stored.is_deleted or finalizer not in stored.finalizers:
             return
-        if not (self._is_named(stored) if key[0] else stored.status.get("phase") == "Bound"):
+        if not (self._is_used(stored) if key[0] else stored.status.get("phase") == "Bound"):
             drop_finalizer(self._writer, resource, stored, finalizer)
 
-    def _is_named(self, claim: Stored) -> bool:
+    def _is_used(self, claim: Stored) -> bool:
+        """Whether a pod on a node names a claim; one made for a pod counts until that pod is finished."""
         return any(
-            pod.spec.get("nodeName") and claim.name in _claims_of(pod)
-            for pod in self._store.iterate("pods", claim.namespace)
+            pod.spec.get("nodeName") and not (is_finished(pod) and is_controlled_by(claim, pod))
+            for pod in self._users.of(claim.key)
         )
-
-
-def _claims_of(pod: Stored) -> Iterator[str]:
-    """The claims a pod names; those made for it count as long as it is not finished."""
-    for volume in pod.spec.get("volumes") or ():
-        if volume.get("persistentVolumeClaim"):
-            yield volume["persistentVolumeClaim"].get("claimName", "")
-        elif volume.get("ephemeral") is not None and not is_finished(pod):
-            yield f"{pod.name}-{volume.get('name', '')}"
