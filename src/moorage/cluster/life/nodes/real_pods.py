@@ -11,8 +11,8 @@ from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.life.controllers.controller import cancel
 from moorage.cluster.life.controllers.objects import FINISHED, Key, is_finished, same_object, write_status
-from moorage.cluster.life.nodes import course as courses
 from moorage.cluster.life.controllers.volumes.claims import VOLUMES
+from moorage.cluster.life.nodes import course as courses
 from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.addresses import local_address
 from moorage.cluster.life.nodes.containers import Container
