@@ -112,7 +112,7 @@ def test_no_victim_is_chosen_twice(case: str, results: Results) -> None:
 
 def test_the_victim_is_told(results: Results) -> None:
     ours = outcome(results, "several-priorities", "ours")
-    mark, going, gone = ours.lives["HERE/first"]
+    mark, going, *_, gone = ours.lives["HERE/first"]
     assert mark["conditions"][-1] == {
         "type": "DisruptionTarget",
         "status": "True",
