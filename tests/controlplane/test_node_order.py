@@ -58,10 +58,14 @@ def looked_at(api: Api, ours: Moorage, prefix: str) -> dict[str, str]:
     for number in range(len(ZONES)):
         names = {name: f"{prefix}-{number}-{name}" for name in SCHEDULERS}
         api.create(pod(names[name], scheduler=name) for name in SCHEDULERS)
-        ours.wait_until("the binds", lambda names=names: api.bound().keys() >= set(names.values()))
+        all_bound(api, ours, set(names.values()))
         bound = api.bound()
         found = {name: found[name] + bound[names[name]] for name in SCHEDULERS}
     return {name: row[row.find("c") :] + row[: row.find("c")] for name, row in found.items()}
+
+
+def all_bound(api: Api, ours: Moorage, pods: set[str]) -> None:
+    ours.wait_until(f"the binds of {sorted(pods)}", lambda: api.bound().keys() >= pods)
 
 
 def waiting_for(api: Api, label: str) -> set[str]:
@@ -73,8 +77,7 @@ def waiting_for(api: Api, label: str) -> set[str]:
 
 def appeared(api: Api, ours: Moorage, label: str) -> None:
     """Returns when both schedulers know a node with a label."""
-    pods = waiting_for(api, label)
-    ours.wait_until(f"the node {label}", lambda: api.bound().keys() >= pods)
+    all_bound(api, ours, waiting_for(api, label))
 
 
 def test_a_node_that_comes_back_at_once_keeps_its_place(api: Api, ours: Moorage) -> None:
@@ -84,7 +87,7 @@ def test_a_node_that_comes_back_at_once_keeps_its_place(api: Api, ours: Moorage)
     ours.wait_until("the refusals", lambda: all(condition(api.pod(each)) for each in pods))
     api.delete("/api/v1/nodes/a")
     api.create([zoned("a", back="yes")])
-    ours.wait_until("the return", lambda: api.bound().keys() >= pods)
+    all_bound(api, ours, pods)
     # Nothing was tried while it was away.
     assert looked_at(api, ours, "row-2") == dict.fromkeys(SCHEDULERS, "cebda")
 

@@ -12,7 +12,8 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import POD, Action, ClusterEvent
 from moorage.framework.extension_points import Plugin
 from moorage.framework.status import Status, Wait
-from moorage.testing import make_pod
+from moorage.testing import make_node, make_pod
+from tests import fake_time
 from tests.framework.scripted import Binds, Filters, Permits, PostBinds, PreBinds, Reserves, Script, plugin
 from tests.scheduler.worlds import World, after
 
@@ -319,3 +320,27 @@ def test_an_unexpected_failure_gives_the_pod_back(
     assert world.place() == "backoff"
     assert world.condition() == ("False", "SchedulerError", "ValueError: broken")
     assert caplog.messages == ["Binding the pod failed", "Error scheduling pod; retrying"]
+
+
+def test_a_pod_that_waits_on_permit_makes_room_for_a_more_important_one() -> None:
+    """It is bound to nothing yet, so nothing is deleted: it goes back to the queue."""
+    holds = plugin(Permits, "Holds", lambda cycle, pod, node: Wait(60) if pod.name == "held" else None)
+    in_tree = ("PrioritySort", "NodeResourcesFit", "DefaultPreemption", "DefaultBinder")
+    world = World(holds, nodes=[make_node("n0", cpu="4")], in_tree=in_tree)
+    world.add("held", cpu="3", priority=1)
+
+    async def main() -> None:
+        held = asyncio.create_task(world.scheduler.drain())
+        await asyncio.sleep(1)
+        assert len(world.services.waiting_pods) == 1
+        world.add("important", cpu="3", priority=2)
+        await world.scheduler.drain()
+        await held
+        assert world.scheduler.try_next(), "it is backing off, and there is nobody else to try"
+        await world.scheduler.drain()
+
+    fake_time.run(main())
+    assert world.client.pods["default/important"].spec.node_name == "n0"
+    assert not world.client.pods["default/held"].spec.node_name
+    [note] = [note for reason, note in world.notes if reason == "Preempted"]
+    assert note.endswith("on node n0 (in kube-scheduler memory).")
