@@ -102,9 +102,7 @@ def size_of(claim: PersistentVolumeClaim) -> int:
     return parse(claim.spec.resources.requests.get("storage", 0))
 
 
-def match(
-    world: World, claim: PersistentVolumeClaim, taken: set[str], node: Node
-) -> PersistentVolume | None:
+def match(world: World, claim: PersistentVolumeClaim, taken: set[str], node: Node) -> PersistentVolume | None:
     smallest: PersistentVolume | None = None
     for _, volume in sorted(world.volumes.items()):
         spec, named = volume.spec, volume.spec.claim_ref

@@ -63,9 +63,7 @@ def compare(handle: FakeHandle, storage: Storage, world: World, bound: Any, dela
                 assert failed or status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
                 found = Answer(failed=True) if failed else Answer(status.reasons)
             else:
-                bindings = tuple(
-                    (claim.name, volume.name) for volume, claim in judgement.bindings(info.row)
-                )
+                bindings = tuple((claim.name, volume.name) for volume, claim in judgement.bindings(info.row))
                 provisions = tuple(claim.name for claim in judgement.to_provision(info.row))
                 found = Answer((), bindings, provisions)
             assert found == expected, info.name
