@@ -181,7 +181,9 @@ def test_a_role_holds_what_the_plugins_need_and_no_more(tmp_path: Path) -> None:
     plain = allowed(rendered()["ClusterRole/moorage"])
     assert plain["pods"] == [*READ, "delete"]
     assert plain["pods/binding"] == ["create"]
-    assert "persistentvolumes" not in plain
+    assert plain["persistentvolumes"] == plain["persistentvolumeclaims"] == [*READ, "update"]
+    assert plain["volumeattachments.storage.k8s.io"] == READ
+    assert "secrets" not in plain
 
     plugin = write_plugin(tmp_path / "licensed.py", CUSTOM)
     objects = rendered("--plugin", plugin, "--namespace=ops")

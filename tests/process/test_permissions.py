@@ -52,6 +52,8 @@ def test_everything_that_is_used_is_asked_for() -> None:
         "create events.events.k8s.io",
         "patch events.events.k8s.io",
         "delete pods",
+        "update persistentvolumes",
+        "update persistentvolumeclaims",
         "create leases.coordination.k8s.io in namespace kube-system",
         "get leases.coordination.k8s.io named kube-scheduler in namespace kube-system",
         "update leases.coordination.k8s.io named kube-scheduler in namespace kube-system",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -71,13 +72,16 @@ SUCCESSORS = (
 
 SUCCESSOR_OF = {successor.in_tree: successor for successor in SUCCESSORS}
 
+_sources = attrgetter(*(successor.field for successor in SUCCESSORS))
+_NO_SOURCES = (None,) * len(SUCCESSORS)
+
 
 def successor_of(source: Volume | PersistentVolumeSpec) -> Successor | None:
     """The CSI driver that took over a volume of a built-in driver; None for all other volumes."""
-    for successor in SUCCESSORS:
-        if getattr(source, successor.field) is not None:
-            return successor
-    return None
+    found = _sources(source)
+    if found == _NO_SOURCES:
+        return None
+    return next(successor for successor, each in zip(SUCCESSORS, found, strict=True) if each is not None)
 
 
 def csi_volume(volume: PersistentVolume) -> CSIVolume | None:

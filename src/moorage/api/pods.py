@@ -14,6 +14,7 @@ from moorage.api.taints import Toleration
 
 if TYPE_CHECKING:
     from moorage.api.requests import Resources
+    from moorage.api.volume_uses import VolumeUse
 
 Quantities = dict[str, Quantity]
 
@@ -250,6 +251,13 @@ class Pod(Object, kw_only=True):
             for port in container.ports
             if port.host_port > 0
         )
+
+    @cached_property
+    def volume_uses(self) -> tuple[VolumeUse, ...]:
+        """What its volumes take that other pods, or the limits of its node, may be in the way of."""
+        from moorage.api.volume_uses import uses_of
+
+        return uses_of(self)
 
     def condition(self, type: str) -> Condition | None:
         return next((condition for condition in self.status.conditions if condition.type == type), None)

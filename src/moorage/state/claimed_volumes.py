@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from moorage.api.in_tree_volumes import SUCCESSOR_OF, CSIVolume, TranslationError, csi_volume
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from moorage.api.volume_uses import UseKind, VolumeUse
 from moorage.state.dependents import Dependents
 from moorage.state.objects import Objects
 from moorage.state.volume_limits import VolumeLimits
-from moorage.state.volume_uses import UseKind, VolumeUse
 
 _CLAIMS = UseKind.CLAIM, UseKind.EPHEMERAL_CLAIM
 _TO_BE_MADE = secrets.token_hex(16)

@@ -10,7 +10,6 @@ from moorage.api.pods import Pod
 from moorage.api.quantities import QuantityError
 from moorage.api.requests import Resources, request_summary
 from moorage.api.taints import Taint
-from moorage.state.volume_uses import VolumeUse, uses_of
 
 if TYPE_CHECKING:
     from moorage.state.counts import PodClass
@@ -29,7 +28,7 @@ class PodInfo:
     def __init__(self, pod: Pod, pod_class: PodClass) -> None:
         self.pod = pod
         self.pod_class = pod_class
-        self.volume_uses: tuple[VolumeUse, ...] = uses_of(pod) if pod.spec.volumes else ()
+        self.volume_uses = pod.volume_uses
         self.problem = ""
         try:
             _, self.request, self.nonzero, _ = request_summary(pod)

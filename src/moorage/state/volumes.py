@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from moorage.api.volume_uses import UseKind, VolumeUse
 from moorage.state.attached_volumes import AttachedVolumes
 from moorage.state.claimed_volumes import ClaimedVolumes
 from moorage.state.node_table import NodeTable
 from moorage.state.objects import Objects
 from moorage.state.volume_limits import VolumeLimits
-from moorage.state.volume_uses import UseKind, VolumeUse
 
 _DISKS = (UseKind.READS_DISK, UseKind.WRITES_DISK)
 _NOWHERE: Mapping[str, int] = {}

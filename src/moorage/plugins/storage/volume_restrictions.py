@@ -9,6 +9,7 @@ import numpy as np
 
 from moorage.api.pods import Pod
 from moorage.api.storage import PersistentVolumeClaim
+from moorage.api.volume_uses import UseKind, VolumeUse, conflicting
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import NODE, PERSISTENT_VOLUME_CLAIM, POD, Action, ClusterEvent, Hint
 from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin
@@ -18,7 +19,6 @@ from moorage.framework.verdicts import Verdicts
 from moorage.plugins.storage.claims import claim_not_found, uses_claim
 from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
-from moorage.state.volume_uses import UseKind, VolumeUse, conflicting, uses_of
 
 _STATE = "PreFilterVolumeRestrictions"
 _ONCE = "ReadWriteOncePod"
@@ -56,6 +56,8 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
         self._volumes = handle.state.volumes
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
+        if not pod.volume_uses:
+            return Status.skip()
         claims: set[str] = set()
         for name in _claim_names(pod):
             claim = self._claims.get(name, pod.namespace)
@@ -104,7 +106,7 @@ def _claim_names(pod: Pod) -> list[str]:
 
 
 def _forbidden(pod: Pod) -> frozenset[VolumeUse]:
-    return frozenset(other for use in uses_of(pod) for other in conflicting(use))
+    return frozenset(other for use in pod.volume_uses for other in conflicting(use))
 
 
 def _count(cycle: CycleState, other: Pod, times: int) -> Status | None:
@@ -123,7 +125,7 @@ def _missing_state() -> Status:
 def _pod_deleted(pod: Pod, old: Pod, new: Pod | None) -> Hint:
     if old.namespace != pod.namespace:
         return Hint.SKIP
-    frees = not _forbidden(pod).isdisjoint(uses_of(old))
+    frees = not _forbidden(pod).isdisjoint(old.volume_uses)
     shares = not set(_claim_names(pod)).isdisjoint(_claim_names(old))
     return Hint.QUEUE if frees or shares else Hint.SKIP
 

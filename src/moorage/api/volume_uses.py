@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from operator import attrgetter
 from typing import NamedTuple
 
-from moorage.api.in_tree_volumes import CSIVolume, TranslationError, inline_csi_volume
+from moorage.api.in_tree_volumes import SUCCESSORS, CSIVolume, TranslationError, inline_csi_volume
 from moorage.api.pods import Pod, Volume
 
 
@@ -28,9 +29,20 @@ class VolumeUse(NamedTuple):
     what: str | CSIVolume | tuple[str, ...]
 
 
+_sources = attrgetter(
+    "persistent_volume_claim",
+    "ephemeral",
+    "iscsi",
+    "rbd",
+    *(successor.field for successor in SUCCESSORS if successor.migrates),
+)
+_NO_SOURCES = _sources(Volume())
+
+
 def uses_of(pod: Pod) -> tuple[VolumeUse, ...]:
-    """Everything the volumes of a pod take; nothing for the volumes that most pods have."""
-    return tuple(use for volume in pod.spec.volumes for use in _uses_of_volume(pod, volume))
+    """Everything the volumes of a pod take; the volumes that every pod has take nothing."""
+    volumes = [volume for volume in pod.spec.volumes if _sources(volume) != _NO_SOURCES]
+    return tuple(use for volume in volumes for use in _uses_of_volume(pod, volume)) if volumes else ()
 
 
 def _uses_of_volume(pod: Pod, volume: Volume) -> Iterator[VolumeUse]:
