@@ -207,6 +207,10 @@ ROOTS = {
     "priorityclasses": "/apis/scheduling.k8s.io/v1",
     "poddisruptionbudgets": "/apis/policy/v1",
     "leases": "/apis/coordination.k8s.io/v1",
+    **dict.fromkeys(
+        ("storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"),
+        "/apis/storage.k8s.io/v1",
+    ),
 }
 
 
@@ -217,9 +221,8 @@ def _path(plural: str, namespace: str, name: str) -> str:
 
 def _collection(document: Mapping[str, Any]) -> str:
     kind = document["kind"].lower()
-    return _path(
-        f"{kind}es" if kind.endswith("s") else f"{kind}s", document["metadata"].get("namespace", ""), ""
-    )
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}es" if kind.endswith("s") else f"{kind}s"
+    return _path(plural, document["metadata"].get("namespace", ""), "")
 
 
 def node(

@@ -10,19 +10,19 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from moorage.api.meta import Object
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
-from moorage.plugins.storage.judging import SELECTED_NODE, Binding, Judgement
+from moorage.plugins.storage.judging import Binding, Judgement
 from moorage.plugins.storage.reserving import Reserved, give_back, reserve
 from moorage.plugins.storage.storage import Storage
 from moorage.testing import make_node
 from moorage.testing.fakes import FakeHandle
 from tests.plugins.storage import binding_worlds as worlds
-from tests.plugins.storage.volume_objects import make_class, make_driver
+from tests.plugins.storage.volume_objects import ZONE, make_class, make_driver
 
 
 class InStep(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
-        self.handle = FakeHandle([make_node(name, labels={worlds.ZONE: "a"}) for name in worlds.NODES])
+        self.handle = FakeHandle([make_node(name, labels={ZONE: "a"}) for name in worlds.NODES])
         self.storage = Storage(self.handle)
         self.objects: dict[tuple[str, str], Object] = {}
         self.reserved: list[Reserved] = []
@@ -99,6 +99,7 @@ class InStep(RuleBasedStateMachine):
                 self.same_promise(self.storage.claims, anew.claims, name, item.namespace)
         for claim in [item for item in self.objects.values() if isinstance(item, PersistentVolumeClaim)]:
             shown = self.storage.claims.get(claim.name, claim.namespace)
+            assert shown is not None
             bound, delayed = ([shown], []) if claim.spec.volume_name else ([], [shown])
             ours, theirs = Judgement(self.storage, bound, delayed), Judgement(anew, bound, delayed)
             for node in nodes:
@@ -130,4 +131,3 @@ TestInStep = InStep.TestCase
 def test_a_promise_is_seen_by_all_profiles() -> None:
     handle = FakeHandle([make_node("n")])
     assert handle.shared(Storage) is handle.shared(Storage)
-    assert SELECTED_NODE == worlds.SELECTED
