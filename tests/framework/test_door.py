@@ -127,6 +127,25 @@ def test_an_object_goes_to_the_lister_of_its_resource(door: Door, follower: Foll
     assert list(untyped.list()) == [cheap]
 
 
+class Cost(Price):
+    """The same resource as another plugin sees it."""
+
+    note: str = "none"
+
+
+def test_plugins_with_types_of_their_own_see_the_same_objects(door: Door) -> None:
+    untyped, prices, costs = (
+        door.listers.get("example.com", "v1", "prices", kind) for kind in (Object, Price, Cost)
+    )
+    door.put(cheap := price("cheap"))
+    assert list(prices.list()) == [cheap]
+    assert [(type(item), item.name, item.note) for item in costs.list()] == [(Cost, "cheap", "none")]
+    assert [item.name for item in untyped.list()] == ["cheap"]
+    assert door.listers.get("example.com", "v1", "prices", Price) is prices
+    door.remove(cheap)
+    assert [list(lister.list()) for lister in (untyped, prices, costs)] == [[], [], []]
+
+
 def test_an_object_of_no_type_goes_where_it_is_said_to_belong(door: Door, follower: Follower) -> None:
     classes = door.listers.get("storage.k8s.io", "v1", "storageclasses", Object)
     door.put(item := Object(metadata=ObjectMeta(name="fast")), classes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from moorage.api.decoding import from_document
 from moorage.api.kinds import event_resource
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
@@ -68,7 +69,10 @@ class Door:
         elif isinstance(item, Node) and lister is None:
             self._put_node(item)
         else:
-            lister = lister or self.listers.of(item)
+            if lister is None:
+                for view in self.listers.beside(item):
+                    view.put(from_document(view.type, item.raw))
+                lister = self.listers.of(item)
             store = lister or self.state.objects.of(type(item))
             old = store.put(item)
             self._follower.object_changed(_event(item, lister), old, item)
@@ -80,7 +84,10 @@ class Door:
         elif isinstance(item, Node) and lister is None:
             self._remove_node(item)
         else:
-            lister = lister or self.listers.of(item)
+            if lister is None:
+                for view in self.listers.beside(item):
+                    view.remove(from_document(view.type, item.raw))
+                lister = self.listers.of(item)
             store = lister or self.state.objects.of(type(item))
             store.remove(item)
             self._follower.object_changed(_event(item, lister), item, None)

@@ -94,19 +94,26 @@ class Lister(Generic[T]):
 
 
 class Listers:
-    """The listers that plugins asked for; those of a type show what the state has of it."""
+    """The listers that plugins asked for; those of a type show what the state has of it.
+
+    Plugins may have types of their own for one resource: each gets its own view of the objects.
+    """
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._by_name: dict[tuple[str, str, str], Lister[Any]] = {}
+        self._by_name: dict[ResourceName, dict[type[Object], Lister[Any]]] = {}
         self._by_type: dict[type[Object], Lister[Any]] = {}
 
     def get(self, group: str, version: str, resource: str, type: type[T]) -> Lister[T]:
+        """The objects as that type; who does not ask for one may get those of any."""
         name = ResourceName(group, version, resource)
-        found = self._by_name.get(name)
+        views = self._by_name.setdefault(name, {})
+        if type is Object and views:
+            return next(iter(views.values()))
+        found = views.get(type)
         if found is None:
             store: Store[T] = Store() if type is Object else self._objects.of(type)
-            found = self._by_name[name] = Lister(name, type, store)
+            found = views[type] = Lister(name, type, store)
             if type is not Object:
                 self._by_type[type] = found
         return found
@@ -117,8 +124,15 @@ class Listers:
         found = self._by_type.get(kind)
         if found is not None:
             return found
-        found = self._by_name.get((kind.group, kind.version, kind.resource))
-        return found if found is not None and found.type is Object else None
+        views = self._by_name.get(ResourceName(kind.group, kind.version, kind.resource))
+        return None if views is None else views.get(Object)
+
+    def beside(self, item: Object) -> Iterator[Lister[Any]]:
+        """The listers that show an object like this one as another type."""
+        kind = item.__class__
+        views = self._by_name.get(ResourceName(kind.group, kind.version, kind.resource), {})
+        used = kind if kind in self._by_type else Object
+        return (lister for type, lister in views.items() if type is not used)
 
     def set_synced(self) -> None:
         """What a run in memory is given is all there is."""
@@ -126,4 +140,4 @@ class Listers:
             lister.has_synced = True
 
     def __iter__(self) -> Iterator[Lister[Any]]:
-        return iter(self._by_name.values())
+        return (lister for views in self._by_name.values() for lister in views.values())

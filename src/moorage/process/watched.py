@@ -22,8 +22,8 @@ _AWAITED = {row.event: row for row in WATCHED if row.wakes and row.type not in A
 def watched(listers: Listers, profiles: Iterable[Profile]) -> list[Resource[Any]]:
     """Everything that a scheduler with these profiles lists and watches."""
     add_waited_for(listers, profiles)
-    others = (lister for lister in listers if lister.type not in ALWAYS)
-    return [*map(Resource.of, ALWAYS), *map(resource_of, others)]
+    others = {lister.name: lister for lister in listers if lister.type not in ALWAYS}
+    return [*map(Resource.of, ALWAYS), *map(resource_of, others.values())]
 
 
 def add_waited_for(listers: Listers, profiles: Iterable[Profile]) -> None:
