@@ -134,16 +134,16 @@ class Cost(Price):
 
 
 def test_plugins_with_types_of_their_own_see_the_same_objects(door: Door) -> None:
-    untyped, prices, costs = (
-        door.listers.get("example.com", "v1", "prices", kind) for kind in (Object, Price, Cost)
-    )
+    untyped = door.listers.get("example.com", "v1", "prices", Object)
+    prices = door.listers.get("example.com", "v1", "prices", Price)
+    costs = door.listers.get("example.com", "v1", "prices", Cost)
     door.put(cheap := price("cheap"))
     assert list(prices.list()) == [cheap]
     assert [(type(item), item.name, item.note) for item in costs.list()] == [(Cost, "cheap", "none")]
     assert [item.name for item in untyped.list()] == ["cheap"]
     assert door.listers.get("example.com", "v1", "prices", Price) is prices
     door.remove(cheap)
-    assert [list(lister.list()) for lister in (untyped, prices, costs)] == [[], [], []]
+    assert (list(untyped.list()), list(prices.list()), list(costs.list())) == ([], [], [])
 
 
 def test_an_object_of_no_type_goes_where_it_is_said_to_belong(door: Door, follower: Follower) -> None:

@@ -132,7 +132,7 @@ class Listers:
         kind = item.__class__
         views = self._by_name.get(ResourceName(kind.group, kind.version, kind.resource), {})
         used = kind if kind in self._by_type else Object
-        return (lister for type, lister in views.items() if type is not used)
+        return (lister for lister in views.values() if lister.type is not used)
 
     def set_synced(self) -> None:
         """What a run in memory is given is all there is."""
