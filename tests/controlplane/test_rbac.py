@@ -145,6 +145,20 @@ def test_a_missing_right_to_read_is_named_and_may_be_given_later(
         process.wait_ready()
 
 
+@pytest.mark.parametrize("resource", ["persistentvolumes", "persistentvolumeclaims"])
+def test_a_missing_right_to_write_volumes_is_named(
+    control_plane: ControlPlane,
+    api: Api,
+    config: Document,
+    change_role: Callable[[str, str], None],
+    resource: str,
+) -> None:
+    change_role("update", resource)
+    with moorage(control_plane, config=config) as process:
+        named = f'"Missing permission" permission="update {resource}"'
+        process.wait_until(named, lambda: named in process.log_text())
+
+
 def test_a_missing_right_to_bind_is_named(
     control_plane: ControlPlane, api: Api, config: Document, change_role: Callable[[str, str], None]
 ) -> None:
