@@ -139,11 +139,11 @@ def described(state: ClusterState) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32))
 def test_the_order_of_events_does_not_matter(seed: int) -> None:
     events = Events(Random(seed))
-    for _ in range(120):
+    for _ in range(90):
         events.next()
         assert described(events.state) == described(events.from_scratch())
 
