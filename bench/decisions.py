@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
+from bench import claims
 from bench.bounds import Check
 
 SIZES = (500, 5000, 15000)
@@ -34,7 +35,7 @@ class Figure(NamedTuple):
 
 
 def measure() -> Iterator[Check]:
-    cases = list(product(WORKLOADS, SIZES, PLACED))
+    cases = list(product((*WORKLOADS, *claims.WORKLOADS), SIZES, PLACED))
     figures: dict[tuple[str, int, int], Figure] = {}
     for number in range(1, _PASSES + 1):
         print(f"cycles, pass {number} of {_PASSES}", flush=True)
@@ -60,6 +61,9 @@ def measure() -> Iterator[Check]:
     for workload, nodes, placed in product(("spread", "affinity", "antiaffinity"), SIZES, PLACED):
         ratio = cost(workload, nodes, placed) / cost("plain", nodes, placed)
         yield Check(f"{workload} against plain at {nodes} nodes, {placed} pods placed", ratio, 3, "x")
+    for workload, nodes in product(claims.WORKLOADS, SIZES):
+        ratio = cost(workload, nodes) / cost("plain", nodes)
+        yield Check(f"{workload} against plain at {nodes} nodes", ratio, 3, "x")
     largest = max(figures[workload, 15000, 30000].megabytes for workload in WORKLOADS)
     yield Check("memory at 15000 nodes and 30000 pods", largest, 600, "MB")
 
@@ -81,12 +85,18 @@ def run(workload: str, nodes: int, placed: int) -> Figure:
     simulation = Simulation(load(DEFAULT_CONFIGURATION).config, in_tree_registry())
     for node in make_nodes(nodes):
         simulation.add(node)
-    for number, pod in enumerate(make_pods(workload, placed, "placed")):
+    with_claims = workload in claims.WORKLOADS
+    for item in claims.cluster_objects(workload, nodes) if with_claims else ():
+        simulation.add(item)
+    shape = "plain" if with_claims else workload
+    for number, pod in enumerate(make_pods(shape, placed, "placed")):
         pod.spec.node_name = f"node-{number % nodes:05d}"
         simulation.add(pod)
     best = float("inf")
     for batch in range(_BATCHES + 1):
-        for pod in make_pods(workload, _BATCH, f"batch-{batch}"):
+        for number, pod in enumerate(make_pods(shape, _BATCH, f"batch-{batch}")):
+            for item in claims.claim_for(workload, pod, number) if with_claims else ():
+                simulation.add(item)
             simulation.add(pod)
         before = simulation.scheduler.state.pod_total
         started = time.process_time()

@@ -17,14 +17,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--soak", action="store_true", help="run the long checks with large numbers")
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Prints what tests say they left out."""
-    for report in terminalreporter.stats.get("passed", []):
-        for name, value in report.user_properties:
-            if name == "left out":
-                terminalreporter.line(f"left out: {value}")
-
-
 @pytest.fixture(autouse=True)
 def import_path() -> Iterator[None]:
     """What a plugin file adds to the import path goes with its test."""

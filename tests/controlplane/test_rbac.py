@@ -9,6 +9,7 @@ import yaml
 
 from tests.controlplane.schedulers import Api, Document, condition, deployed_configuration, moorage, node, pod
 from tests.controlplane.servers import ControlPlane, wait_for
+from tests.controlplane.volume_controller import VolumeController, claim, mount, storage_class, volume
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 USER = "system:serviceaccount:kube-system:moorage"
@@ -103,6 +104,12 @@ def test_nothing_else_is_needed(
         api.delete("/api/v1/namespaces/default/pods/small")
         process.wait_until("the bind of the preemptor", lambda: api.bound().get("urgent") == "node-1")
 
+        api.create([storage_class("local"), storage_class("made", "csi.example.com")])
+        api.create([volume("disk", "local"), claim("found", "local"), claim("made", "made")])
+        api.create([pod("claims", volumes=mount("found", "made"))])
+        with VolumeController(api).running():
+            process.wait_until("the bind of a pod with claims", lambda: "claims" in api.bound())
+
         answer = process.get("/metrics", token=control_plane.admin_token)
         assert answer is not None and answer.status == 200
         log = process.log_text()
@@ -143,6 +150,15 @@ def test_a_missing_right_to_read_is_named_and_may_be_given_later(
         assert "[-]sched-handler-sync failed: reason withheld" in for_all.text
         _write(api, whole)
         process.wait_ready()
+
+
+def test_a_missing_right_to_write_volumes_is_named(
+    control_plane: ControlPlane, api: Api, config: Document, change_role: Callable[[str, str], None]
+) -> None:
+    change_role("update", "persistentvolumes")
+    with moorage(control_plane, config=config) as process:
+        named = '"Missing permission" permission="update persistentvolumes"'
+        process.wait_until(named, lambda: named in process.log_text())
 
 
 def test_a_missing_right_to_bind_is_named(
