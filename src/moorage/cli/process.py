@@ -12,7 +12,7 @@ from typing import Any
 
 from moorage.cli.run_options import RunOptions
 from moorage.cli.run_server import RunServer
-from moorage.cli.setup import BadInput, Setup, refuse_extenders
+from moorage.cli.setup import BadInput, Setup
 from moorage.client.connection import ConnectionConfig, find
 from moorage.client.errors import ConfigurationError
 from moorage.client.http import HttpClient
@@ -38,7 +38,6 @@ def run_process(options: RunOptions) -> int:
     expand_all(setup.config, setup.registry.points_of())
     if options.write_config_to is not None:
         return _write_config(options.write_config_to, setup)
-    refuse_extenders(setup.config)
     logs.configure(verbosity=options.verbosity, format=options.logging_format)
     try:
         connection = find(setup.config.client_connection.kubeconfig, options.master or "")

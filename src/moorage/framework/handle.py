@@ -14,6 +14,8 @@ from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.client.resources import Resource
 from moorage.framework.door import Door
+from moorage.framework.extenders.asking import Extenders
+from moorage.framework.extenders.suspension import Suspension
 from moorage.framework.listers import Lister, Listers, Requirement
 from moorage.framework.metrics import Metrics
 from moorage.framework.observer import NoObserver, Observer
@@ -74,6 +76,12 @@ class Services:
     """The newest version of a pod that waits to be scheduled, or None if it is gone."""
     may_bind: Callable[[], bool] = lambda: True
     """Whether this scheduler still is the one to act on pods; asked before each write."""
+    suspension: Suspension = field(init=False)
+    extenders: Extenders = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.suspension = Suspension(self.door)
+        self.extenders = Extenders(self.suspension)
 
     @property
     def state(self) -> ClusterState:
@@ -136,6 +144,11 @@ class Handle:
     def clock(self) -> Callable[[], float]:
         """Seconds since the epoch; tests set it."""
         return self.services.clock
+
+    @property
+    def extenders(self) -> Extenders:
+        """The HTTP extenders of the configuration; a plugin may ask them as the scheduler does."""
+        return self.services.extenders
 
     def activate(self, pods: Iterable[Pod]) -> None:
         """Has these waiting pods tried again at once."""

@@ -11,7 +11,7 @@ from typing import Any
 from moorage import __version__
 from moorage.api.names import dns_label_problems
 from moorage.cli.deployment.plugin_files import PluginFiles
-from moorage.cli.setup import BadInput, make_registry, read_input, refuse_extenders, unused
+from moorage.cli.setup import BadInput, make_registry, read_input, unused
 from moorage.config import KubeSchedulerConfiguration, load
 from moorage.config.convert import Conversion
 from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
@@ -84,7 +84,6 @@ def make_plan(wishes: Wishes) -> Plan:
     warnings += _name_profiles(profiles, name, wishes)
     configuration, more = _in_cluster(document, name, wishes)
     config = load(json.dumps(configuration)).config
-    refuse_extenders(config)
     permissions = _permissions(config, registry)
     files = PluginFiles(wishes.plugins, wishes.image)
     if wishes.image is None:

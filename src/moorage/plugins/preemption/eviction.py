@@ -71,6 +71,7 @@ class Eviction:
         """Pods of lower priority nominated to the node look for another one."""
         for other in list(self._handle.nominator.on(node_name)):
             if other.priority < preemptor.priority:
+                await self._handle.services.suspension.between_cycles()
                 self._handle.nominator.remove(other.uid)
                 await settled(self._handle.client.write_pod_status(other, nominated_node=""))
 
