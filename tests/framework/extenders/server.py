@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import ssl
@@ -29,7 +30,7 @@ class Request(NamedTuple):
 
 
 class ExtenderServer:
-    """Serves from when the `with` block begins; `answers` has a function, or what to answer, for each verb."""
+    """Serves for the length of a `with` block; `answers` has, for each path, a function or what to answer."""
 
     def __init__(self, answers: Document | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.answers: Document = answers or {}
@@ -96,10 +97,8 @@ class _Server(ThreadingHTTPServer):
 
     def cut_off(self) -> None:
         for connection in self._connections:
-            try:
+            with contextlib.suppress(OSError):  # it may be gone already
                 connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
             connection.close()
 
 
@@ -110,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        owner, verb = self.server.owner, self.path.rpartition("/")[2]
+        owner, verb = self.server.owner, self.path.lstrip("/")
         owner.requests.append(Request(verb, body, self.headers["Content-Type"], self.client_address[1]))
         answer = owner.answers.get(verb, Raw(b"", 404))
         if isinstance(answer, Callable):  # type: ignore[arg-type]
@@ -125,10 +124,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def handle(self) -> None:
-        try:
+        with contextlib.suppress(OSError):  # the client went away
             super().handle()
-        except OSError:
-            pass  # the client went away
 
     def log_message(self, format: str, *args: object) -> None:
         pass

@@ -1,8 +1,8 @@
 """The JSON that goes to an extender and comes back.
 
 Keys of requests are capitalised and always there, null where they are unused. Keys of answers are taken in
-any case, and null counts as absent. Pods and nodes are embedded as the API server sent them, without `kind`,
-`apiVersion` and `metadata.managedFields`, which kube-scheduler does not send either.
+any case, and null counts as absent. Pods and nodes are embedded as the API server sent them, without `kind`
+and `apiVersion`; pods also without `metadata.managedFields`. kube-scheduler does not send these either.
 """
 
 from __future__ import annotations
@@ -92,12 +92,13 @@ def embedded(item: Object) -> msgspec.Raw:
     fields: dict[str, Any] = dict(item.raw) if source is None else _fields_of(source)
     for name in _NOT_SENT:
         fields.pop(name, None)
-    metadata = _parts(fields.get("metadata"))
-    if metadata.pop("managedFields", None) is not None:
+    if isinstance(item, Pod):
+        metadata = _parts(fields.get("metadata"))
+        metadata.pop("managedFields", None)
         fields["metadata"] = metadata
-    if isinstance(item, Pod) and item.spec.node_name:
-        # A pod that was only assumed on its node does not say so in what the API server sent.
-        fields["spec"] = {**_parts(fields.get("spec")), "nodeName": item.spec.node_name}
+        if item.spec.node_name:
+            # A pod that was only assumed on its node does not say so in what the API server sent.
+            fields["spec"] = {**_parts(fields.get("spec")), "nodeName": item.spec.node_name}
     return msgspec.Raw(_encode(fields))
 
 
