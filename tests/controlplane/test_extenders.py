@@ -13,13 +13,13 @@ import pytest
 
 from tests.client import certificates
 from tests.controlplane.schedulers import Api, Document, condition, configuration, moorage, node, pod
-from tests.controlplane.servers import ControlPlane, Program, wait_for
+from tests.controlplane.servers import ControlPlane, Program, free_ports, wait_for
 from tests.framework.extenders.server import HOST, ExtenderServer, Raw, server_tls
 
 SCHEDULERS = ("ours", "theirs")
 PODS = "/api/v1/namespaces/default/pods"
 NAMES = ("a", "b", "c")
-BOUND, LATE = "example.com/bound", "example.com/late"
+BOUND, LATE, STRANGE, DEAD = (f"example.com/{name}" for name in ("bound", "late", "strange", "dead"))
 VOLATILE = ("uid", "resourceVersion", "creationTimestamp", "UID", "PodUID")
 
 
@@ -64,8 +64,19 @@ class Extender(ExtenderServer):
             "preemptVerb": "preempt",
             "weight": 7,
         }
-        bound, late = ([{"name": name, "ignoredByScheduler": True}] for name in (BOUND, LATE))
+        bound, late, strange, dead = (
+            [{"name": name, "ignoredByScheduler": True}] for name in (BOUND, LATE, STRANGE, DEAD)
+        )
+        [nobody] = free_ports(1)
+        other = base(certificates.make("other").certificate_pem)
         return [
+            {
+                **common,
+                **verbs,
+                "urlPrefix": f"https://{HOST}:{nobody}",
+                "managedResources": dead,
+                "ignorable": True,
+            },
             {**common, **verbs, "urlPrefix": f"{self.url}/objects/"},
             {**common, **verbs, "urlPrefix": f"{self.url}/names", "nodeCacheCapable": True},
             {**common, "urlPrefix": f"{self.url}/binding", "bindVerb": "bind", "managedResources": bound},
@@ -75,6 +86,12 @@ class Extender(ExtenderServer):
                 "filterVerb": "filter",
                 "managedResources": late,
                 "httpTimeout": "300ms",
+            },
+            {
+                "tlsConfig": {**tls, "caData": other},
+                "urlPrefix": f"{self.url}/objects",
+                "filterVerb": "filter",
+                "managedResources": strange,
             },
         ]
 
@@ -277,6 +294,20 @@ def test_an_extender_that_hangs_is_given_up_and_others_are_scheduled(running: Pr
         assert each["reason"] == "SchedulerError"
     assert nodes_of(api, make(api, "beside")) == ["c-*", "c-*"]
     api.delete(*(f"{PODS}/{name}" for name in names.values()))
+
+
+def test_an_extender_whose_certificate_is_not_trusted_is_not_asked(running: Program, api: Api) -> None:
+    names = make(api, "strange", requests={STRANGE: "1"})
+    ours, theirs = conditions_of(api, names)
+    trusted = f"https://{HOST}:*/objects/filter"
+    for each in (ours, theirs):
+        assert each["message"].startswith(f'Post "{trusted}": tls: failed to verify certificate: ')
+        assert each["reason"] == "SchedulerError"
+    api.delete(*(f"{PODS}/{name}" for name in names.values()))
+
+
+def test_an_extender_that_is_dead_and_may_be_is_passed_over(running: Program, api: Api) -> None:
+    assert nodes_of(api, make(api, "undaunted", requests={DEAD: "1"})) == ["c-*", "c-*"]
 
 
 def test_an_extender_binds(running: Program, api: Api, extenders: dict[str, Extender]) -> None:
