@@ -20,6 +20,8 @@ class Raw(NamedTuple):
 
     body: bytes
     status: int = 200
+    announced: int | None = None
+    """How long it is said to be, if it is not true."""
 
 
 class Request(NamedTuple):
@@ -117,7 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
         raw = answer if isinstance(answer, Raw) else Raw(json.dumps(answer).encode())
         try:
             self.send_response(raw.status)
-            self.send_header("Content-Length", str(len(raw.body)))
+            self.send_header("Content-Length", str(len(raw.body) if raw.announced is None else raw.announced))
             self.end_headers()
             self.wfile.write(raw.body)
         except OSError:

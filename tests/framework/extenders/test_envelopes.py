@@ -97,8 +97,15 @@ def test_an_object_is_sent_whole_but_for_what_kube_scheduler_does_not_send() -> 
     pod = decode(Pod, json.dumps(sent).encode())
     assert document(pod) == whole
     assert "raw" not in pod.__dict__
-    node = decode(Node, json.dumps({**sent, "kind": "Node"}).encode())
-    assert document(node) == {**whole, "metadata": sent["metadata"]}
+
+
+@pytest.mark.parametrize(
+    "head", ['"kind":"Node","apiVersion":"v1",', "", '"apiVersion":"v1","kind":"Node",', " "]
+)
+def test_a_node_is_sent_whole_however_the_api_server_wrote_it(head: str) -> None:
+    whole = {"metadata": {"name": "x", "managedFields": []}, "spec": {"a": 1}, "status": {}}
+    source = "{" + head + json.dumps(whole, separators=(",", ":"))[1:]
+    assert document(decode(Node, source.encode())) == whole
 
 
 def test_a_pod_that_is_only_assumed_says_on_which_node() -> None:

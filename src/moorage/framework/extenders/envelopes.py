@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from moorage.api.meta import Object
+from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.state.nodes import Nodes
 
 _encode = msgspec.json.Encoder().encode
 _fields_of = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _NOT_SENT = ("kind", "apiVersion")
+_NODE_OF_A_WATCH = b'{"kind":"Node","apiVersion":"v1",'
 _STARTS = b'{["-0123456789tfn'
 
 
@@ -89,6 +91,12 @@ def bind_request(pod: Pod, node_name: str) -> bytes:
 def embedded(item: Object) -> msgspec.Raw:
     """An object as it stands in a request. `raw` is left alone: it would keep every node decoded."""
     source: bytes | None = item.__dict__.get("_source")
+    if source is not None and isinstance(item, Node):
+        # There may be thousands, and this is how API servers write them, in watches and in lists.
+        source = source.removeprefix(_NODE_OF_A_WATCH).removeprefix(b"{")
+        if source.startswith(b'"metadata":'):
+            return msgspec.Raw(b"{" + source)
+        source = item.__dict__["_source"]
     fields: dict[str, Any] = dict(item.raw) if source is None else _fields_of(source)
     for name in _NOT_SENT:
         fields.pop(name, None)

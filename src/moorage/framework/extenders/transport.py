@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -75,7 +76,9 @@ class Transport:
     async def _exchange(self, verb: str, url: str, body: bytes, deadline: float | None) -> bytes:
         try:
             async with asyncio.timeout_at(deadline):
-                response = await self._session().post(URL(url, encoded=True), data=body, **self._options)
+                response = await self._session().post(
+                    URL(url, encoded=True), data=BytesIO(body), **self._options
+                )
         except TimeoutError:
             raise ExtenderError(f'Post "{url}": {_LATE} exceeded while awaiting headers)') from None
         async with response:
