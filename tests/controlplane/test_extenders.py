@@ -234,10 +234,12 @@ def make(api: Api, name: str, wish: str = "", **fields: Any) -> dict[str, str]:
 
 def nodes_of(api: Api, names: dict[str, str]) -> list[str]:
     """Where both pods are, once they are."""
-    bound = wait_for(
-        f"both of {names}", lambda: (found := api.bound()).keys() >= set(names.values()) and found
-    )
-    return [re.sub("ours|theirs", "*", bound[name]) for name in names.values()]
+
+    def places() -> list[str] | None:
+        bound = api.bound()
+        return [bound[name] for name in names.values()] if bound.keys() >= set(names.values()) else None
+
+    return [re.sub("ours|theirs", "*", place) for place in wait_for(f"both of {names}", places) or ()]
 
 
 def conditions_of(api: Api, names: dict[str, str]) -> list[Document]:

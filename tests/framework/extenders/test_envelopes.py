@@ -83,7 +83,7 @@ def test_a_binding_goes_out() -> None:
 
 def test_an_object_is_sent_whole_but_for_what_kube_scheduler_does_not_send() -> None:
     fields = [{"manager": "kubectl"}]
-    whole = {
+    whole: dict[str, Any] = {
         "metadata": {"name": "x", "uid": "1", "finalizers": ["a/b"]},
         "spec": {"hostname": "unknown to schedulers"},
         "status": {"phase": "Pending"},

@@ -147,8 +147,11 @@ def test_victims_that_are_not_there_are_an_error(
 def test_only_pods_with_a_managed_resource_are_of_interest() -> None:
     managed = [ExtenderManagedResource(name="a.com/x")]
     choosy = HttpExtender(config("http://x", managed_resources=managed), "extenders[0]")
-    limited = {"containers": [{"name": "c", "resources": {"limits": {"a.com/x": "1"}}}]}
-    first = {"containers": [{"name": "c"}], "initContainers": [{"name": "i", **limited["containers"][0]}]}
+    limited: dict[str, Any] = {"containers": [{"name": "c", "resources": {"limits": {"a.com/x": "1"}}}]}
+    first: dict[str, Any] = {
+        "containers": [{"name": "c"}],
+        "initContainers": [{"name": "i", **limited["containers"][0]}],
+    }
     for pod, of_interest in (
         (make_pod(), False),
         (make_pod(requests={"a.com/x": 1}), True),

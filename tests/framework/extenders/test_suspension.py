@@ -265,7 +265,8 @@ def test_outside_of_a_cycle_everything_waits_even_in_a_running_loop() -> None:
 def test_a_plugin_is_not_blamed_for_the_time_that_others_took(
     waits: float, computes: float, blamed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = SimpleNamespace(now=0.0, perf_counter=lambda: clock.now)
+    clock = SimpleNamespace(now=0.0)
+    clock.perf_counter = lambda: clock.now
     monkeypatch.setattr(calls, "time", clock)
     monkeypatch.setattr(module, "time", clock)
     noticed: list[float] = []
@@ -278,7 +279,7 @@ def test_a_plugin_is_not_blamed_for_the_time_that_others_took(
         clock.now += computes
         wait(world.services.suspension, work())
 
-    world = World(plugin(Filters, "Looks", look))
+    world: World = World(plugin(Filters, "Looks", look))
     world.add()
     run_cycle(world)
     assert noticed == ([computes] if blamed else [])

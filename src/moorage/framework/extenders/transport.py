@@ -40,13 +40,13 @@ class Transport:
         self._seconds = extender.http_timeout.seconds
         _check_url(extender.url_prefix, f"{place}.urlPrefix")
         given, where = extender.tls_config or ExtenderTLSConfig(), f"{place}.tlsConfig"
-        is_tls = self.url.startswith("https:")
         try:
-            context = _tls(given, where, trusting=extender.enable_https)
-            options = request_options(ConnectionConfig(self.url, tls_server_name=given.server_name))
+            name = ConnectionConfig(self.url, tls_server_name=given.server_name)
+            self._options: dict[str, Any] = request_options(name)
+            if self.url.startswith("https:"):
+                self._options["ssl"] = _tls(given, where, trusting=extender.enable_https)
         except ConfigurationError as error:
             raise ConfigError([ConfigProblem(where, str(error))]) from None
-        self._options: dict[str, Any] = {**options, "ssl": context} if is_tls else options
         self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
 
     async def post(self, verb: str, body: bytes, *, may_repeat: bool) -> bytes:
@@ -161,14 +161,18 @@ def _tls(given: ExtenderTLSConfig, where: str, *, trusting: bool) -> ssl.SSLCont
     config = ConnectionConfig(
         "", ca_data=authority, insecure=given.insecure or (trusting and not has_authority)
     )
+    if has_authority:
+        _check_authority(config, given, where)
+    return tls_context(config, ClientCertificate(certificate, key) if certificate else None)
+
+
+def _check_authority(config: ConnectionConfig, given: ExtenderTLSConfig, where: str) -> None:
     try:
         tls_context(config, None)
     except ConfigurationError as error:
-        field = "caData" if given.ca_data else "caFile"
-        cause = str(error).partition(": ")[2]
-        message = f"{given.ca_file}: {cause}" if field == "caFile" else cause
+        why = str(error).partition(": ")[2]
+        field, message = ("caData", why) if given.ca_data else ("caFile", f"{given.ca_file}: {why}")
         raise ConfigError([ConfigProblem(f"{where}.{field}", message)]) from None
-    return tls_context(config, ClientCertificate(certificate, key) if certificate else None)
 
 
 def _read(file: str, where: str) -> bytes:
