@@ -43,7 +43,7 @@ def config(folder: Path, **extender: Any) -> Path:
 
 def test_evaluate_asks_extenders(server: ExtenderServer, tmp_path: Path) -> None:
     cluster = write(tmp_path / "cluster.yaml", *(node(name) for name in "abcd"))
-    asked = [*("--cluster", cluster), *("--pod", write(tmp_path / "pod.yaml", pod("p")))]
+    asked: list[str | Path] = [*("--cluster", cluster), *("--pod", write(tmp_path / "pod.yaml", pod("p")))]
     asked += ["--config", config(tmp_path, urlPrefix=server.url)]
     table = run("evaluate", *asked).stdout.splitlines()
     assert table[0].split()[-4:] == ["EXTENDERS", "TOTAL", "WHY", "NOT"]
