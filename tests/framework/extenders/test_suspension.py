@@ -78,6 +78,17 @@ def test_what_goes_wrong_is_raised_where_it_was_waited_for() -> None:
     fake_time.run(main())
 
 
+def test_what_is_cancelled_in_there_is_a_failure_and_not_the_end() -> None:
+    suspension = Suspension(Door())
+
+    def cycle() -> str:
+        with pytest.raises(RuntimeError, match="cancelled"):
+            wait(suspension, answer(1, asyncio.CancelledError()))
+        return "goes on"
+
+    assert fake_time.run(suspension.run(cycle)) == "goes on"
+
+
 def test_a_cycle_sees_the_context_it_was_started_in() -> None:
     variable = contextvars.ContextVar("variable", default="other")
     variable.set("this")
@@ -207,6 +218,35 @@ def test_a_failed_bind_gives_nothing_back_before_the_cycle_has_ended() -> None:
     assert assumed == [True]
     assert not world.state.is_assumed(first.uid)
     assert world.condition("first") == ("False", "SchedulerError", 'running PreBind plugin "Fails": no')
+
+
+def test_a_nomination_is_not_taken_away_before_the_cycle_has_ended() -> None:
+    seen: list[int] = []
+
+    def look(cycle: Any, pod: Any, node: Any) -> None:
+        if pod.name == "second":
+            seen.append(len(world.services.nominations))
+            wait(world.services.suspension, answer(3, None))
+            seen.append(len(world.services.nominations))
+
+    world = World(
+        plugin(Filters, "Looks", look),
+        nodes=[make_node("a", cpu=1)],
+        in_tree=("PrioritySort", "DefaultBinder", "NodeResourcesFit", "DefaultPreemption"),
+    )
+    world.add("victim", cpu=1, node="a", priority=0)
+    world.add("lesser", cpu=1, priority=1, status={"nominatedNodeName": "a"})
+    world.add("first", cpu=1, priority=10)
+
+    async def main() -> None:
+        assert world.scheduler.try_next()  # the victim is about to be evicted in a task
+        world.add("second", priority=20)
+        await world.services.suspension.run(world.scheduler.try_next)
+        await asyncio.sleep(1)
+
+    fake_time.run(main())
+    assert seen == [2, 2]
+    assert [pod.name for pod in world.services.nominations.on("a")] == ["first"]
 
 
 def test_stopping_gives_up_the_cycle_that_waits_at_once() -> None:

@@ -74,7 +74,10 @@ class Suspension:
             return running.throw()
         try:
             answer = work.result()
-        except (Exception, asyncio.CancelledError) as error:
+        except asyncio.CancelledError:
+            # Not this task but something in there: the pod's attempt fails, the scheduler goes on.
+            return running.throw(RuntimeError("what it waited for was cancelled"))
+        except Exception as error:
             return running.throw(error)
         return running.switch(answer)
 

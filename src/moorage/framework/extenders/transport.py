@@ -7,6 +7,7 @@ import os
 import ssl
 from io import BytesIO
 from pathlib import Path
+from socket import gaierror
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -123,9 +124,9 @@ def _told(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         cause = error.certificate_error
         return f"tls: failed to verify certificate: {getattr(cause, 'verify_message', '') or cause}"
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return f"dial tcp: lookup {error.host}: no such host"
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(cause, gaierror):
+        return f"dial tcp: lookup {error.host}: no such host"
     number = getattr(cause, "errno", None)
     why = os.strerror(number).lower() if number and not isinstance(cause, ssl.SSLError) else str(cause)
     if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(cause, ssl.SSLError):
