@@ -70,10 +70,14 @@ class BindingCycle:
         except asyncio.CancelledError:
             self._give_back(binding)
             raise
-        if status is not None:
-            self._fail(binding, status, done=done)
-        else:
+        if status is None:
             await self._succeed(binding)
+            return
+        try:
+            self._fail(binding, status, done=done)
+        except Exception as error:
+            log.error(error, "Binding the pod failed", pod=binding.assumed)
+            self._fail(binding, diagnosis.unexpected(error), done=True)
 
     async def _outcome(self, binding: PodToBind) -> tuple[Status | None, bool]:
         try:

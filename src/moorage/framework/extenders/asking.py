@@ -57,6 +57,8 @@ class Extenders:
 
     def filter(self, pod: Pod, nodes: Nodes, statuses: NodeStatuses) -> Nodes | Status:
         """The nodes that all extenders leave; `statuses` hears of the others. An Error if one fails."""
+        if not self.filter_any:
+            return nodes
         asked = [each for each in self._extenders if each.filters and each.is_interested(pod)]
         if not asked or not len(nodes):
             return nodes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import ssl
 from io import BytesIO
@@ -12,7 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
-from yarl import URL
 
 from moorage.client.connection import ConnectionConfig
 from moorage.client.credentials import ClientCertificate
@@ -54,15 +54,13 @@ class Transport:
         """The answer's body. `may_repeat` says that it does no harm if the extender gets this twice."""
         url = f"{self.url}/{verb}"
         now = asyncio.get_running_loop().time()
-        deadline = (
-            now + self._seconds if self._seconds > 0 else None
-        )  # as in Go: less than nothing is for ever
+        # As in Go, less than nothing is for ever.
+        deadline = now + self._seconds if self._seconds > 0 else None
         while True:
             try:
                 return await self._exchange(verb, url, body, deadline)
             except (aiohttp.ClientError, OSError) as error:
-                gone = isinstance(error, aiohttp.ServerDisconnectedError | ConnectionResetError)
-                if gone and may_repeat:
+                if may_repeat and _is_cut_off(error):
                     # Most likely the extender was started anew, and this was a connection to the old one.
                     may_repeat = False
                     continue
@@ -77,9 +75,7 @@ class Transport:
     async def _exchange(self, verb: str, url: str, body: bytes, deadline: float | None) -> bytes:
         try:
             async with asyncio.timeout_at(deadline):
-                response = await self._session().post(
-                    URL(url, encoded=True), data=BytesIO(body), **self._options
-                )
+                response = await self._session().post(url, data=BytesIO(body), **self._options)
         except TimeoutError:
             raise ExtenderError(f'Post "{url}": {_LATE} exceeded while awaiting headers)') from None
         async with response:
@@ -115,6 +111,13 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
             response.close()
             raise ExtenderError(f"the answer of {response.url} is larger than {LARGEST_ANSWER >> 20} MiB")
     return b"".join(parts)
+
+
+def _is_cut_off(error: Exception) -> bool:
+    """Whether the other side closed the connection before it answered."""
+    return isinstance(error, aiohttp.ServerDisconnectedError | ConnectionResetError) or (
+        getattr(error, "errno", None) in (errno.ECONNRESET, errno.EPIPE)
+    )
 
 
 def _told(error: Exception) -> str:
