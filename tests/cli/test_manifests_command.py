@@ -327,8 +327,8 @@ def test_bad_configurations_are_one_line(tmp_path: Path) -> None:
     config = config_file(tmp_path, profiles=[*two, {"schedulerName": "default-scheduler"}])
     line = refused(run("manifests", "--config", config, "--name", "b"))
     assert line == "--name: b is a profile already, and default-scheduler cannot be called that, too"
-    config = config_file(tmp_path, extenders=[{"urlPrefix": "http://127.0.0.1", "filterVerb": "f"}])
-    assert refused(run("manifests", "--config", config)).startswith("extenders: HTTP extenders are not")
+    config = config_file(tmp_path, extenders=[{"urlPrefix": "somewhere", "filterVerb": "f"}])
+    assert refused(run("manifests", "--config", config)).startswith("extenders[0].urlPrefix: ")
     config = config_file(tmp_path, profiles=[{"plugins": {"filter": {"enabled": [{"name": "Gone"}]}}}])
     assert "Gone" in refused(run("manifests", "--config", config))
     config = config_file(tmp_path, profiles=[{"schedulerName": "Strange Name"}])
@@ -412,3 +412,19 @@ def test_bin_packing_fills_nodes() -> None:
     assert run_plugins([], packed, nodes, pods=pods, objects=[service], config=config).node == "half"
     usual = make_pod("new", cpu="1", memory="1Gi", labels=web)
     assert run_plugins([], usual, nodes, pods=pods, objects=[service]).node == "empty"
+
+
+def test_extenders_go_into_the_cluster_and_their_certificates_with_them(tmp_path: Path) -> None:
+    extender = {"urlPrefix": "https://extender.kube-system", "filterVerb": "f"}
+    data = {**extender, "tlsConfig": {"caData": "Q0E="}}
+    config = config_file(tmp_path, extenders=[data])
+    made = rendered("--config", config)
+    assert configuration(made)["extenders"] == [data]
+    # Pods that extenders reject are tried again whatever changes.
+    assert "csidrivers.storage.k8s.io" in allowed(made["ClusterRole/moorage"])
+    config = config_file(tmp_path, extenders=[{**extender, "tlsConfig": {"caFile": "/etc/ca.crt"}}])
+    assert refused(run("manifests", "--config", config)) == (
+        "extenders[0].tlsConfig.caFile: the pod has no file /etc/ca.crt: "
+        "write its content in base64 as caData, or build an image with it and give --image"
+    )
+    assert run("manifests", "--config", config, "--image", "mine:1").exit_code == 0

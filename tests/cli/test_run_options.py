@@ -121,11 +121,12 @@ def test_flags_of_kube_scheduler_without_effect_are_taken_and_warned_about(file:
     ]
 
 
-def test_extenders_are_refused_rather_than_left_out(file: str, tmp_path: Path) -> None:
-    Path(file).write_text(FILE + "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: f}]\n")
+def test_extenders_that_cannot_be_used_are_named(file: str, tmp_path: Path) -> None:
+    Path(file).write_text(FILE + "extenders: [{urlPrefix: 'localhost:80', filterVerb: f}]\n")
     result = CliRunner().invoke(run, ["--config", file])
     assert result.exit_code == 1
-    assert "extenders: HTTP extenders are not supported yet; remove them" in result.stderr
+    [line] = result.stderr.splitlines()
+    assert line.startswith('extenders[0].urlPrefix: "localhost:80" is not the URL of an extender; write http')
     written = CliRunner().invoke(run, ["--config", file, f"--write-config-to={tmp_path / 'written.yaml'}"])
     assert written.exit_code == 0
 

@@ -9,7 +9,14 @@ from typing import Any
 from moorage.api.nodes import Node
 from moorage.api.pods import DEFAULT_SCHEDULER, Condition, Pod
 from moorage.client.memory import MemoryClient
-from moorage.config.types import KubeSchedulerConfiguration, PluginRef, Plugins, PluginSet, Profile
+from moorage.config.types import (
+    Extender,
+    KubeSchedulerConfiguration,
+    PluginRef,
+    Plugins,
+    PluginSet,
+    Profile,
+)
 from moorage.framework.door import Door
 from moorage.framework.extension_points import Plugin
 from moorage.plugins.catalog import in_tree_registry
@@ -62,6 +69,7 @@ class World:
         in_tree: Sequence[str] = ("PrioritySort", "DefaultBinder"),
         schedulers: Sequence[str] = (DEFAULT_SCHEDULER,),
         observer: SchedulerMetrics | None = None,
+        extenders: Sequence[Extender] = (),
     ) -> None:
         registry = in_tree_registry()
         for each in plugins:
@@ -70,7 +78,8 @@ class World:
         enabled = [PluginRef(name=name) for name in names]
         lists = Plugins(multi_point=PluginSet(enabled=enabled))
         config = KubeSchedulerConfiguration(
-            profiles=[Profile(scheduler_name=name, plugins=lists) for name in schedulers]
+            profiles=[Profile(scheduler_name=name, plugins=lists) for name in schedulers],
+            extenders=list(extenders),
         )
         self.now = START
         self.recorder = Recorder()

@@ -119,12 +119,20 @@ def convert(file: str, plugins: tuple[str, ...], strict_config_version: bool, ve
 
 
 def _check_plugins(loaded: Loaded, plugins: tuple[str, ...]) -> Registry:
-    """Registers the plugins; raises unless each enabled one exists there and can read its args."""
+    """Registers the plugins; raises unless each enabled one exists there and can read its args.
+
+    Raises as well if an extender has no usable URL.
+    """
+    from msgspec.structs import replace
+
     from moorage.config.expand import expand_all
+    from moorage.framework.extenders.asking import make_extenders
 
     registry, added = make_registry(plugins)
     expand_all(loaded.config, registry.points_of())
     check_args(loaded.config, registry)
+    # Files with certificates may be on another machine.
+    make_extenders([replace(extender, tls_config=None) for extender in loaded.config.extenders])
     warn_of_unused(loaded.config, added)
     return registry
 

@@ -31,6 +31,8 @@ def show_table(evaluation: Evaluation) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     headings = [_heading(plugin, stacked=console.is_terminal) for plugin in plugins]
+    added: dict[str, dict[str, int]] = result.get("extenderScores", {})
+    headings += ["EXTENDERS"] if added else []
     for heading in ("NODE", "FITS", *headings, "TOTAL"):
         table.add_column(heading, no_wrap=True)
     table.add_column("WHY NOT", overflow="fold", min_width=_ROOM_FOR_REASONS)
@@ -40,9 +42,10 @@ def show_table(evaluation: Evaluation) -> None:
         if by_plugin is None:
             fits = info.name in result["feasible"]
             reasons = "" if fits else _why_not(result, info.name)
-            table.add_row(info.name, "yes" if fits else "no", *("" for _ in plugins), "", reasons)
+            table.add_row(info.name, "yes" if fits else "no", *("" for _ in headings), "", reasons)
             continue
         cells = [_score(by_plugin.get(plugin)) for plugin in plugins]
+        cells += [str(sum(added[info.name].values()))] if added else []
         total = str(result["totals"][info.name])
         table.add_row(info.name, "best" if info.name in best else "yes", *cells, total, "")
     needed = console.measure(table, options=console.options.update(max_width=_UNLIMITED))
@@ -80,13 +83,13 @@ def _why_not(result: Document, node: str) -> str:
         return "; ".join(objections)
     status = result.get("nodeStatus", {}).get(node)
     if status is not None:
-        return f"{status['plugin']}: {', '.join(status['reasons'])}"
+        return f"{status['plugin'] or 'an extender'}: {', '.join(status['reasons'])}"
     pre: Document = result.get("preFilter", {})
     if pre.get("status") not in (None, "Success"):
         return f"{pre['plugin'] or 'PreFilter'}: {', '.join(pre['reasons'])}"
     if result.get("nominatedFirst"):
         return "the pod is nominated to another node, which fits"
-    return "left out by PreFilter"
+    return "left out by PreFilter" if pre.get("nodeNames") is not None else "left out by an extender"
 
 
 def _verdict(result: Document, pod: str) -> str:

@@ -12,13 +12,14 @@ from typing import Any
 
 from moorage.cli.run_options import RunOptions
 from moorage.cli.run_server import RunServer
-from moorage.cli.setup import BadInput, Setup, refuse_extenders
+from moorage.cli.setup import BadInput, Setup
 from moorage.client.connection import ConnectionConfig, find
 from moorage.client.errors import ConfigurationError
 from moorage.client.http import HttpClient
 from moorage.client.pod_writer import PodWriter
 from moorage.config import expand_all, show
 from moorage.config.show import show_expanded, to_yaml
+from moorage.framework.extenders.asking import make_extenders
 from moorage.framework.logger import Logger
 from moorage.framework.registry import PluginLoadError
 from moorage.process import logs
@@ -38,7 +39,7 @@ def run_process(options: RunOptions) -> int:
     expand_all(setup.config, setup.registry.points_of())
     if options.write_config_to is not None:
         return _write_config(options.write_config_to, setup)
-    refuse_extenders(setup.config)
+    make_extenders(setup.config.extenders)  # what is wrong with them is told before anything is begun
     logs.configure(verbosity=options.verbosity, format=options.logging_format)
     try:
         connection = find(setup.config.client_connection.kubeconfig, options.master or "")

@@ -75,17 +75,7 @@ def set_up(
     loaded = load(text, source=name, strict_version=strict_version)
     warn(loaded.warnings)
     warn_of_unused(loaded.config, added)
-    if loaded.config.extenders:
-        warn(["extenders: HTTP extenders are not supported yet and are not asked"])
     return Setup(registry, loaded.config)
-
-
-def refuse_extenders(config: KubeSchedulerConfiguration) -> None:
-    """For commands that would schedule without asking them."""
-    if config.extenders:
-        raise BadInput(
-            "extenders: HTTP extenders are not supported yet; remove them or write them as plugins"
-        )
 
 
 def warn_of_unused(config: KubeSchedulerConfiguration, added: Iterable[str]) -> None:

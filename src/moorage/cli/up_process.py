@@ -27,7 +27,7 @@ from moorage.cli.local_scheduler import LocalScheduler
 from moorage.cli.manifest_files import read_manifests
 from moorage.cli.process import loop_factory
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
-from moorage.cli.setup import BadInput, Setup, refuse_extenders, set_up
+from moorage.cli.setup import BadInput, Setup, set_up
 from moorage.cluster.access.kubeconfig import KubeconfigError, remove, remove_old, write_kubeconfig
 from moorage.cluster.base.data_file import DataFile, DataFileError
 from moorage.cluster.base.errors import Refusal
@@ -36,6 +36,7 @@ from moorage.cluster.life.nodes import default_nodes
 from moorage.config import expand_all
 from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.problems import ConfigError
+from moorage.framework.extenders.asking import make_extenders
 from moorage.framework.registry import PluginLoadError
 from moorage.process import logs
 from moorage.server.tls import LOCAL_NAMES, self_signed
@@ -64,7 +65,7 @@ class UpOptions:
     def set_up(self) -> Setup:
         """The plugins and the configuration, checked as far as that is possible without a cluster."""
         setup = set_up(self.config_file, self.plugins, strict_version=self.strict_config_version)
-        refuse_extenders(setup.config)
+        make_extenders(setup.config.extenders)
         expand_all(setup.config, setup.registry.points_of())
         return setup
 

@@ -54,7 +54,7 @@ class Session:
         self._sleep = sleep
         self._headers = _headers(config, user_agent)
         self._identity: Identity | None = None
-        self._options: dict[str, Any] = _options(config)
+        self._options: dict[str, Any] = request_options(config)
         if not config.server.startswith("https:"):  # there is no CONNECT that could carry them
             self._headers.update(self._options.get("proxy_headers", {}))
         self._short = aiohttp.ClientTimeout(total=request_seconds, sock_connect=CONNECT_SECONDS)
@@ -246,7 +246,7 @@ def _headers(config: ConnectionConfig, user_agent: str) -> CIMultiDict[str]:
     return headers
 
 
-def _options(config: ConnectionConfig) -> dict[str, Any]:
+def request_options(config: ConnectionConfig) -> dict[str, Any]:
     """What aiohttp is told with each request beside the request itself."""
     options: dict[str, Any] = {}
     if config.tls_server_name:

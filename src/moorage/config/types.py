@@ -188,25 +188,25 @@ class Extender(ConfigPart, omit_defaults=True):
     """An HTTP extender; an empty verb means that it does not support that call."""
 
     url_prefix: str
-    """Where the extender is."""
+    """Where the extender is: the verbs are appended to this URL."""
     http_timeout: Duration
-    """How long one call may take."""
+    """How long one call may take; 0 stands for 5 seconds."""
     filter_verb: str = ""
     """Appended to the prefix for the call that filters; empty if there is none."""
     preempt_verb: str = ""
     """The same for preemption."""
     prioritize_verb: str = ""
-    """The same for scores."""
+    """The same for scores, 0 to 10."""
     weight: Int64 = 0
-    """What its scores are multiplied with."""
+    """What its scores are multiplied with, beside the 10 that make them as large as those of plugins."""
     bind_verb: str = ""
-    """The same for binding."""
+    """The same for binding, for which there can be one extender."""
     enable_https: bool = field(name="enableHTTPS", default=False)
-    """Whether to use TLS."""
+    """Whether the server's certificate goes unchecked where `tlsConfig` names no authority for it."""
     tls_config: ExtenderTLSConfig | None = None
-    """Certificates."""
+    """Certificates; whether they are used says the URL."""
     node_cache_capable: bool = False
-    """Whether names of nodes are enough for it."""
+    """Whether names of nodes, and uids of victims, are enough for it."""
     managed_resources: list[ExtenderManagedResource] = []
     """Only pods that ask for one of these concern it."""
     ignorable: bool = False
@@ -239,6 +239,6 @@ class KubeSchedulerConfiguration(ConfigPart):
     profiles: list[Profile] = []
     """One for each scheduler name; none stands for `default-scheduler` with the default plugins."""
     extenders: list[Extender] = []
-    """HTTP extenders. `moorage run` and `moorage up` refuse them in this version."""
+    """HTTP extenders, asked in this order; those that may fail come last."""
     delay_cache_until_active: bool = False
     """Whether watching begins only when the lease is held."""

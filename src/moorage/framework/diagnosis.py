@@ -170,13 +170,23 @@ def attempt_failed(status: Status, phase: str = "") -> Failure:
     return Failure(status, status.message, phase)
 
 
-def nothing_fits(total: int, statuses: NodeStatuses, pre: PreFiltered, post: PostFiltered | None) -> Failure:
-    """None of `total` nodes can run the pod; `post` is None where no plugin was asked what to do about it."""
+def nothing_fits(
+    total: int,
+    statuses: NodeStatuses,
+    pre: PreFiltered,
+    post: PostFiltered | None,
+    *,
+    rejected_by: Iterable[str] = (),
+) -> Failure:
+    """None of `total` nodes can run the pod; `post` is None where no plugin was asked what to do about it.
+
+    `rejected_by` is who rejected nodes without leaving its name in their statuses.
+    """
     if pre.status is not None:
         unschedulable, pending = pre.rejecting_plugins, set[str]()
     else:
         unschedulable, pending = statuses.plugins()
-        unschedulable |= set(pre.narrowed_by)
+        unschedulable |= {*pre.narrowed_by, *rejected_by}
     message = nodes_available(
         total,
         statuses.reasons(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from moorage.api.decoding import from_document
@@ -10,7 +12,10 @@ from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.framework.listers import Lister, Listers
+from moorage.framework.logger import Logger
 from moorage.state.cluster import ClusterState
+
+log = Logger(__name__)
 
 
 class Follower(Protocol):
@@ -50,6 +55,7 @@ class Door:
     """Keeps the state and the listers that plugins asked for at what was put in here and not removed.
 
     Finished pods stay outside: one that finishes is removed. A pod with the name of another replaces it.
+    Between `hold` and `release` whatever comes or goes waits outside, in order.
     """
 
     def __init__(self) -> None:
@@ -57,6 +63,9 @@ class Door:
         self.listers = Listers(self.state.objects)
         self._pods: dict[str, Pod] = {}
         self._follower: Follower = NoFollower()
+        self._is_held = False
+        self._outside: deque[tuple[Callable[[Object, Lister[Any] | None], None], Object, Lister[Any] | None]]
+        self._outside = deque()
 
     def follow(self, follower: Follower) -> None:
         """Has everything told from now on that comes or goes."""
@@ -64,6 +73,36 @@ class Door:
 
     def put(self, item: Object, lister: Lister[Any] | None = None) -> None:
         """Something appeared or changed. `lister` is where objects belong that have no type of their own."""
+        if self._is_held:
+            self._outside.append((self._put, item, lister))
+        else:
+            self._put(item, lister)
+
+    def remove(self, item: Object, lister: Lister[Any] | None = None) -> None:
+        """Something is gone; `item` is what was last known of it."""
+        if self._is_held:
+            self._outside.append((self._remove, item, lister))
+        else:
+            self._remove(item, lister)
+
+    def hold(self) -> None:
+        """Lets nothing in until `release`: a cycle waits for an answer, and nothing may change under it."""
+        self._is_held = True
+
+    def release(self) -> None:
+        """Lets in what has come meanwhile."""
+        while self._outside:
+            act, item, lister = self._outside.popleft()
+            try:
+                act(item, lister)
+            except Exception as error:
+                # What is wrong with one object must not keep the others out.
+                log.error(error, "An object that had to wait cannot be taken in", kind=item.kind, object=item)
+        self._is_held = False
+
+    # Everything but nodes and pods
+
+    def _put(self, item: Object, lister: Lister[Any] | None) -> None:
         if isinstance(item, Pod) and lister is None:
             self._put_pod(item)
         elif isinstance(item, Node) and lister is None:
@@ -77,8 +116,7 @@ class Door:
             old = store.put(item)
             self._follower.object_changed(_event(item, lister), old, item)
 
-    def remove(self, item: Object, lister: Lister[Any] | None = None) -> None:
-        """Something is gone; `item` is what was last known of it."""
+    def _remove(self, item: Object, lister: Lister[Any] | None) -> None:
         if isinstance(item, Pod) and lister is None:
             self._remove_pod(item)
         elif isinstance(item, Node) and lister is None:

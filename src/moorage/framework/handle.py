@@ -14,6 +14,8 @@ from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.client.resources import Resource
 from moorage.framework.door import Door
+from moorage.framework.extenders.asking import Extenders
+from moorage.framework.extenders.suspension import Suspension
 from moorage.framework.listers import Lister, Listers, Requirement
 from moorage.framework.metrics import Metrics
 from moorage.framework.observer import NoObserver, Observer
@@ -77,6 +79,12 @@ class Services:
     """Whether this scheduler still is the one to act on pods; asked before each write."""
     shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
     """What plugins of all profiles have in common, by what made it."""
+    suspension: Suspension = field(init=False)
+    extenders: Extenders = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.suspension = Suspension(self.door)
+        self.extenders = Extenders(self.suspension)
 
     @property
     def state(self) -> ClusterState:
@@ -149,6 +157,11 @@ class Handle:
             self.services.shared[make] = make(self)
         made: S = self.services.shared[make]
         return made
+
+    @property
+    def extenders(self) -> Extenders:
+        """The HTTP extenders of the configuration; a plugin may ask them as the scheduler does."""
+        return self.services.extenders
 
     def activate(self, pods: Iterable[Pod]) -> None:
         """Has these waiting pods tried again at once."""

@@ -44,6 +44,12 @@ class Observer(Protocol):
     def preemption(self, victims: int) -> None:
         """A node was chosen on which so many pods have to go."""
 
+    def prioritizing_started(self) -> None:
+        """An extender is being asked for scores."""
+
+    def prioritizing_ended(self) -> None:
+        """It has answered, or failed to."""
+
     def permit_waited(self, result: str, seconds: float) -> None:
         """A pod waited on permit; `result` is the label of the code with which that ended."""
 
@@ -99,6 +105,12 @@ class NoObserver:
         pass
 
     def preemption(self, victims: int) -> None:
+        pass
+
+    def prioritizing_started(self) -> None:
+        pass
+
+    def prioritizing_ended(self) -> None:
         pass
 
     def permit_waited(self, result: str, seconds: float) -> None:

@@ -30,6 +30,7 @@ SAMPLED_CYCLES = 0.1
 """In this part of the cycles the plugins are timed one by one."""
 
 _BINDING = ("binding",)
+_PRIORITIZING = ("prioritizing_extender",)
 _CODE_LABELS = tuple(code.label for code in Code)
 _ATTEMPTS_LABELS = [(str(attempts),) for attempts in range(15)]
 _MANY_ATTEMPTS = ("15+",)
@@ -262,6 +263,12 @@ class SchedulerMetrics(Collector):
 
     def volume_stage_failed(self, operation: str) -> None:
         self._volume_failures[operation,] += 1
+
+    def prioritizing_started(self) -> None:
+        self._running[_PRIORITIZING] += 1
+
+    def prioritizing_ended(self) -> None:
+        self._running[_PRIORITIZING] -= 1
 
     def binding_started(self) -> None:
         self._running[_BINDING] += 1

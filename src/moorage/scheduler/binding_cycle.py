@@ -64,18 +64,27 @@ class BindingCycle:
 
     async def _run(self, binding: PodToBind) -> None:
         try:
-            status, done = await self._bind(binding)
+            status, done = await self._outcome(binding)
             if status is not None:
-                self._fail(binding, status, done=done)
-                return
+                await self._services.suspension.between_cycles()
         except asyncio.CancelledError:
             self._give_back(binding)
             raise
+        if status is None:
+            await self._succeed(binding)
+            return
+        try:
+            self._fail(binding, status, done=done)
         except Exception as error:
             log.error(error, "Binding the pod failed", pod=binding.assumed)
             self._fail(binding, diagnosis.unexpected(error), done=True)
-            return
-        await self._succeed(binding)
+
+    async def _outcome(self, binding: PodToBind) -> tuple[Status | None, bool]:
+        try:
+            return await self._bind(binding)
+        except Exception as error:
+            log.error(error, "Binding the pod failed", pod=binding.assumed)
+            return diagnosis.unexpected(error), True
 
     async def _bind(self, binding: PodToBind) -> tuple[Status | None, bool]:
         """What went wrong, if anything, and whether the pod had left in-flight tracking by then."""

@@ -1,6 +1,8 @@
 """One scheduling cycle: from a pod to the node it should go to, or to the reasons why there is none.
 
-Nothing in here awaits, so nothing changes while a cycle runs: the live state is the snapshot.
+Nothing in here awaits, so nothing changes while a cycle runs: the live state is the snapshot. A cycle
+that asks extenders is suspended meanwhile, and what would change the state waits
+(`framework/extenders/suspension.py`).
 """
 
 from __future__ import annotations
@@ -11,14 +13,18 @@ from dataclasses import dataclass
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.extenders.asking import EXTENDER
+from moorage.framework.logger import Logger
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.runtime.filtering import PreFiltered, filter_with_rivals, pre_filter
 from moorage.framework.runtime.post_filtering import PostFiltered, post_filter
 from moorage.framework.runtime.profile import Profile
-from moorage.framework.runtime.scoring import Scores, best, pre_score, score
+from moorage.framework.runtime.scoring import Scores, best, best_at_random, pre_score, score
 from moorage.framework.status import Status
 from moorage.scheduler.search import how_many_to_find, search
 from moorage.state.nodes import Nodes
+
+log = Logger(__name__)
 
 
 @dataclass
@@ -30,6 +36,7 @@ class Decision:
     pre_filtered: PreFiltered | None = None
     node_name: str = ""
     feasible: Nodes | None = None
+    narrowed_by_extenders: bool = False
     looked_at: int = 0
     scores: Scores | None = None
     nominated_first: bool = False
@@ -94,6 +101,13 @@ class NodeChooser:
         decision.feasible, decision.looked_at = found.nodes, found.looked_at
         if found.error is not None:
             decision.failure = diagnosis.attempt_failed(found.error, "Filter")
+            return
+        left = profile.services.extenders.filter(pod, found.nodes, decision.statuses)
+        if isinstance(left, Status):
+            decision.failure = diagnosis.attempt_failed(left, "Filter")
+            decision.feasible = Nodes(table, slice(0, 0))
+            return
+        decision.feasible, decision.narrowed_by_extenders = left, len(left) != len(found.nodes)
 
     def _limit(self, profile: Profile, total: int) -> int:
         if self.find_all:
@@ -101,7 +115,9 @@ class NodeChooser:
         percentage = profile.percentage_of_nodes_to_score
         if percentage is None:
             percentage = self.percentage_of_nodes_to_score
-        return how_many_to_find(total, percentage, scores=bool(profile.score))
+        extenders = profile.services.extenders
+        choosy = bool(profile.score) or extenders.prioritize_any or extenders.filter_any
+        return how_many_to_find(total, percentage, scores=choosy)
 
     def _nominated(self, profile: Profile, pod: Pod, decision: Decision) -> Nodes | None:
         """The node the pod is nominated to, if it fits; a failure here counts as "does not fit"."""
@@ -110,15 +126,23 @@ class NodeChooser:
         if node is None:
             return None
         status = filter_with_rivals(profile, decision.cycle, pod, node)
-        if status is None:
-            return Nodes(profile.state.table, slice(node.row, node.row + 1))
-        if status.rejected:
-            decision.statuses.set_row(node.row, status)
-            pre = decision.pre_filtered
-            if pre is not None and pre.names is not None and status.plugin:
-                # kube-scheduler's text names who rejected the nominated node among those who narrowed.
-                decision.statuses.absent = diagnosis.outside_status({*pre.narrowed_by, status.plugin})
-        return None
+        if status is not None:
+            if status.rejected:
+                self._note_rejected_nomination(decision, node.row, status)
+            return None
+        nodes = Nodes(profile.state.table, slice(node.row, node.row + 1))
+        left = profile.services.extenders.filter(pod, nodes, decision.statuses)
+        if isinstance(left, Status):
+            log.error(left.message, "Evaluation failed on nominated node", pod=pod, node=name)
+            return None
+        return left if len(left) else None
+
+    def _note_rejected_nomination(self, decision: Decision, row: int, status: Status) -> None:
+        decision.statuses.set_row(row, status)
+        pre = decision.pre_filtered
+        if pre is not None and pre.names is not None and status.plugin:
+            # kube-scheduler's text names who rejected the nominated node among those who narrowed.
+            decision.statuses.absent = diagnosis.outside_status({*pre.narrowed_by, status.plugin})
 
     def _choose(self, profile: Profile, pod: Pod, decision: Decision) -> None:
         nodes = decision.feasible
@@ -128,7 +152,8 @@ class NodeChooser:
         if len(nodes) == 1:
             decision.node_name = nodes.info(0).name
             return
-        if not profile.score:
+        extenders = profile.services.extenders
+        if not profile.score and not extenders:
             decision.node_name = nodes.info(0).name
             return
         scores = rank(profile, decision.cycle, pod, nodes)
@@ -136,7 +161,13 @@ class NodeChooser:
             decision.failure = diagnosis.attempt_failed(scores.status, "Score")
             return
         decision.scores = scores
-        decision.node_name = nodes.info(best(scores.totals)).name
+        if not extenders:
+            decision.node_name = nodes.info(best(scores.totals)).name
+            return
+        scores.by_extender, given = extenders.prioritize(pod, nodes, profile.observer)
+        for added in scores.by_extender.values():
+            scores.totals = scores.totals + added
+        decision.node_name = nodes.info(best_at_random(scores.totals, given)).name
 
     def look_at_all(self, profile: Profile, pod: Pod, decision: Decision) -> NodeStatuses:
         """The statuses of all nodes, where the cycle itself stopped at the nominated one."""
@@ -157,7 +188,10 @@ class NodeChooser:
             if post.status.cause is not None:
                 profile.observer.plugin_failed(post.status.plugin, profile.name)
         total = len(profile.state.table)
-        decision.failure = diagnosis.nothing_fits(total, decision.statuses, pre, post)
+        rejected_by = (EXTENDER,) if decision.narrowed_by_extenders else ()
+        decision.failure = diagnosis.nothing_fits(
+            total, decision.statuses, pre, post, rejected_by=rejected_by
+        )
         return decision
 
 

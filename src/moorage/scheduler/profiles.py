@@ -9,6 +9,7 @@ from typing import Any
 from moorage.config import ConfigError, ConfigProblem, KubeSchedulerConfiguration, expand_all, load
 from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.types import KIND, V1
+from moorage.framework.extenders.asking import Extenders, make_extenders
 from moorage.framework.handle import Services
 from moorage.framework.registry import PluginLoadError, Registry
 from moorage.framework.runtime.profile import Profile, make_profile
@@ -45,7 +46,11 @@ def default_document(registry: Registry, plugins: Sequence[str] = ()) -> dict[st
 def make_profiles(
     config: KubeSchedulerConfiguration, registry: Registry, services: Services
 ) -> dict[str, Profile]:
-    """The profiles of a configuration by scheduler name; raises ConfigError with all that is wrong."""
+    """The profiles of a configuration by scheduler name; raises ConfigError with all that is wrong.
+
+    They share the configuration's extenders, which `services` has from here on.
+    """
+    services.extenders = Extenders(services.suspension, make_extenders(config.extenders))
     expanded = expand_all(config, registry.points_of())
     profiles: dict[str, Profile] = {}
     problems: list[ConfigProblem] = []

@@ -98,7 +98,7 @@ class Scheduler:
         try:
             while not self.queue.closed:
                 await self.queue.ready()
-                if self.try_next():
+                if await self._try_next():
                     # Binding tasks and watches get their turn after every pod.
                     await asyncio.sleep(0)
         finally:
@@ -108,13 +108,20 @@ class Scheduler:
                 for task in late:
                     task.cancel()
             await asyncio.gather(timers, *self._tasks, return_exceptions=True)
+            await self.services.extenders.close()
 
     async def drain(self, progress: Callable[[int], None] | None = None) -> None:
         """Tries every pod that waits now once and lets all binds end; `progress` is told the tries so far."""
+        try:
+            await self._drain(progress)
+        finally:
+            await self.services.extenders.close()
+
+    async def _drain(self, progress: Callable[[int], None] | None) -> None:
         tried = 0
         limit = self.queue.counts().active
         while True:
-            while tried < limit and self.try_next():
+            while tried < limit and await self._try_next():
                 tried += 1
                 if progress is not None:
                     progress(tried)
@@ -126,6 +133,7 @@ class Scheduler:
 
     def stop(self) -> None:
         self.queue.close()
+        self.services.suspension.stop()
 
     def close(self) -> None:
         for profile in self.profiles.values():
@@ -138,6 +146,12 @@ class Scheduler:
             return False
         self.attempt(queued)
         return True
+
+    async def _try_next(self) -> bool:
+        """As `try_next`; an attempt that asks extenders is suspended while they think."""
+        if not self.services.extenders:
+            return self.try_next()
+        return bool(await self.services.suspension.run(self.try_next))
 
     def attempt(self, queued: QueuedPod) -> None:
         """Decides for a pod that was taken from the queue and acts on the decision."""
@@ -220,5 +234,14 @@ def log_scores(profile: Profile, pod: Pod, decision: Decision) -> None:
         for plugin, values in scores.by_plugin.items():
             weighted = int(values[place]) * weights[plugin]
             log.info(10, "Plugin scored node for pod", pod=pod, plugin=plugin, node=name, score=weighted)
+        for extender, added in scores.by_extender.items():
+            log.info(
+                10,
+                "Extender scored node for pod",
+                pod=pod,
+                extender=extender,
+                node=name,
+                score=int(added[place]),
+            )
         total = int(scores.totals[place])
         log.info(10, "Calculated node's final score for pod", pod=pod, node=name, score=total)

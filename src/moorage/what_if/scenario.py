@@ -149,14 +149,20 @@ class Evaluation:
         if scores.status is not None:
             return {"schedulerError": {"phase": "Score", "message": scores.status.message}}
         names = nodes.names
-        totals = scores.totals.tolist() if self.profile.score else [1] * len(names)
+        counts = bool(self.profile.score) or len(self.profile.services.extenders) > 0
+        totals = scores.totals.tolist() if counts else [1] * len(names)
         weights = {plugin.name: weight for plugin, weight, _ in self.profile.score}
         found: dict[str, Document] = {name: {} for name in names}
         for plugin, values in scores.by_plugin.items():
             for name, value in zip(names, values.tolist(), strict=True):
                 found[name][plugin] = {"raw": value, "weighted": value * weights[plugin]}
         highest = max(totals)
+        added = {
+            name: {url: int(each[place]) for url, each in scores.by_extender.items()}
+            for place, name in enumerate(names)
+        }
         return {
+            **({"extenderScores": added} if scores.by_extender else {}),
             "skippedScores": sorted(decision.cycle.skip_score & weights.keys()),
             "scores": found,
             "totals": dict(zip(names, totals, strict=True)),
@@ -184,15 +190,17 @@ class Evaluation:
         outcome = preemption.find_candidates(decision.cycle, self.pod, decision.statuses, everywhere=True)
         if not decision.statuses.nodes_with(Code.UNSCHEDULABLE):
             return result
+        agreed = preemption.agreed(self.pod, outcome.candidates)
+        candidates = outcome.candidates if isinstance(agreed, Status) else agreed
         result["candidates"] = {
             candidate.node_name: {
                 "victims": sorted(victim.key for victim in candidate.victims),
                 "numPDBViolations": candidate.pdb_violations,
             }
-            for candidate in outcome.candidates
+            for candidate in candidates
         }
         result["dryRunFailures"] = {name: _answer(failed) for name, failed in outcome.statuses.explicit()}
-        best = best_candidates(outcome.candidates)
+        best = [] if isinstance(agreed, Status) else best_candidates(candidates)
         result["nominatedNodes"] = sorted(candidate.node_name for candidate in best)
         if best:
             result["nominatedNode"] = best[0].node_name if len(best) == 1 else None

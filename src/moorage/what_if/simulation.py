@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.client.memory import MemoryClient
@@ -31,14 +33,17 @@ class Result:
 
 
 class Simulation:
-    """A scheduler with a cluster in memory. Time stands still unless `advance` moves it."""
+    """A scheduler with a cluster in memory. Time stands still unless `advance` moves it.
+
+    Extenders are asked, but not to bind: the pods are here only.
+    """
 
     def __init__(self, config: KubeSchedulerConfiguration, registry: Registry) -> None:
         self._now = time.time()
         self._door = Door()
         self.client = MemoryClient(self._door.put, self._door.remove)
         self.scheduler = Scheduler(
-            config, registry, client=self.client, door=self._door, clock=lambda: self._now
+            _binding_here(config), registry, client=self.client, door=self._door, clock=lambda: self._now
         )
         self._door.listers.set_synced()
 
@@ -89,3 +94,8 @@ class Simulation:
             return f"plugin {queued.gating_plugin} does not let it into the queue"
         condition = pod.condition("PodScheduled")
         return condition.message if condition else "it was not tried"
+
+
+def _binding_here(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+    extenders = [replace(extender, bind_verb="") for extender in config.extenders]
+    return replace(config, extenders=extenders)

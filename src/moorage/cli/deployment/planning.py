@@ -8,15 +8,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from moorage import __version__
 from moorage.api.names import dns_label_problems
 from moorage.cli.deployment.plugin_files import PluginFiles
-from moorage.cli.setup import BadInput, make_registry, read_input, refuse_extenders, unused
+from moorage.cli.setup import BadInput, make_registry, read_input, unused
 from moorage.config import KubeSchedulerConfiguration, load
 from moorage.config.convert import Conversion
 from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.load import load_document
-from moorage.config.types import LeaderElection
+from moorage.config.types import ExtenderTLSConfig, LeaderElection
 from moorage.framework.handle import Services
 from moorage.framework.permissions import Permission
 from moorage.framework.registry import Registry
@@ -84,11 +86,11 @@ def make_plan(wishes: Wishes) -> Plan:
     warnings += _name_profiles(profiles, name, wishes)
     configuration, more = _in_cluster(document, name, wishes)
     config = load(json.dumps(configuration)).config
-    refuse_extenders(config)
     permissions = _permissions(config, registry)
     files = PluginFiles(wishes.plugins, wishes.image)
     if wishes.image is None:
         _refuse_installed(config, registry, added)
+        _refuse_certificate_files(config)
     if (
         sum(len(text.encode()) for text in (*files.texts.values(), json.dumps(configuration)))
         > _MAX_CONFIG_MAP
@@ -193,7 +195,9 @@ def _in_cluster(document: Document, name: str, wishes: Wishes) -> Conversion:
 def _permissions(config: KubeSchedulerConfiguration, registry: Registry) -> list[Permission]:
     """What a scheduler with this configuration needs: its plugins are made and asked."""
     services = Services()
-    profiles = make_profiles(config, registry, services)
+    # Files with certificates are in the pod, not here.
+    extenders = [replace(extender, tls_config=None) for extender in config.extenders]
+    profiles = make_profiles(replace(config, extenders=extenders), registry, services)
     try:
         resources = watched(services.listers, profiles.values())
         return of_service_account(resources, profiles.values(), config)
@@ -211,3 +215,15 @@ def _refuse_installed(config: KubeSchedulerConfiguration, registry: Registry, ad
                 f"plugin {entry.name}: Moorage's own image does not have the package {entry.source}: "
                 "build one with it and give --image"
             )
+
+
+def _refuse_certificate_files(config: KubeSchedulerConfiguration) -> None:
+    """Moorage's own image has no certificates of extenders."""
+    for place, extender in enumerate(config.extenders):
+        given = extender.tls_config or ExtenderTLSConfig()
+        for field, file in (("cert", given.cert_file), ("key", given.key_file), ("ca", given.ca_file)):
+            if file:
+                raise BadInput(
+                    f"extenders[{place}].tlsConfig.{field}File: the pod has no file {file}: "
+                    f"write its content in base64 as {field}Data, or build an image with it and give --image"
+                )

@@ -118,7 +118,14 @@ async def _pre_bind_one(
 
 
 async def bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
-    """The first Bind plugin that does not skip binds; Skip if all of them do."""
+    """The first binds that does not skip: the extender for it, if there is one, then the Bind plugins.
+
+    Skip if all of them do.
+    """
+    if profile.services.extenders:
+        status = await profile.services.extenders.bind(pod, node_name)
+        if status is None or status.code is not Code.SKIP:
+            return status
     for plugin in profile.bind:
         status = await ask_and_wait(
             _BIND, profile, plugin, cycle.is_timed, plugin.bind, cycle, pod, node_name

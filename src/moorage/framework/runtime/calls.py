@@ -50,7 +50,10 @@ def ask(
     except FAILURES as error:
         answer = raised(error)
     if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
-        notice(profile, plugin, question.point, seconds)
+        # What an extender takes is not the plugin's fault.
+        busy = seconds - profile.services.suspension.waited_since(started)
+        if busy > SLOW_SECONDS:
+            notice(profile, plugin, question.point, busy)
     if is_timed:
         profile.observer.plugin_executed(plugin.name, question.point, _code_label(answer), seconds)
     return answer

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 from moorage.api.points import POINTS
 from moorage.config.types import PluginRef
 from moorage.framework.events import EVERYTHING, ClusterEvent, is_watchable, with_implied
+from moorage.framework.extenders.asking import EXTENDER
 from moorage.framework.extension_points import (
     BASES,
     FilterPlugin,
@@ -103,6 +104,9 @@ class Profile(PluginsByPoint):
             for enabled in points.get(point.key, ())
         )
         found: list[Registration] = []
+        if self.services.extenders:
+            # They cannot say what helps a pod that they rejected.
+            found += [Registration(EXTENDER, event) for event in EVERYTHING]
         for name in asked:
             found += [Registration(name, event) for event in _events_of(self.plugins[name])]
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from moorage.framework.extension_points import ScorePlugin
 from moorage.framework.runtime.answers import checked_scores, status_of
 from moorage.framework.runtime.calls import FAILURES, Question, ask
 from moorage.framework.status import Code, Status
-from moorage.state.columns import Int64s
+from moorage.state.columns import Bools, Int64s
 from moorage.state.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -35,13 +36,17 @@ _SCORE = Question("Score", _checked_already)
 
 
 class Scores:
-    """The totals per node and, by plugin, the scores they are made of (0 to 100, before the weight)."""
+    """The totals per node and what they are made of.
 
-    __slots__ = ("by_plugin", "status", "totals")
+    By plugin the scores, 0 to 100, before the weight; by extender what it adds.
+    """
+
+    __slots__ = ("by_extender", "by_plugin", "status", "totals")
 
     def __init__(self, totals: Int64s, by_plugin: dict[str, Int64s], status: Status | None = None) -> None:
         self.totals = totals
         self.by_plugin = by_plugin
+        self.by_extender: dict[str, Int64s] = {}
         self.status = status
 
     @classmethod
@@ -129,3 +134,9 @@ def best(totals: Int64s) -> int:
     if len(totals) > len(_keys):
         _keys = _pre_order_keys(2 * len(totals))
     return int(tied[_keys[tied].argmin()])
+
+
+def best_at_random(totals: Int64s, given: Bools) -> int:
+    """As `best`; but among equals those come first, in no order, to which extenders gave scores."""
+    tied = np.flatnonzero((totals == totals.max()) & given)
+    return int(random.choice(tied)) if len(tied) else best(totals)

@@ -11,6 +11,7 @@ from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import nodes_available
 from moorage.framework.events import POD, Action, ClusterEvent, Hint
+from moorage.framework.extenders.envelopes import Victims
 from moorage.framework.extension_points import PostFilterPlugin, PreEnqueuePlugin
 from moorage.framework.handle import Handle
 from moorage.framework.node_statuses import NodeStatuses
@@ -66,7 +67,12 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if not outcome.candidates:
             text = nodes_available(len(self.handle.nodes), outcome.statuses.reasons())
             return Nomination("", Status.unschedulable(_PREFIX + text))
-        chosen = random.choice(best_candidates(outcome.candidates))
+        candidates = self.agreed(newest, outcome.candidates)
+        if isinstance(candidates, Status):
+            return Status.error(_PREFIX + candidates.message)
+        if not candidates:
+            return Status.unschedulable(f"{_PREFIX}no candidate node for preemption")
+        chosen = random.choice(best_candidates(candidates))
         self._eviction.start(newest, chosen)
         return Nomination(chosen.node_name)
 
@@ -114,6 +120,17 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
                     failed = failed or result
                 outcome.set_row(self.handle.state.table.by_name[name].row, result)
         return VictimSearch(kind + violating, outcome, failed)
+
+    def agreed(self, pod: Pod, candidates: list[Candidate]) -> list[Candidate] | Status:
+        """What the extenders make of the candidates; an Error if one fails."""
+        extenders = self.handle.extenders
+        if not extenders:
+            return candidates
+        victims = {each.node_name: Victims(each.victims, each.pdb_violations) for each in candidates}
+        answer = extenders.preempt(pod, victims, self.handle.state)
+        if isinstance(answer, Status):
+            return answer
+        return [Candidate(name, *victims) for name, victims in answer.items()]
 
     def how_many(self, possible: int) -> int:
         """How many candidates are enough."""
