@@ -209,6 +209,8 @@ class PersistentVolumes(Controller):
 
     def _bind(self, volume: Stored, claim: Stored) -> None:
         """Binds both to each other; what is so already stays as it is."""
+        if _is_complete(volume, claim):
+            return
         bound = self._writer.change(VOLUMES, volume, lambda document: _refer(document, volume, claim))
         told = self._set_volume_phase(bound, "Bound") if bound is not None else None
         if told is None:
@@ -278,6 +280,8 @@ class PersistentVolumes(Controller):
             annotations = document["metadata"].get("annotations") or {}
             if annotations.pop(claims.BOUND_BY_CONTROLLER, None) is not None:
                 document["spec"].pop("claimRef", None)
+                if not annotations:
+                    document["metadata"].pop("annotations", None)
             else:
                 document["spec"]["claimRef"].pop("uid", None)
 
@@ -322,6 +326,16 @@ def _refer(document: Document, volume: Stored, claim: Stored) -> None:
         document["metadata"].setdefault("annotations", {}).setdefault(claims.BOUND_BY_CONTROLLER, "yes")
     if part(volume.spec, "claimRef").get("uid") != claim.uid or claims.claim_key(volume) != claim.key:
         document["spec"]["claimRef"] = claims.claim_reference(claim)
+
+
+def _is_complete(volume: Stored, claim: Stored) -> bool:
+    return (
+        part(volume.spec, "claimRef").get("uid") == claim.uid
+        and claim.spec.get("volumeName") == volume.name
+        and claims.BIND_COMPLETED in claim.annotations
+        and volume.status.get("phase") == claim.status.get("phase") == "Bound"
+        and claim.status.get("accessModes") == volume.spec.get("accessModes")
+    )
 
 
 def _reclaim_policy(volume: Stored) -> str:
