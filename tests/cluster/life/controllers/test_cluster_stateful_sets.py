@@ -4,6 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from moorage.cluster.base.store import Change, Document
 from moorage.cluster.life.controllers.volumes.claims import CLAIMS, VOLUMES
@@ -361,5 +363,55 @@ def test_a_refused_pod_is_told_of_and_tried_again() -> None:
         cluster.patch(f"{path}/q", {"spec": {"hard": {"pods": "2"}}})
         await asyncio.sleep(60)
         assert cluster.names("pods") == ["db-0", "db-1"]
+
+    in_cluster(test)
+
+
+@st.composite
+def turmoil(draw: st.DrawFn) -> list[tuple[str, int]]:
+    deeds = ["scale", "template", "delete pod", "end pod", "delete claim", "wait", "wait"]
+    return draw(st.lists(st.tuples(st.sampled_from(deeds), st.integers(0, 4)), min_size=2, max_size=12))
+
+
+@settings(max_examples=20, deadline=None)
+@given(turmoil(), st.sampled_from(["OrderedReady", "Parallel"]), st.sampled_from(["Retain", "Delete"]))
+def test_in_the_end_all_is_as_the_set_says(
+    script: list[tuple[str, int]], management: str, scaled: str
+) -> None:
+    async def test(cluster: Cluster) -> None:
+        policy = {"whenScaled": scaled}
+        create_set(
+            cluster,
+            2,
+            claims=True,
+            podManagementPolicy=management,
+            persistentVolumeClaimRetentionPolicy=policy,
+        )
+        replicas, image = 2, "one"
+        for deed, number in script:
+            if deed == "scale":
+                replicas = number
+                change_set(cluster, replicas=number)
+            elif deed == "template":
+                image = f"image-{number}"
+                change_set(cluster, template=template(image))
+            elif deed == "delete pod":
+                cluster.world.ask("DELETE", f"{PODS}/db-{number}")
+            elif deed == "end pod":
+                change = {"status": {"phase": "Failed"}}
+                kind = "application/merge-patch+json"
+                cluster.world.ask("PATCH", f"{PODS}/db-{number}/status", change, content_type=kind)
+            elif deed == "delete claim":
+                cluster.world.ask("DELETE", f"{CLAIM_PATH}/data-db-{number}")
+            else:
+                await asyncio.sleep(number)
+        await asyncio.sleep(120)
+        assert cluster.names("pods") == [f"db-{number}" for number in range(replicas)]
+        assert images(cluster) == [image] * replicas
+        counts = ("replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "currentReplicas")
+        assert {status(cluster).get(name, 0) for name in counts} == {replicas}
+        assert {f"data-db-{number}" for number in range(replicas)} <= set(cluster.names(CLAIMS))
+        if scaled == "Delete":
+            assert len(cluster.names(CLAIMS)) == replicas
 
     in_cluster(test)

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.cluster.base.store import Document, Store, Stored
@@ -279,6 +279,67 @@ def test_a_claim_without_a_class_gets_a_default_that_comes_later() -> None:
         assert cluster.get(CLAIMS, "never").spec["storageClassName"] == ""
 
     in_cluster(test)
+
+
+# Whatever happens, and in whichever order
+
+
+@st.composite
+def turmoil(draw: st.DrawFn) -> list[tuple[str, str, str]]:
+    deeds = ["claim", "claim", "volume", "volume", "drop claim", "drop volume", "free volume", "wait"]
+    sizes = st.sampled_from(["1Gi", "2Gi", "3Gi"])
+    steps = st.tuples(st.sampled_from(deeds), st.sampled_from("abc"), sizes)
+    return draw(st.lists(steps, min_size=3, max_size=20))
+
+
+@settings(max_examples=30, deadline=None)
+@given(turmoil())
+def test_no_volume_has_two_claims_and_no_claim_waits_in_vain(script: list[tuple[str, str, str]]) -> None:
+    async def test(cluster: Cluster) -> None:
+        ask = cluster.world.ask
+        for deed, name, size in script:
+            if deed == "claim" and cluster.store.get(CLAIMS, "default", name) is None:
+                cluster.create_claim(name, size)
+            elif deed == "volume" and cluster.store.get(VOLUMES, "", name) is None:
+                cluster.create_volume(name, size)
+            elif deed == "drop claim":
+                ask("DELETE", f"{CLAIM_PATH}/{name}")
+            elif deed == "drop volume":
+                ask("DELETE", f"{VOLUME_PATH}/{name}")
+            elif deed == "free volume":
+                change = {"spec": {"claimRef": None}}
+                ask("PATCH", f"{VOLUME_PATH}/{name}", change, content_type="application/merge-patch+json")
+            elif deed == "wait":
+                await asyncio.sleep(0.1)
+        await asyncio.sleep(5)
+        _check_all(cluster)
+
+    in_cluster(test, nodes=0)
+
+
+def _check_all(cluster: Cluster) -> None:
+    present = {each.uid: each for each in cluster.store.iterate(CLAIMS)}
+    volumes = {each.name: each for each in cluster.store.iterate(VOLUMES)}
+    left = OpenVolumes(cluster.store)
+    left.start()
+    for claim in present.values():
+        volume = volumes.get(claim.spec.get("volumeName", ""))
+        if volume is None:
+            assert left.best_for(claim, delayed=False) is None, "it could have one"
+            assert claim.status["phase"] == ("Lost" if "volumeName" in claim.spec else "Pending")
+        elif claim.status["phase"] == "Bound":
+            assert volume.spec["claimRef"]["uid"] == claim.uid
+            assert volume.status["phase"] == "Bound"
+        else:
+            assert volume.spec["claimRef"]["uid"] != claim.uid
+    for volume in volumes.values():
+        owner = volume.spec.get("claimRef", {}).get("uid")
+        if owner is None:
+            assert volume.status["phase"] == "Available"
+        elif owner in present:
+            assert present[owner].spec["volumeName"] == volume.name
+        else:
+            assert volume.status["phase"] == "Released"
 
 
 # Which volume suits best, beside a search that takes the rules one by one

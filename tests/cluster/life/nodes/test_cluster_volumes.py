@@ -265,3 +265,76 @@ def test_command_lines() -> None:
 
 def test_expansion_does_not_expand_twice() -> None:
     assert expand("$(A)", {"A": "$(B)", "B": "c"}) == "$(B)"
+
+
+# The volumes of claims
+
+
+def put_claim(store: Store, volume: Document | None, **annotations: str) -> None:
+    """A claim `data`, with this volume if there is one."""
+    spec = {"volumeName": "pv.1"} if volume is not None else {}
+    marks = {"pv.kubernetes.io/bind-completed": "yes"} if volume is not None else {}
+    document = {"metadata": {"name": "data", "annotations": marks}, "spec": spec}
+    store.create("persistentvolumeclaims", "default", "data", document)
+    if volume is not None:
+        metadata = {"name": "pv.1", "annotations": annotations}
+        store.create("persistentvolumes", "", "pv.1", {"metadata": metadata, "spec": volume})
+
+
+CLAIMED: Document = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+PROVISIONED = {"pv.kubernetes.io/provisioned-by": "moorage.example/local"}
+
+
+def test_the_folder_of_a_claim_outlives_the_pod_and_goes_with_the_volume(
+    volumes: Volumes, store: Store, tmp_path: Path
+) -> None:
+    put_claim(store, {"hostPath": {"path": "/var/lib"}}, **PROVISIONED)
+    document = pod(CLAIMED)
+    volumes.write(document, NODE)
+    folder = place(volumes, document, "v")
+    (folder / "file").write_text("kept")
+    assert place(volumes, document, "v", subPath="a/b").is_dir()
+    volumes.remove()
+    assert (folder / "file").read_text() == "kept"
+    assert folder == tmp_path / "claimed" / "pv_1"
+
+    claimed = ClaimedFolders(tmp_path / "claimed", store)
+    store.listen("persistentvolumes", claimed.volume_changed)
+    stored = store.get("persistentvolumes", "", "pv.1")
+    assert stored is not None
+    store.delete("persistentvolumes", stored)
+    assert not folder.exists()
+
+
+def test_a_volume_that_is_to_be_retained_leaves_its_folder(
+    volumes: Volumes, store: Store, tmp_path: Path
+) -> None:
+    put_claim(store, {"nfs": {}, "persistentVolumeReclaimPolicy": "Retain"})
+    volumes.write(pod(CLAIMED), NODE)
+    claimed = ClaimedFolders(tmp_path / "claimed", store)
+    store.listen("persistentvolumes", claimed.volume_changed)
+    stored = store.get("persistentvolumes", "", "pv.1")
+    assert stored is not None
+    store.delete("persistentvolumes", stored)
+    assert (tmp_path / "claimed" / "pv_1").is_dir()
+
+
+def test_a_path_of_the_host_behind_a_claim_is_only_read(
+    volumes: Volumes, store: Store, tmp_path: Path
+) -> None:
+    put_claim(store, {"hostPath": {"path": str(tmp_path)}})
+    document = pod(CLAIMED)
+    container = {"volumeMounts": [{"name": "v", "mountPath": "/m"}]}
+    assert volumes.mounts(document, container, {}) == []
+    assert place(volumes, document, "v", readOnly=True) == tmp_path
+
+
+def test_a_pod_waits_for_its_claim(volumes: Volumes, store: Store) -> None:
+    start = 'MountVolume.SetUp failed for volume "v" : '
+    with pytest.raises(Unavailable) as problem:
+        volumes.write(pod(CLAIMED), NODE)
+    assert str(problem.value) == f'{start}persistentvolumeclaim "data" not found'
+    put_claim(store, None)
+    with pytest.raises(Unavailable) as problem:
+        volumes.write(pod(CLAIMED), NODE)
+    assert str(problem.value) == f"{start}error processing PVC default/data: PVC is not bound"

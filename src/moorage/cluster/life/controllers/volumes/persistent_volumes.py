@@ -1,8 +1,6 @@
-"""PersistentVolumes and claims: one is bound to the other, and given up when the claim goes."""
+"""PersistentVolumeClaims are bound to PersistentVolumes, or have one made for them."""
 
 from __future__ import annotations
-
-import posixpath
 
 from moorage.cluster.base.parts import part
 from moorage.cluster.base.store import Change, Document, Stored
@@ -11,7 +9,8 @@ from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Controller
 from moorage.cluster.life.controllers.volumes import claims
 from moorage.cluster.life.controllers.volumes.claims import CLAIMS, CLASSES, VOLUMES, ClaimUsers, class_of
-from moorage.cluster.life.controllers.volumes.matching import OpenVolumes, mismatch, mode_of
+from moorage.cluster.life.controllers.volumes.matching import OpenVolumes, mismatch
+from moorage.cluster.life.controllers.volumes.volume_phases import VolumePhases
 from moorage.cluster.objects.admission.storage import default_class
 from moorage.cluster.objects.writes import InternalWriter
 
@@ -27,6 +26,7 @@ class PersistentVolumes(Controller):
         super().__init__(writer, clock)
         self._users = users
         self._open = OpenVolumes(self._store)
+        self._phases = VolumePhases(writer, self._recorder, self._queue.add)
         self._waiting: objects.Groups[str, objects.Key] = objects.Groups()
         """Claims without a volume, by class."""
         self._naming: objects.Groups[str, objects.Key] = objects.Groups()
@@ -93,7 +93,7 @@ class PersistentVolumes(Controller):
         if stored is None:
             return
         if not key[0]:
-            self._see_volume(stored)
+            self._phases.see(stored)
         elif claims.BIND_COMPLETED in stored.annotations:
             self._see_bound_claim(stored)
         elif stored.spec.get("volumeName"):
@@ -209,8 +209,10 @@ class PersistentVolumes(Controller):
 
     def _bind(self, volume: Stored, claim: Stored) -> None:
         """Binds both to each other; what is so already stays as it is."""
+        if _is_complete(volume, claim):
+            return
         bound = self._writer.change(VOLUMES, volume, lambda document: _refer(document, volume, claim))
-        told = self._set_volume_phase(bound, "Bound") if bound is not None else None
+        told = self._phases.set(bound, "Bound") if bound is not None else None
         if told is None:
             return
 
@@ -240,81 +242,6 @@ class PersistentVolumes(Controller):
                 status["currentVolumeAttributesClassName"] = attributes
         return objects.write_status(self._writer, CLAIMS, claim, status)
 
-    # Volumes
-
-    def _see_volume(self, volume: Stored) -> None:
-        reference = volume.spec.get("claimRef")
-        if not reference or not reference.get("uid"):
-            self._set_volume_phase(volume, "Available")
-            return
-        claim = objects.same_object(
-            self._store, CLAIMS, claims.claim_key(volume) or ("", ""), reference["uid"]
-        )
-        if claim is None:
-            self._release(volume)
-        elif not claim.spec.get("volumeName"):
-            if mode_of(volume) != mode_of(claim):
-                self._tell_mismatch(volume, claim)
-            else:
-                self._queue.add(claim.key)
-        elif claim.spec["volumeName"] == volume.name:
-            self._set_volume_phase(volume, "Bound")
-        elif claims.PROVISIONED_BY in volume.annotations and _reclaim_policy(volume) == "Delete":
-            self._release(volume)
-        else:
-            self._unbind(volume)
-
-    def _tell_mismatch(self, volume: Stored, claim: Stored) -> None:
-        start, end = "Cannot bind PersistentVolume", "due to incompatible volumeMode."
-        text = f'{start} to requested PersistentVolumeClaim "{claim.name}" {end}'
-        self._recorder.tell(volume, "VolumeMismatch", text, warning=True)
-        text = f'{start} "{volume.name}" to requested PersistentVolumeClaim {end}'
-        self._recorder.tell(claim, "VolumeMismatch", text, warning=True)
-
-    def _unbind(self, volume: Stored) -> None:
-        """Frees a volume of a claim that has another one; whom a person has meant it for is kept."""
-
-        def free(document: Document) -> None:
-            annotations = document["metadata"].get("annotations") or {}
-            if annotations.pop(claims.BOUND_BY_CONTROLLER, None) is not None:
-                document["spec"].pop("claimRef", None)
-            else:
-                document["spec"]["claimRef"].pop("uid", None)
-
-        freed = self._writer.change(VOLUMES, volume, free)
-        if freed is not None:
-            self._set_volume_phase(freed, "Available")
-
-    def _release(self, volume: Stored) -> None:
-        """What becomes of a volume whose claim is gone; what somebody else has provisioned, they delete."""
-        told: Stored | None = volume
-        if volume.status.get("phase") not in claims.RELEASED:
-            told = self._set_volume_phase(volume, "Released")
-        if told is None:
-            return
-        policy = _reclaim_policy(told)
-        if policy == "Recycle":
-            self._fail(told, "VolumeFailedRecycle", "No recycler plugin found for the volume!")
-        elif (
-            policy == "Delete" and not told.annotations.get(claims.PROVISIONED_BY) and "csi" not in told.spec
-        ):
-            if problem := _why_not_deleted(told):
-                self._fail(told, "VolumeFailedDelete", problem)
-            elif not told.is_deleted:
-                objects.delete_if_there(self._writer, VOLUMES, told)
-
-    def _fail(self, volume: Stored, reason: str, text: str) -> None:
-        if volume.status.get("phase") != "Failed":
-            failed = self._set_volume_phase(volume, "Failed", text)
-            self._recorder.tell(failed or volume, reason, text, warning=True)
-
-    def _set_volume_phase(self, volume: Stored, phase: str, message: str = "") -> Stored | None:
-        if volume.status.get("phase") == phase:
-            return volume
-        status = {name: value for name, value in volume.status.items() if name != "message"}
-        status |= {"phase": phase, **({"message": message} if message else {})}
-        return objects.write_status(self._writer, VOLUMES, volume, status)
-
 
 def _refer(document: Document, volume: Stored, claim: Stored) -> None:
     """Has a volume refer to a claim, and tells whether a person or a controller has seen to that."""
@@ -324,16 +251,11 @@ def _refer(document: Document, volume: Stored, claim: Stored) -> None:
         document["spec"]["claimRef"] = claims.claim_reference(claim)
 
 
-def _reclaim_policy(volume: Stored) -> str:
-    return volume.spec.get("persistentVolumeReclaimPolicy") or "Retain"
-
-
-def _why_not_deleted(volume: Stored) -> str:
-    """Why a volume that nobody provisioned cannot be deleted; its files are never touched."""
-    path = part(volume.spec, "hostPath").get("path")
-    if path is None:
-        what = f'error getting deleter volume plugin for volume "{volume.name}"'
-        return f"{what}: no deletable volume plugin matched"
-    if not posixpath.normpath(path).startswith("/tmp/"):
-        return f"host_path deleter only supports /tmp/.+ but received provided {path}"
-    return ""
+def _is_complete(volume: Stored, claim: Stored) -> bool:
+    return (
+        part(volume.spec, "claimRef").get("uid") == claim.uid
+        and claim.spec.get("volumeName") == volume.name
+        and claims.BIND_COMPLETED in claim.annotations
+        and volume.status.get("phase") == claim.status.get("phase") == "Bound"
+        and claim.status.get("accessModes") == volume.spec.get("accessModes")
+    )
