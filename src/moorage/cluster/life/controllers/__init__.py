@@ -11,10 +11,11 @@ from moorage.cluster.life.controllers.garbage import Garbage
 from moorage.cluster.life.controllers.namespaces import Namespaces, ServiceAccounts
 from moorage.cluster.life.controllers.volumes.protection import VolumeProtection
 from moorage.cluster.life.controllers.workloads.deployments import Deployments
-from moorage.cluster.life.controllers.workloads.replica_sets import ReplicaSets
+from moorage.cluster.life.controllers.workloads.replica_sets import ReplicaSets, ReplicationControllers
 from moorage.cluster.objects.writes import InternalWriter
 
 _OTHERS = (Namespaces, ClusterRoles, Garbage, Deployments, ReplicaSets, Disruption, VolumeProtection)
+_WORKLOADS = (ReplicationControllers,)
 
 
 class Controllers:
@@ -25,7 +26,7 @@ class Controllers:
 
     def __init__(self, writer: InternalWriter, *, ca: str, clock: Clock = time.time) -> None:
         accounts = ServiceAccounts(writer, clock, ca)
-        self._controllers = (accounts, *(each(writer, clock) for each in _OTHERS))
+        self._controllers = (accounts, *(each(writer, clock) for each in (*_OTHERS, *_WORKLOADS)))
 
     def start(self) -> None:
         """Needs a running event loop."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
+import msgspec
+
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.parts import condition, keep_only
 from moorage.cluster.base.store import Document, Store, Stored
@@ -90,6 +92,12 @@ def controller_reference(owner: Stored, api_version: str, kind: str) -> Document
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def copied(document: Document) -> Document:
+    """A document that shares nothing with those it was put together from."""
+    made: Document = msgspec.json.decode(msgspec.json.encode(document))
+    return made
 
 
 # Changes; what has meanwhile changed or gone is not changed

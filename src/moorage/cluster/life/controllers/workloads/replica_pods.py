@@ -1,4 +1,4 @@
-"""The pods of replica sets: which belong to which, kept up to date with every change."""
+"""The pods of replica sets, or of another kind: which belong to which, kept up to date with every change."""
 
 from __future__ import annotations
 
@@ -12,11 +12,26 @@ from moorage.cluster.life.controllers.objects import Groups, Key, controller_of,
 REPLICA_SETS = "replicasets.apps"
 
 
+def selects_labels(owner: Stored) -> Selector:
+    """What most kinds that have pods select."""
+    return selector_of(owner.spec.get("selector"))
+
+
 class ReplicaPods:
     """Tells which replica sets a change of a pod concerns, and knows the pods each one has or could adopt."""
 
-    def __init__(self, store: Store, touched: Callable[[Key], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        touched: Callable[[Key], None],
+        resource: str = REPLICA_SETS,
+        kind: str = "ReplicaSet",
+        selects: Callable[[Stored], Selector] = selects_labels,
+    ) -> None:
         self._store = store
+        self._resource = resource
+        self._kind = kind
+        self._selects = selects
         self._touched = touched
         self._owned: Groups[str, Key] = Groups()
         self._orphans: Groups[str, Key] = Groups()
@@ -26,7 +41,7 @@ class ReplicaPods:
     def start(self) -> None:
         for pod in self._store.iterate("pods"):
             self._pod_added(pod)
-        for replica_set in self._store.iterate(REPLICA_SETS):
+        for replica_set in self._store.iterate(self._resource):
             self._set_known(replica_set)
 
     def owned(self, uid: str) -> list[Stored]:
@@ -47,7 +62,7 @@ class ReplicaPods:
         self._touched(change.new.key)
 
     def _set_known(self, replica_set: Stored) -> None:
-        selector = selector_of(replica_set.spec.get("selector"))
+        selector = self._selects(replica_set)
         if selector.empty:
             return
         self._selectors.setdefault(replica_set.namespace, {})[replica_set.name] = selector
@@ -68,8 +83,9 @@ class ReplicaPods:
     def _pod_added(self, pod: Stored) -> None:
         owner = controller_of(pod)
         if owner is not None:
-            self._owned.add(owner.get("uid", ""), pod.key)
-            self._tell(pod, owner)
+            if owner.get("kind") == self._kind:
+                self._owned.add(owner.get("uid", ""), pod.key)
+                self._tell(pod, owner)
             return
         self._orphans.add(pod.namespace, pod.key)
         for name, selector in self._selectors.get(pod.namespace, {}).items():
@@ -81,10 +97,9 @@ class ReplicaPods:
         owner = controller_of(pod)
         if owner is None:
             self._orphans.discard(pod.namespace, pod.key)
-        else:
+        elif owner.get("kind") == self._kind:
             self._owned.discard(owner.get("uid", ""), pod.key)
             self._tell(pod, owner)
 
     def _tell(self, pod: Stored, owner: dict[str, str]) -> None:
-        if owner.get("kind") == "ReplicaSet":
-            self._touched((pod.namespace, owner.get("name", "")))
+        self._touched((pod.namespace, owner.get("name", "")))

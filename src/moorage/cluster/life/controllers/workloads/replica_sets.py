@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods of a template as are wanted, no more and no less."""
+"""ReplicaSets and ReplicationControllers: as many pods of a template as are wanted, no more and no less."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
+from moorage.api.selectors import Selector
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.parts import condition, other_conditions, part, selector_of
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock, seconds_of, timestamp
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Breaks, Controller
-from moorage.cluster.life.controllers.workloads.replica_pods import REPLICA_SETS, ReplicaPods
+from moorage.cluster.life.controllers.workloads.replica_pods import REPLICA_SETS, ReplicaPods, selects_labels
 from moorage.cluster.life.controllers.workloads.rollout_sizes import wanted
 from moorage.cluster.objects.writes import InternalWriter
 
@@ -23,19 +24,29 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 class ReplicaSets(Controller):
     name = "replicaset"
+    resource = REPLICA_SETS
+    api_version = "apps/v1"
+    kind = "ReplicaSet"
+    counts_terminating = True
 
     def __init__(self, writer: InternalWriter, clock: Clock) -> None:
         super().__init__(writer, clock)
-        self._pods = ReplicaPods(self._store, self._queue.add)
+        self._pods = ReplicaPods(self._store, self._queue.add, self.resource, self.kind, self._selects)
 
     def _begin(self) -> None:
         self._pods.start()
         self._listen("pods", self._pods.pod_changed)
-        self._listen(REPLICA_SETS, self._pods.set_changed)
-        self._add_all(REPLICA_SETS)
+        self._listen(self.resource, self._pods.set_changed)
+        self._add_all(self.resource)
+
+    def _selects(self, replica_set: Stored) -> Selector:
+        return selects_labels(replica_set)
+
+    def _reference(self, replica_set: Stored) -> Document:
+        return objects.controller_reference(replica_set, self.api_version, self.kind)
 
     async def _reconcile(self, key: objects.Key) -> float | None:
-        replica_set = self._store.get(REPLICA_SETS, *key)
+        replica_set = self._store.get(self.resource, *key)
         if replica_set is None:
             return None
         pods = await self._claim(replica_set)
@@ -59,7 +70,7 @@ class ReplicaSets(Controller):
 
     async def _claim(self, replica_set: Stored) -> list[Stored]:
         """The pods of a replica set, after fitting ones were adopted and others let go."""
-        selector = selector_of(replica_set.spec.get("selector"))
+        selector = self._selects(replica_set)
         uid = replica_set.uid
         pods = []
         async for pod in Breaks().between(self._pods.owned(uid)):
@@ -68,7 +79,7 @@ class ReplicaSets(Controller):
             elif not replica_set.is_deleted:
                 objects.drop_owners(self._writer, "pods", pod, {uid})
         if not replica_set.is_deleted:
-            reference = objects.controller_reference(replica_set, "apps/v1", "ReplicaSet")
+            reference = self._reference(replica_set)
             for orphan in self._pods.take_adoptable(replica_set.key):
                 fits = selector.matches(orphan.labels)
                 if fits and (adopted := objects.adopt(self._writer, "pods", orphan, reference)):
@@ -81,7 +92,7 @@ class ReplicaSets(Controller):
         metadata: Document = {
             "generateName": f"{replica_set.name}-",
             "namespace": replica_set.namespace,
-            "ownerReferences": [objects.controller_reference(replica_set, "apps/v1", "ReplicaSet")],
+            "ownerReferences": [self._reference(replica_set)],
             **{name: given[name] for name in ("labels", "annotations", "finalizers") if given.get(name)},
         }
         encoded = msgspec.json.encode(
@@ -121,17 +132,17 @@ class ReplicaSets(Controller):
 
     def _is_as_it_was(self, replica_set: Stored) -> bool:
         """Whether the wishes are still those that are being carried out."""
-        found = objects.same_object(self._store, REPLICA_SETS, replica_set.key, replica_set.uid)
+        found = objects.same_object(self._store, self.resource, replica_set.key, replica_set.uid)
         return found is not None and not found.is_deleted and wanted(found) == wanted(replica_set)
 
     async def _tell_status(self, key: objects.Key, uid: str, refusal: Refusal | None) -> float | None:
         """Writes the counts, and says when a pod that is ready now will count as available."""
-        replica_set = objects.same_object(self._store, REPLICA_SETS, key, uid)
+        replica_set = objects.same_object(self._store, self.resource, key, uid)
         if replica_set is None:
             return None
         # Should it change while pods are counted, the status is not written, but it is in the queue again.
         spec = replica_set.spec
-        selector = selector_of(spec.get("selector"))
+        selector = self._selects(replica_set)
         template_labels = part(spec, "template", "metadata", "labels")
         least = spec.get("minReadySeconds", 0)
         now = self._clock()
@@ -155,10 +166,11 @@ class ReplicaSets(Controller):
             "observedGeneration": replica_set.generation,
         }
         status: Document = {"replicas": active} | {name: count for name, count in counts.items() if count}
-        status["terminatingReplicas"] = terminating
+        if self.counts_terminating:
+            status["terminatingReplicas"] = terminating
         if conditions := self._conditions(replica_set, active, refusal):
             status["conditions"] = conditions
-        objects.write_status(self._writer, REPLICA_SETS, replica_set, status)
+        objects.write_status(self._writer, self.resource, replica_set, status)
         return min((wait + 0.01 for wait in waits if wait > 0), default=None)
 
     def _conditions(self, replica_set: Stored, active: int, refusal: Refusal | None) -> list[Document]:
@@ -176,6 +188,20 @@ class ReplicaSets(Controller):
             "message": refusal.message,
         }
         return [*(status.get("conditions") or ()), new]
+
+
+class ReplicationControllers(ReplicaSets):
+    """The older kind, which selects labels only by their values."""
+
+    name = "replication"
+    resource = "replicationcontrollers"
+    api_version = "v1"
+    kind = "ReplicationController"
+    counts_terminating = False
+
+    def _selects(self, replica_set: Stored) -> Selector:
+        labels = replica_set.spec.get("selector")
+        return selector_of({"matchLabels": labels} if labels else None)
 
 
 def _worth(pod: Stored, neighbours: Counter[str]) -> tuple[Any, ...]:

@@ -58,7 +58,11 @@ def next_revision(old: Iterable[Stored]) -> int:
 
 def template_hash(deployment: Stored) -> str:
     """A short text that another template, or a collision, changes."""
-    content = [deployment.spec.get("template"), deployment.status.get("collisionCount")]
+    return short_hash([deployment.spec.get("template"), deployment.status.get("collisionCount")])
+
+
+def short_hash(content: Any) -> str:
+    """A short text, good for a name, that other content changes."""
     number = 2166136261
     for byte in msgspec.json.encode(content, order="sorted"):
         number = (number ^ byte) * 16777619 & 0xFFFFFFFF
