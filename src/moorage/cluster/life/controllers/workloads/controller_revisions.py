@@ -26,8 +26,8 @@ class History(NamedTuple):
 class ControllerRevisions:
     """The revisions of owners of one kind.
 
-    Each is labelled as the owner's pods are, and with a hash: `hash_label`. Its data is a patch that brings its
-    template back, as `kubectl rollout undo` applies it.
+    Each is labelled as the owner's pods are, and with a hash: `hash_label`. Its data is a patch that brings
+    its template back, as `kubectl rollout undo` applies it.
     """
 
     def __init__(

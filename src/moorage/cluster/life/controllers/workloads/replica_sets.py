@@ -14,6 +14,7 @@ from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock, seconds_of, timestamp
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Breaks, Controller
+from moorage.cluster.life.controllers.workloads.pod_templates import available_at, pod_of
 from moorage.cluster.life.controllers.workloads.replica_pods import REPLICA_SETS, ReplicaPods, selects_labels
 from moorage.cluster.life.controllers.workloads.rollout_sizes import wanted
 from moorage.cluster.objects.writes import InternalWriter
@@ -88,16 +89,7 @@ class ReplicaSets(Controller):
 
     async def _create(self, replica_set: Stored, count: int) -> None:
         template = replica_set.spec.get("template") or {}
-        given = part(template, "metadata")
-        metadata: Document = {
-            "generateName": f"{replica_set.name}-",
-            "namespace": replica_set.namespace,
-            "ownerReferences": [self._reference(replica_set)],
-            **{name: given[name] for name in ("labels", "annotations", "finalizers") if given.get(name)},
-        }
-        encoded = msgspec.json.encode(
-            {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}
-        )
+        encoded = msgspec.json.encode(pod_of(replica_set, self._reference(replica_set), template))
         breaks = Breaks()
         for _ in range(count):
             try:
@@ -156,9 +148,8 @@ class ReplicaSets(Controller):
                 continue
             active += 1
             labelled += template_labels.items() <= pod.labels.items()
-            if (ready := objects.ready_condition(pod)) is not None:
-                since = seconds_of(ready.get("lastTransitionTime") or "")
-                waits.append(since + least - now if least > 0 else 0.0)
+            if (available := available_at(pod, least)) is not None:
+                waits.append(available - now)
         counts = {
             "fullyLabeledReplicas": labelled,
             "readyReplicas": len(waits),
