@@ -12,11 +12,12 @@ from moorage.cluster.life.controllers.namespaces import Namespaces, ServiceAccou
 from moorage.cluster.life.controllers.volumes.protection import VolumeProtection
 from moorage.cluster.life.controllers.workloads.daemon_sets import DaemonSets
 from moorage.cluster.life.controllers.workloads.deployments import Deployments
+from moorage.cluster.life.controllers.workloads.jobs import Jobs
 from moorage.cluster.life.controllers.workloads.replica_sets import ReplicaSets, ReplicationControllers
 from moorage.cluster.objects.writes import InternalWriter
 
 _OTHERS = (Namespaces, ClusterRoles, Garbage, Deployments, ReplicaSets, Disruption, VolumeProtection)
-_WORKLOADS = (ReplicationControllers, DaemonSets)
+_WORKLOADS = (ReplicationControllers, DaemonSets, Jobs)
 
 
 class Controllers:

@@ -23,7 +23,7 @@ from moorage.cluster.life.controllers.workloads.daemon_pods import (
     target_of,
     template_generation,
 )
-from moorage.cluster.life.controllers.workloads.pod_templates import available_at
+from moorage.cluster.life.controllers.workloads.owned_pods import available_at
 from moorage.cluster.life.controllers.workloads.rollout_sizes import scaled
 
 FIRST_BACKOFF = 1.0  # seconds before a failed pod is replaced again on the same node

@@ -16,7 +16,7 @@ from moorage.cluster.life.controllers.workloads import daemon_pods
 from moorage.cluster.life.controllers.workloads.controller_revisions import HASH_LABEL, ControllerRevisions
 from moorage.cluster.life.controllers.workloads.daemon_nodes import Daemons, status_of
 from moorage.cluster.life.controllers.workloads.daemon_rollout import next_step
-from moorage.cluster.life.controllers.workloads.pod_templates import pod_of
+from moorage.cluster.life.controllers.workloads.owned_pods import pod_of
 from moorage.cluster.life.controllers.workloads.replica_pods import ReplicaPods
 from moorage.cluster.objects.writes import InternalWriter
 

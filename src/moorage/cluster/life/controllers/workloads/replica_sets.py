@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import msgspec
 
@@ -11,16 +10,15 @@ from moorage.api.selectors import Selector
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.parts import condition, other_conditions, part, selector_of
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.base.times import Clock, seconds_of, timestamp
+from moorage.cluster.base.times import Clock, timestamp
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Breaks, Controller
-from moorage.cluster.life.controllers.workloads.pod_templates import available_at, pod_of
+from moorage.cluster.life.controllers.workloads.owned_pods import available_at, pod_of, worth
 from moorage.cluster.life.controllers.workloads.replica_pods import REPLICA_SETS, ReplicaPods, selects_labels
 from moorage.cluster.life.controllers.workloads.rollout_sizes import wanted
 from moorage.cluster.objects.writes import InternalWriter
 
 BURST = 500  # pods that are made or deleted before the counts are looked at again
-DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 class ReplicaSets(Controller):
@@ -120,7 +118,7 @@ class ReplicaSets(Controller):
             return active
         ready = (pod for pod in active if objects.ready_condition(pod) is not None)
         neighbours = Counter(pod.spec.get("nodeName", "") for pod in ready)
-        return sorted(active, key=lambda pod: _worth(pod, neighbours))[:count]
+        return sorted(active, key=lambda pod: worth(pod, neighbours))[:count]
 
     def _is_as_it_was(self, replica_set: Stored) -> bool:
         """Whether the wishes are still those that are being carried out."""
@@ -193,27 +191,3 @@ class ReplicationControllers(ReplicaSets):
     def _selects(self, replica_set: Stored) -> Selector:
         labels = replica_set.spec.get("selector")
         return selector_of({"matchLabels": labels} if labels else None)
-
-
-def _worth(pod: Stored, neighbours: Counter[str]) -> tuple[Any, ...]:
-    """Sorts those to be deleted first to the front."""
-    spec, status = pod.spec, pod.status
-    node = spec.get("nodeName", "")
-    ready = objects.ready_condition(pod)
-    phases = {"Pending": 0, "Unknown": 1}
-    try:
-        cost = int(pod.annotations.get(DELETION_COST, "0"))
-    except ValueError:
-        cost = 0
-    restarts = max((each.get("restartCount", 0) for each in status.get("containerStatuses") or ()), default=0)
-    return (
-        bool(node),
-        phases.get(status.get("phase") or "Pending", 2),
-        ready is not None,
-        cost,
-        -neighbours[node],
-        -seconds_of(ready.get("lastTransitionTime") or "") if ready else 0.0,
-        -restarts,
-        -seconds_of(pod.created),
-        pod.name,
-    )
