@@ -10,6 +10,7 @@ from moorage.cluster.life.controllers.disruption import Disruption
 from moorage.cluster.life.controllers.garbage import Garbage
 from moorage.cluster.life.controllers.namespaces import Namespaces, ServiceAccounts
 from moorage.cluster.life.controllers.volumes.protection import VolumeProtection
+from moorage.cluster.life.controllers.workloads.cron_jobs import CronJobs
 from moorage.cluster.life.controllers.workloads.daemon_sets import DaemonSets
 from moorage.cluster.life.controllers.workloads.deployments import Deployments
 from moorage.cluster.life.controllers.workloads.jobs import Jobs
@@ -17,7 +18,7 @@ from moorage.cluster.life.controllers.workloads.replica_sets import ReplicaSets,
 from moorage.cluster.objects.writes import InternalWriter
 
 _OTHERS = (Namespaces, ClusterRoles, Garbage, Deployments, ReplicaSets, Disruption, VolumeProtection)
-_WORKLOADS = (ReplicationControllers, DaemonSets, Jobs)
+_WORKLOADS = (ReplicationControllers, DaemonSets, Jobs, CronJobs)
 
 
 class Controllers:
