@@ -109,19 +109,19 @@ def pod_status(
     return status
 
 
-def ended_status(pod: Document, now: float) -> Document:
-    """The last status of a simulated pod: all its containers have ended well."""
+def ended_status(pod: Document, now: float, phase: str = SUCCEEDED, code: int = 0) -> Document:
+    """The last status of a simulated pod: all its containers have ended, with this exit code."""
     status = dict(pod.get("status") or {})
     containers = []
     for known in status.get("containerStatuses") or ():
         started = ((known.get("state") or {}).get("running") or {}).get("startedAt") or timestamp(now)
-        state = terminated_state(0, started, now, container_id=known.get("containerID", ""))
+        state = terminated_state(code, started, now, container_id=known.get("containerID", ""))
         containers.append({**known, "state": state, "ready": False, "started": False})
     if containers:
         status["containerStatuses"] = containers
-    status["phase"] = SUCCEEDED
+    status["phase"] = phase
     init_containers = status.get("initContainerStatuses") or []
-    status["conditions"] = _conditions(pod, SUCCEEDED, containers, init_containers, now)
+    status["conditions"] = _conditions(pod, phase, containers, init_containers, now)
     return status
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from moorage.cluster.base.store import Stored
-from moorage.cluster.life.controllers.objects import Key, same_object, write_status
+from moorage.cluster.life.controllers.objects import Key, is_finished, same_object, write_status
 from moorage.cluster.life.nodes import pod_status as statuses
+from moorage.cluster.life.nodes.finishing import killed_status
 from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.pacing import Paced
 
@@ -18,7 +19,7 @@ class Pods:
     """The part of all kubelets that concerns pods whose containers are not run for real.
 
     Whatever a container's command is, `true` and `sleep 5` included, it counts as running until the pod is
-    deleted; so a pod that a Job would wait for does not end by itself.
+    deleted or `finishing.py` ends it.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -109,8 +110,10 @@ class Pods:
             for each in pod.spec.get("containers") or ():
                 name = each.get("name", "")
                 self._machine.tell(pod, "Killing", f"Stopping container {name}", f"spec.containers{{{name}}}")
-        status = statuses.ended_status(pod.document, self._machine.clock())
-        current = write_status(self._writer, "pods", pod, status) or self._find(item)
+        current: Stored | None = pod
+        if not is_finished(pod):
+            status = killed_status(pod, self._machine.clock())
+            current = write_status(self._writer, "pods", pod, status) or self._find(item)
         if current is not None and self._find(item) is current:
             self._writer.delete("pods", current, grace_seconds=0)
 
