@@ -89,12 +89,12 @@ def test_nothing_that_is_due_is_passed_over(texts: tuple[str, ...], after: datet
     assert isinstance(schedule, Cron)
     due = schedule.next(after.timestamp())
     first = after.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    for minute in range(3000):
+    for minute in range(1500):
         moment = first + timedelta(minutes=minute)
         if is_due(schedule, moment):
             assert due == moment.timestamp()
             return
-    assert due is None or due >= (first + timedelta(minutes=3000)).timestamp()
+    assert due is None or due >= (first + timedelta(minutes=1500)).timestamp()
 
 
 def is_due(schedule: Cron, moment: datetime) -> bool:
