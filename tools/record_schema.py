@@ -25,6 +25,7 @@ SERVED_GROUPS = {
     "events.k8s.io",
     "authentication.k8s.io",
     "authorization.k8s.io",
+    "batch",
     "policy",
     "rbac.authorization.k8s.io",
     "storage.k8s.io",
@@ -35,7 +36,7 @@ SERVED_GROUPS = {
     "resource.k8s.io",
     "node.k8s.io",
 }
-TYPES_ONLY = {"autoscaling", "batch", "networking.k8s.io"}
+TYPES_ONLY = {"autoscaling", "networking.k8s.io"}
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"

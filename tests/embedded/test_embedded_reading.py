@@ -50,7 +50,6 @@ NOT_SERVED = {
     "apiregistration.k8s.io/v1",
     "autoscaling/v1",
     "autoscaling/v2",
-    "batch/v1",
     "certificates.k8s.io/v1",
     "flowcontrol.apiserver.k8s.io/v1",
     "networking.k8s.io/v1",

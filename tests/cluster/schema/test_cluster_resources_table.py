@@ -17,6 +17,7 @@ def test_groups_stand_in_the_order_of_a_real_server() -> None:
         "events.k8s.io",
         "authentication.k8s.io",
         "authorization.k8s.io",
+        "batch",
         "policy",
         "rbac.authorization.k8s.io",
         "storage.k8s.io",

@@ -70,11 +70,11 @@ def _check_selection(
     if broken:
         yield errors.invalid_value(place, shown_selector(spec["selector"]), complaint)
     else:
-        yield from _check_selects_own(spec, path)
+        yield from check_selects_own(spec, path)
         yield from _check_template(template, path)
 
 
-def _check_selects_own(spec: Document, path: str) -> Iterator[Cause]:
+def check_selects_own(spec: Document, path: str) -> Iterator[Cause]:
     """A selector selects the pods of the template; no selector selects nothing."""
     labels = part(spec["template"], "metadata").get("labels")
     if not selector_of(spec.get("selector")).matches(labels or {}):
@@ -232,6 +232,7 @@ def _deployment_strategy(strategy: Document, path: str, around: Around) -> Itera
 
 class ReplicationControllerStrategy(_Replicating):
     type_name = "core.v1.ReplicationController"
+    orphans_by_default = True
 
     def default(self, document: Document) -> None:
         spec = own_part(document, "spec")
@@ -253,7 +254,7 @@ def _controlled(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     if template is None:
         return
     if spec.get("selector"):
-        yield from _check_selects_own({**spec, "selector": {"matchLabels": spec["selector"]}}, path)
+        yield from check_selects_own({**spec, "selector": {"matchLabels": spec["selector"]}}, path)
     yield from _check_template(template, path)
 
 
@@ -300,7 +301,7 @@ def _count_template(document: Document, generation: int) -> None:
 def _daemons(spec: Document, path: str, around: Around) -> Iterator[Cause]:
     selector, place = spec.get("selector"), f"{path}.selector"
     broken = check("meta.v1.LabelSelector", selector, place)
-    yield from broken or _check_selects_own(spec, path)
+    yield from broken or check_selects_own(spec, path)
     if selector is not None and is_empty_selector(selector):
         yield errors.invalid_value(place, {}, "empty selector is invalid for daemonset")
     yield from _check_template(spec["template"], path)

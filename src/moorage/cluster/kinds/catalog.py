@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from moorage.cluster.custom.definitions import CrdStrategy
 from moorage.cluster.kinds import (
     apps,
+    batch,
     config,
     coordination,
     devices,
@@ -49,6 +50,8 @@ STRATEGIES: Mapping[str, Strategy] = {
     "deployments.apps": apps.DeploymentStrategy(),
     "replicasets.apps": apps.ReplicaSetStrategy(),
     "statefulsets.apps": apps.StatefulSetStrategy(),
+    "cronjobs.batch": batch.CronJobStrategy(),
+    "jobs.batch": batch.JobStrategy(),
     "customresourcedefinitions.apiextensions.k8s.io": CrdStrategy(),
     "leases.coordination.k8s.io": coordination.LeaseStrategy(),
     "endpointslices.discovery.k8s.io": KindStrategy("discovery.v1.EndpointSlice"),

@@ -27,7 +27,7 @@ _TYPES = {bool: "true or false", dict: "an object", int: "a number", list: "a li
 class DeleteOptions:
     grace_seconds: int | None = None
     propagation: str = ""
-    """Background if it is left open and no finalizer of the object says otherwise."""
+    """As is usual for the kind if it is left open and no finalizer of the object says otherwise."""
     uid: str = ""
     resource_version: str = ""
     dry_run: bool = False
@@ -59,7 +59,9 @@ def delete_options(query: Query, body: Any) -> DeleteOptions:
         raise invalid("DeleteOptions", "meta.k8s.io", "", causes)
     if grace is not None and grace < 0:
         grace = 1
-    return DeleteOptions(grace, propagation or (ORPHAN if orphan else ""), uid, version, bool(dry_run))
+    if orphan is not None:
+        propagation = ORPHAN if orphan else BACKGROUND
+    return DeleteOptions(grace, propagation or "", uid, version, bool(dry_run))
 
 
 def _parameters(query: Query) -> Document:
@@ -104,7 +106,8 @@ def _ending(
         return document if options.dry_run else terminating(document, timestamp(now)), False
     metadata = document["metadata"]
     grace = _grace(definition, document, options.grace_seconds)
-    finalizers = _finalizers(metadata.get("finalizers", []), options.propagation)
+    usual = ORPHAN if definition.strategy.orphans_by_default else ""
+    finalizers = _finalizers(metadata.get("finalizers", []), options.propagation, usual)
     at_once = not grace and not finalizers
     new = {**metadata, "finalizers": finalizers}
     # A pod is seen to be deleted even when it goes at once.
@@ -168,7 +171,9 @@ def _grace(definition: Definition, document: Document, asked: int | None) -> int
     return max(int(seconds), 1) if seconds else 0
 
 
-def _finalizers(present: list[str], propagation: str) -> list[str]:
+def _finalizers(present: list[str], propagation: str, usual: str) -> list[str]:
+    if not propagation and not set(present) & set(_FINALIZERS.values()):
+        propagation = usual
     if not propagation:
         return present
     others = [each for each in present if each not in _FINALIZERS.values()]

@@ -40,6 +40,9 @@ class Strategy:
     tells_changes_first = False
     """Whether the rules a change breaks are told before those the object breaks by itself."""
 
+    orphans_by_default = False
+    """Whether what an object owns outlives it unless the one who deletes it says otherwise."""
+
     def is_new_generation(self, new: Document, old: Document) -> bool:
         """Whether a change is one of what is wanted: of anything but metadata and status, as a rule."""
         return spec_differs(new, old)
@@ -109,6 +112,10 @@ class Strategy:
     def update_warnings(self, new: Document, old: Document) -> list[str]:
         """The same for one that is changed."""
         return self.warnings(new)
+
+    def delete_warnings(self, propagation: str) -> list[str]:
+        """The same for one that is deleted; `propagation` is empty if nobody said what dependents do."""
+        return []
 
 
 def spec_differs(new: Document, old: Document) -> bool:

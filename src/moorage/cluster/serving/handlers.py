@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from moorage.cluster.access.requests import Answer, Place, Query, Request, Stream
 from moorage.cluster.access.reviews import Reviews
@@ -158,15 +158,16 @@ class Handlers:
         definition = call.definition
         body = read_delete_options(call.request.body, call.content_type)
         options = delete_options(call.query, body)
+        headers = warning_headers(definition.strategy.delete_warnings(options.propagation))
         if call.verb == "deletecollection":
-            return self._delete_all(call, options)
+            return replace(self._delete_all(call, options), headers=headers)
         stored, gone = self.objects.delete(*call.where, options)
         if not gone or definition.storage in _SHOWN_WHEN_DELETED:
-            return self.answer(call, stored)
+            return replace(self.answer(call, stored), headers=headers)
         group = {"group": definition.group} if definition.group else {}
         details = {"name": stored.name, **group, "kind": definition.plural, "uid": stored.uid}
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-        return Answer(200, encode({**status, "details": details}))
+        return Answer(200, encode({**status, "details": details}), headers=headers)
 
     def _delete_all(self, call: Call, options: DeleteOptions) -> Answer:
         renderer = self._renderer(call)

@@ -10,6 +10,7 @@ from typing import Any
 from moorage.cluster.base.errors import Refusal, already_exists
 from moorage.cluster.base.store import Document, Exists, Store, Stored
 from moorage.cluster.base.times import Clock, seconds_of, timestamp
+from moorage.cluster.kinds.catalog import STRATEGIES
 from moorage.cluster.objects.writes import InternalWriter
 
 _FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
@@ -37,6 +38,9 @@ class FakeWriter(InternalWriter):
         metadata.setdefault("uid", f"uid-{number}")
         metadata.setdefault("creationTimestamp", timestamp(self.clock()))
         metadata["generation"] = 1
+        if resource == "jobs.batch":  # their selectors are generated
+            STRATEGIES[resource].default(document)
+            STRATEGIES[resource].prepare_create(document)
         if resource == "pods":
             document.setdefault("status", {"phase": "Pending"})
         if resource == "namespaces":

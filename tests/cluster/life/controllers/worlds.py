@@ -9,6 +9,7 @@ from typing import Any
 from moorage.cluster.base.store import Change, Document
 from moorage.cluster.base.times import timestamp
 from moorage.cluster.life.controllers import Controllers
+from moorage.cluster.life.controllers.workloads.daemon_pods import target_of
 from tests import fake_time
 from tests.cluster.life.controllers.fake_writer import FakeWriter
 
@@ -42,7 +43,7 @@ class World:
             return
 
         def bind(document: Document) -> None:
-            document["spec"]["nodeName"] = "node-1"
+            document["spec"]["nodeName"] = target_of(pod) or "node-1"
 
         bound = self.writer.change("pods", pod, bind)
         assert bound is not None

@@ -15,13 +15,26 @@ from moorage.cluster.life.controllers.volumes.ephemeral import EphemeralVolumes
 from moorage.cluster.life.controllers.volumes.persistent_volumes import PersistentVolumes
 from moorage.cluster.life.controllers.volumes.protection import VolumeProtection
 from moorage.cluster.life.controllers.volumes.provisioner import Provisioner
+from moorage.cluster.life.controllers.workloads.cron_jobs import CronJobs
+from moorage.cluster.life.controllers.workloads.daemon_sets import DaemonSets
 from moorage.cluster.life.controllers.workloads.deployments import Deployments
-from moorage.cluster.life.controllers.workloads.replica_sets import ReplicaSets
+from moorage.cluster.life.controllers.workloads.jobs import Jobs
+from moorage.cluster.life.controllers.workloads.replica_sets import ReplicaSets, ReplicationControllers
 from moorage.cluster.life.controllers.workloads.stateful_sets import StatefulSets
 from moorage.cluster.objects.writes import InternalWriter
 
-_OTHERS = (Namespaces, ClusterRoles, Garbage, Deployments, ReplicaSets, Disruption, StatefulSets, Quotas)
+_OF_WORKLOADS = (
+    Deployments,
+    ReplicaSets,
+    ReplicationControllers,
+    StatefulSets,
+    DaemonSets,
+    Jobs,
+    CronJobs,
+    Disruption,
+)
 _OF_VOLUMES = (PersistentVolumes, EphemeralVolumes, VolumeProtection)
+_OTHERS = (Namespaces, ClusterRoles, Garbage, Quotas)
 
 
 class Controllers:
@@ -37,7 +50,7 @@ class Controllers:
         self._claim_users = ClaimUsers(writer.store)
         self._controllers = (
             ServiceAccounts(writer, clock, ca),
-            *(each(writer, clock) for each in _OTHERS),
+            *(each(writer, clock) for each in (*_OTHERS, *_OF_WORKLOADS)),
             *(each(writer, clock, self._claim_users) for each in _OF_VOLUMES),
             Provisioner(writer, clock, in_new_cluster=is_new),
         )

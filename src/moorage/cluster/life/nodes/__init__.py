@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from moorage.cluster.life.nodes.finishing import Finishing
 from moorage.cluster.life.nodes.heartbeats import Heartbeats
 from moorage.cluster.life.nodes.machine import Machine as Machine
 from moorage.cluster.life.nodes.node_documents import default_nodes as default_nodes
@@ -20,10 +21,12 @@ class Nodes:
         self._evictions = TaintEviction(machine.writer, machine.clock, machine.bound)
         self._pods = Pods(machine)
         self._real_pods = RealPods(machine)
+        self._finishing = Finishing(machine)
 
     def start(self) -> None:
         """Needs a running event loop."""
-        for part in (self._machine.bound, self._heartbeats, self._evictions, self._pods, self._real_pods):
+        machine, pods = self._machine, (self._pods, self._real_pods, self._finishing)
+        for part in (machine.bound, self._heartbeats, self._evictions, *pods):
             part.start()
 
     async def stop(self) -> None:
@@ -31,6 +34,7 @@ class Nodes:
         self._machine.bound.stop()
         await self._real_pods.stop()
         self._machine.guard.close()
+        await self._finishing.stop()
         await self._pods.stop()
         await self._evictions.stop()
         await self._heartbeats.stop()

@@ -10,6 +10,7 @@ from moorage.cluster.life.controllers.objects import Key, is_finished, same_obje
 from moorage.cluster.life.nodes import course as courses
 from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.course import Course
+from moorage.cluster.life.nodes.finishing import killed_status
 from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.pacing import Paced
 
@@ -26,7 +27,7 @@ class Pods:
     """The part of all kubelets that concerns pods whose containers are not run for real.
 
     Whatever a container's command is, `true` and `sleep 5` included, it counts as running until the pod is
-    deleted or `course.py` says otherwise.
+    deleted, or `course.py` or `finishing.py` say otherwise.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -162,7 +163,7 @@ class Pods:
         if not is_finished(pod):
             if not crowded and not _is_pending(pod) and not _is_observed(pod):
                 self._tell_end(pod)
-            status = statuses.ended_status(pod.document, self._machine.clock())
+            status = killed_status(pod, self._machine.clock())
             current = write_status(self._writer, "pods", pod, status) or self._find(item)
         if current is not None and self._find(item) is current:
             self._writer.delete("pods", current, grace_seconds=0)

@@ -7,9 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from moorage.cluster.base.parts import flag, is_deleted, number, part, records, size, text, texts, value
+from moorage.cluster.base.parts import (
+    flag,
+    is_deleted,
+    is_true,
+    number,
+    part,
+    records,
+    size,
+    text,
+    texts,
+    value,
+)
 from moorage.cluster.base.store import Document
-from moorage.cluster.serving.tables.durations import UNKNOWN, age, is_no_time
+from moorage.cluster.serving.tables.durations import (
+    UNKNOWN,
+    age,
+    human_duration,
+    is_no_time,
+    seconds_since_epoch,
+)
 from moorage.cluster.serving.tables.pods import NONE
 from moorage.cluster.serving.tables.pods import ended as ended
 from moorage.cluster.serving.tables.pods import pod as pod
@@ -241,6 +258,37 @@ def role_binding(binding: Document, now: float) -> Document:
 def ready_of_wanted(controller: Document, now: float) -> Document:
     ready, wanted = number(controller, "status", "readyReplicas"), number(controller, "spec", "replicas")
     return {"Ready": f"{ready}/{wanted}"}
+
+
+def job(job: Document, now: float) -> Document:
+    done, wanted = number(job, "status", "succeeded"), value(job, "spec", "completions")
+    shown = f"{done}/{wanted}"
+    if wanted is None:
+        several = number(job, "spec", "parallelism")
+        shown = f"{done}/1 of {several}" if several > 1 else f"{done}/1"
+    started = seconds_since_epoch(text(job, "status", "startTime"))
+    ended = seconds_since_epoch(text(job, "status", "completionTime"))
+    took = "" if started is None else human_duration((now if ended is None else ended) - started)
+    return {"Status": _job_status(job), "Completions": shown, "Duration": took}
+
+
+def _job_status(job: Document) -> str:
+    for condition in ("Complete", "Failed"):
+        if is_true(job, condition):
+            return condition
+    if is_deleted(job):
+        return "Terminating"
+    later = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
+    return next((condition for condition in later if is_true(job, condition)), "Running")
+
+
+def cron_job(cron_job: Document, now: float) -> Document:
+    suspended = value(cron_job, "spec", "suspend")
+    last = value(cron_job, "status", "lastScheduleTime")
+    return {
+        "Suspend": _UNSET if suspended is None else str(bool(suspended)),
+        "Last Schedule": NONE if last is None else age(last, now),
+    }
 
 
 def controller_revision(revision: Document, now: float) -> Document:

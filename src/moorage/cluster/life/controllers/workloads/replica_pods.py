@@ -12,6 +12,11 @@ from moorage.cluster.life.controllers.objects import Groups, Key, controller_of,
 REPLICA_SETS = "replicasets.apps"
 
 
+def selects_labels(owner: Stored) -> Selector:
+    """What most kinds that have pods select."""
+    return selector_of(owner.spec.get("selector"))
+
+
 class ReplicaPods:
     """Tells which replica sets a change of a pod concerns, and knows the pods each one has or could adopt."""
 
@@ -21,10 +26,12 @@ class ReplicaPods:
         touched: Callable[[Key], None],
         resource: str = REPLICA_SETS,
         kind: str = "ReplicaSet",
+        selects: Callable[[Stored], Selector] = selects_labels,
     ) -> None:
         self._store = store
         self._resource = resource
         self._kind = kind
+        self._selects = selects
         self._touched = touched
         self._owned: Groups[str, Key] = Groups()
         self._orphans: Groups[str, Key] = Groups()
@@ -55,7 +62,7 @@ class ReplicaPods:
         self._touched(change.new.key)
 
     def _set_known(self, replica_set: Stored) -> None:
-        selector = selector_of(replica_set.spec.get("selector"))
+        selector = self._selects(replica_set)
         if selector.empty:
             return
         self._selectors.setdefault(replica_set.namespace, {})[replica_set.name] = selector

@@ -1,41 +1,51 @@
-"""ReplicaSets: as many pods of a template as are wanted, no more and no less."""
+"""ReplicaSets and ReplicationControllers: as many pods of a template as are wanted, no more and no less."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import msgspec
 
+from moorage.api.selectors import Selector
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.parts import condition, other_conditions, part, selector_of
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.base.times import Clock, seconds_of, timestamp
+from moorage.cluster.base.times import Clock, timestamp
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Breaks, Controller
-from moorage.cluster.life.controllers.workloads.replica_pods import REPLICA_SETS, ReplicaPods
+from moorage.cluster.life.controllers.workloads.owned_pods import available_at, pod_of, worth
+from moorage.cluster.life.controllers.workloads.replica_pods import REPLICA_SETS, ReplicaPods, selects_labels
 from moorage.cluster.life.controllers.workloads.rollout_sizes import wanted
 from moorage.cluster.objects.writes import InternalWriter
 
 BURST = 500  # pods that are made or deleted before the counts are looked at again
-DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 class ReplicaSets(Controller):
     name = "replicaset"
+    resource = REPLICA_SETS
+    api_version = "apps/v1"
+    kind = "ReplicaSet"
+    counts_terminating = True
 
     def __init__(self, writer: InternalWriter, clock: Clock) -> None:
         super().__init__(writer, clock)
-        self._pods = ReplicaPods(self._store, self._queue.add)
+        self._pods = ReplicaPods(self._store, self._queue.add, self.resource, self.kind, self._selects)
 
     def _begin(self) -> None:
         self._pods.start()
         self._listen("pods", self._pods.pod_changed)
-        self._listen(REPLICA_SETS, self._pods.set_changed)
-        self._add_all(REPLICA_SETS)
+        self._listen(self.resource, self._pods.set_changed)
+        self._add_all(self.resource)
+
+    def _selects(self, replica_set: Stored) -> Selector:
+        return selects_labels(replica_set)
+
+    def _reference(self, replica_set: Stored) -> Document:
+        return objects.controller_reference(replica_set, self.api_version, self.kind)
 
     async def _reconcile(self, key: objects.Key) -> float | None:
-        replica_set = self._store.get(REPLICA_SETS, *key)
+        replica_set = self._store.get(self.resource, *key)
         if replica_set is None:
             return None
         pods = await self._claim(replica_set)
@@ -59,7 +69,7 @@ class ReplicaSets(Controller):
 
     async def _claim(self, replica_set: Stored) -> list[Stored]:
         """The pods of a replica set, after fitting ones were adopted and others let go."""
-        selector = selector_of(replica_set.spec.get("selector"))
+        selector = self._selects(replica_set)
         uid = replica_set.uid
         pods = []
         async for pod in Breaks().between(self._pods.owned(uid)):
@@ -68,7 +78,7 @@ class ReplicaSets(Controller):
             elif not replica_set.is_deleted:
                 objects.drop_owners(self._writer, "pods", pod, {uid})
         if not replica_set.is_deleted:
-            reference = objects.controller_reference(replica_set, "apps/v1", "ReplicaSet")
+            reference = self._reference(replica_set)
             for orphan in self._pods.take_adoptable(replica_set.key):
                 fits = selector.matches(orphan.labels)
                 if fits and (adopted := objects.adopt(self._writer, "pods", orphan, reference)):
@@ -77,16 +87,7 @@ class ReplicaSets(Controller):
 
     async def _create(self, replica_set: Stored, count: int) -> None:
         template = replica_set.spec.get("template") or {}
-        given = part(template, "metadata")
-        metadata: Document = {
-            "generateName": f"{replica_set.name}-",
-            "namespace": replica_set.namespace,
-            "ownerReferences": [objects.controller_reference(replica_set, "apps/v1", "ReplicaSet")],
-            **{name: given[name] for name in ("labels", "annotations", "finalizers") if given.get(name)},
-        }
-        encoded = msgspec.json.encode(
-            {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}
-        )
+        encoded = msgspec.json.encode(pod_of(replica_set, self._reference(replica_set), template))
         breaks = Breaks()
         for _ in range(count):
             try:
@@ -117,21 +118,21 @@ class ReplicaSets(Controller):
             return active
         ready = (pod for pod in active if objects.ready_condition(pod) is not None)
         neighbours = Counter(pod.spec.get("nodeName", "") for pod in ready)
-        return sorted(active, key=lambda pod: _worth(pod, neighbours))[:count]
+        return sorted(active, key=lambda pod: worth(pod, neighbours))[:count]
 
     def _is_as_it_was(self, replica_set: Stored) -> bool:
         """Whether the wishes are still those that are being carried out."""
-        found = objects.same_object(self._store, REPLICA_SETS, replica_set.key, replica_set.uid)
+        found = objects.same_object(self._store, self.resource, replica_set.key, replica_set.uid)
         return found is not None and not found.is_deleted and wanted(found) == wanted(replica_set)
 
     async def _tell_status(self, key: objects.Key, uid: str, refusal: Refusal | None) -> float | None:
         """Writes the counts, and says when a pod that is ready now will count as available."""
-        replica_set = objects.same_object(self._store, REPLICA_SETS, key, uid)
+        replica_set = objects.same_object(self._store, self.resource, key, uid)
         if replica_set is None:
             return None
         # Should it change while pods are counted, the status is not written, but it is in the queue again.
         spec = replica_set.spec
-        selector = selector_of(spec.get("selector"))
+        selector = self._selects(replica_set)
         template_labels = part(spec, "template", "metadata", "labels")
         least = spec.get("minReadySeconds", 0)
         now = self._clock()
@@ -145,9 +146,8 @@ class ReplicaSets(Controller):
                 continue
             active += 1
             labelled += template_labels.items() <= pod.labels.items()
-            if (ready := objects.ready_condition(pod)) is not None:
-                since = seconds_of(ready.get("lastTransitionTime") or "")
-                waits.append(since + least - now if least > 0 else 0.0)
+            if (available := available_at(pod, least)) is not None:
+                waits.append(available - now)
         counts = {
             "fullyLabeledReplicas": labelled,
             "readyReplicas": len(waits),
@@ -155,10 +155,11 @@ class ReplicaSets(Controller):
             "observedGeneration": replica_set.generation,
         }
         status: Document = {"replicas": active} | {name: count for name, count in counts.items() if count}
-        status["terminatingReplicas"] = terminating
+        if self.counts_terminating:
+            status["terminatingReplicas"] = terminating
         if conditions := self._conditions(replica_set, active, refusal):
             status["conditions"] = conditions
-        objects.write_status(self._writer, REPLICA_SETS, replica_set, status)
+        objects.write_status(self._writer, self.resource, replica_set, status)
         return min((wait + 0.01 for wait in waits if wait > 0), default=None)
 
     def _conditions(self, replica_set: Stored, active: int, refusal: Refusal | None) -> list[Document]:
@@ -178,25 +179,15 @@ class ReplicaSets(Controller):
         return [*(status.get("conditions") or ()), new]
 
 
-def _worth(pod: Stored, neighbours: Counter[str]) -> tuple[Any, ...]:
-    """Sorts those to be deleted first to the front."""
-    spec, status = pod.spec, pod.status
-    node = spec.get("nodeName", "")
-    ready = objects.ready_condition(pod)
-    phases = {"Pending": 0, "Unknown": 1}
-    try:
-        cost = int(pod.annotations.get(DELETION_COST, "0"))
-    except ValueError:
-        cost = 0
-    restarts = max((each.get("restartCount", 0) for each in status.get("containerStatuses") or ()), default=0)
-    return (
-        bool(node),
-        phases.get(status.get("phase") or "Pending", 2),
-        ready is not None,
-        cost,
-        -neighbours[node],
-        -seconds_of(ready.get("lastTransitionTime") or "") if ready else 0.0,
-        -restarts,
-        -seconds_of(pod.created),
-        pod.name,
-    )
+class ReplicationControllers(ReplicaSets):
+    """The older kind, which selects labels only by their values."""
+
+    name = "replication"
+    resource = "replicationcontrollers"
+    api_version = "v1"
+    kind = "ReplicationController"
+    counts_terminating = False
+
+    def _selects(self, replica_set: Stored) -> Selector:
+        labels = replica_set.spec.get("selector")
+        return selector_of({"matchLabels": labels} if labels else None)
