@@ -31,7 +31,9 @@ from tests.controlplane.servers import ControlPlaneError
     default="moorage",
     help="The scheduler under test; kube-scheduler is there to compare with.",
 )
-@click.option("--focus", default="", help="Only tests in whose names this regular expression finds something.")
+@click.option(
+    "--focus", default="", help="Only tests in whose names this regular expression finds something."
+)
 @click.option("--repeat", type=click.IntRange(min=1), default=1, help="How often each test is run.")
 def main(scheduler: Scheduler, focus: str, repeat: int) -> None:
     """Run Kubernetes' end-to-end tests of scheduling on the embedded cluster."""
