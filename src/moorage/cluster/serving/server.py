@@ -7,11 +7,12 @@ import re
 
 import msgspec
 
+from moorage.api.durations import Duration, DurationError
 from moorage.cluster.access.authentication import Authenticator
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.requests import JSON, Answer, Place, Query, Request, Stream, place_of
 from moorage.cluster.access.users import Attributes, User
-from moorage.cluster.base.errors import NoSuchPath, Refusal, method_not_allowed, path_not_found
+from moorage.cluster.base.errors import NoSuchPath, Refusal, bad_request, method_not_allowed, path_not_found
 from moorage.cluster.schema.definitions import Definitions
 from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index
 from moorage.cluster.schema.selecting import field_selector
@@ -72,10 +73,12 @@ class ApiServer:
     def _handle(self, request: Request) -> Answer | Stream:
         path, _, query_text = request.target.partition("?")
         place = place_of(path)
+        query = Query(query_text)
+        verb = _verb(request.method, place, query) if place else ""
+        if "timeout" in query.given and not (place and _goes_on(verb, place)):
+            _check_timeout(query.text("timeout"))
         if place is None or not place.plural:
             return self._outside_resources(request, path)
-        query = Query(query_text)
-        verb = _verb(request.method, place, query)
         user = self._admit(request, _attributes(verb, place, query))
         definition = self._definitions.find(place.group, place.version, place.plural)
         if definition is None or place.beyond or (place.namespace and not definition.namespaced):
@@ -188,6 +191,20 @@ def _verb(method: str, place: Place, query: Query) -> str:
     if verb == "delete" and not place.name:
         return "deletecollection"
     return verb
+
+
+def _goes_on(verb: str, place: Place) -> bool:
+    """Whether the answer has no end that a time could be set for."""
+    return verb == "watch" or place.subresource in ("attach", "exec", "log", "portforward", "proxy")
+
+
+def _check_timeout(text: str) -> None:
+    """Refuses a time that cannot be read. All answers are given at once, so none takes too long."""
+    try:
+        if text:
+            Duration.parse(text)
+    except DurationError as error:
+        raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
 
 
 def _check_verb(call: Call) -> None:
