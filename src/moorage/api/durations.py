@@ -101,7 +101,9 @@ def _quoted(text: str) -> str:
     shown = text.replace("\\", "\\\\").replace('"', '\\"')
     if shown.isascii() and shown.isprintable():
         return f'"{shown}"'
-    found = (chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}" for byte in shown.encode(errors="replace"))
+    found = (
+        chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}" for byte in shown.encode(errors="replace")
+    )
     return f'"{"".join(found)}"'
 
 

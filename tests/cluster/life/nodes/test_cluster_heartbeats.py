@@ -87,7 +87,9 @@ def test_what_a_node_says_itself_stays() -> None:
 def test_an_extended_resource_is_offered_once_it_is_in_the_capacity() -> None:
     async def test(writer: FakeWriter) -> None:
         amounts = {"cpu": "2", "memory": "8Gi", "pods": "10"}
-        writer.create("nodes", node("n1", status={"capacity": amounts, "allocatable": {**amounts, "cpu": "1"}}))
+        writer.create(
+            "nodes", node("n1", status={"capacity": amounts, "allocatable": {**amounts, "cpu": "1"}})
+        )
         await asyncio.sleep(0.1)
 
         async def allocatable(capacity: Document) -> Document:
