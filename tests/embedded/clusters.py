@@ -36,6 +36,7 @@ class Kubectl:
         programs = assets()
         assert programs is not None
         self._folder = folder
+        self.kubeconfig = kubeconfig
         self._command = [str(programs / "kubectl"), f"--kubeconfig={kubeconfig}", f"--cache-dir={cache}"]
 
     def run(self, *arguments: str, input: str = "", seconds: float = COMMAND_SECONDS) -> Result:

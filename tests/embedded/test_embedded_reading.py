@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.embedded.answers import PARTIAL, PARTIAL_LIST, TABLE, Question, compare_answers, get
 from tests.embedded.comparing import Pair, mask
 
 NAMESPACED = [
@@ -66,6 +67,12 @@ def objects(pair: Pair) -> None:
     """)
 
 
+INITIAL_EVENTS = (
+    "watch=true&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+    "&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dnothing"
+)
+
+
 def of_every_kind(*forms: str) -> str:
     """Commands that get everything there is; of the roles only ours, as the real server has more built in."""
     queries = (
@@ -90,6 +97,25 @@ def test_the_managers_of_every_kind(pair: Pair) -> None:
     # Events have no managers here: nobody applies them, and there are many.
     managed = of_every_kind("-o yaml --show-managed-fields").replace(",events,", ",")
     pair.compare(managed)
+
+
+def test_lists_as_they_are_sent(pair: Pair) -> None:
+    places = [f"/api/v1/namespaces/shop/{plural}" for plural in ("configmaps", "pods", "services")]
+    places += ["/apis/apps/v1/namespaces/shop/deployments", "/apis/events.k8s.io/v1/namespaces/shop/events"]
+    for accept in ("application/json", TABLE, PARTIAL_LIST):
+        compare_answers(pair, get(*places, accept=accept))
+    compare_answers(pair, get(*(f"{place}?includeObject=Object" for place in places), accept=TABLE))
+
+
+def test_the_end_of_the_initial_events(pair: Pair) -> None:
+    """The bookmark of a table has a row of an object that is nothing but metadata."""
+    core = ("configmaps", "events", "namespaces", "nodes", "pods", "secrets", "services")
+    apps = ("daemonsets", "deployments", "replicasets", "statefulsets")
+    paths = [f"/api/v1/{plural}" for plural in core] + [f"/apis/apps/v1/{plural}" for plural in apps]
+    compare_answers(pair, get(*(f"{path}?{INITIAL_EVENTS}" for path in paths), accept=TABLE))
+    path = f"/api/v1/namespaces/shop/configmaps?{INITIAL_EVENTS}"
+    asked = [(more, form) for more in ("None", "Object") for form in ("application/json", TABLE, PARTIAL)]
+    compare_answers(pair, [Question(f"{path}&includeObject={more}", form) for more, form in asked])
 
 
 def test_one_object(pair: Pair) -> None:

@@ -166,13 +166,16 @@ class Renderer:
             list_metadata=metadata,
             with_columns=with_columns,
         )
+        if self._include == "Object":
+            for row, stored in zip(found["rows"], items, strict=True):
+                row["object"] = from_stored(self._definition, stored.document)
         return found | {"apiVersion": self._meta_version}
 
     def _in_media_type(self, body: bytes) -> bytes:
         if self._accept.media_type == JSON:
             return body
         value = msgspec.json.decode(body)
-        text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+        text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=True, allow_unicode=True)
         return text.encode(errors="replace")
 
 
