@@ -1,5 +1,7 @@
 """What kubectl reads, with `get` in all its forms, `describe`, `events` and so on, beside the real server."""
 
+import json
+
 import pytest
 
 from tests.embedded.answers import PARTIAL, PARTIAL_LIST, TABLE, Question, compare_answers, get
@@ -67,6 +69,8 @@ def objects(pair: Pair) -> None:
     """)
 
 
+NOT_TAKEN = ("ignoreStoreReadErrorWithClusterBreakingPotential", "shardSelector")
+"""Parameters that only alpha features look at."""
 INITIAL_EVENTS = (
     "watch=true&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
     "&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dnothing"
@@ -281,6 +285,50 @@ def test_what_is_served(pair: Pair) -> None:
         get --raw /apis/policy
         get --raw /apis/nothing
     """)
+
+
+def test_what_operations_take(pair: Pair) -> None:
+    served = json.loads(pair.on_both("get --raw /openapi/v3")[0].output)["paths"]
+    for path in served:
+        if path != "apis/apiextensions.k8s.io/v1":  # where the real server names no action
+            ours, real = (
+                _operations(result.output) for result in pair.on_both(f"get --raw /openapi/v3/{path}")
+            )
+            assert {address: real[address] for address in ours} == ours
+
+
+def _operations(document: str) -> dict[tuple[str, str], tuple[str, set[tuple[str, str, str]]]]:
+    """Of each operation what it is called, and the name, place and type of its parameters."""
+    paths = json.loads(document)["paths"]
+    return {
+        (path, method): (
+            operation.get("x-kubernetes-action"),
+            {
+                (each["name"], each["in"], each["schema"]["type"])
+                for each in (*operation.get("parameters", ()), *item.get("parameters", ()))
+                if each["name"] not in NOT_TAKEN
+            },
+        )
+        for path, item in paths.items()
+        for method, operation in item.items()
+        if method != "parameters"
+    }
+
+
+def test_explanations_of_the_older_kind(pair: Pair) -> None:
+    """kubectl reads them from OpenAPI v2, in protobuf. Descriptions are not in it here."""
+    descriptions = mask(r"^( {5,}.*|)\n", "")
+    pair.compare(
+        """
+        explain pods --output=plaintext-openapiv2 --recursive
+        explain pods.spec.containers.resources --output=plaintext-openapiv2
+        explain deployments.spec.strategy --output=plaintext-openapiv2
+        explain services.spec.ports.targetPort --output=plaintext-openapiv2
+        explain nodes.nothing --output=plaintext-openapiv2
+        explain nothing --output=plaintext-openapiv2
+        """,
+        descriptions,
+    )
 
 
 def test_watching(pair: Pair) -> None:

@@ -115,7 +115,9 @@ def test_there_are_no_tables_of_answers(pair: Pair) -> None:
     attributes = {"verb": "get", "resource": "pods"}
     binding = {"metadata": {"name": "one"}, "target": {"name": "nowhere"}}
     questions = {
-        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": {"spec": {"resourceAttributes": attributes}},
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": {
+            "spec": {"resourceAttributes": attributes}
+        },
         "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": {"spec": {"namespace": "team"}},
         "/apis/authentication.k8s.io/v1/tokenreviews": {"spec": {"token": "x"}},
         "/api/v1/namespaces/team/pods/nothing/binding": binding,
@@ -161,7 +163,7 @@ def test_repeated_keys_of_yaml(pair: Pair, level: str) -> None:
             Question(f"{maps}?{options}", method="POST", body=body, content_type=plain),
         )
         compare_answers(pair, asked)
-    unknown = f"{bodies[1][:-1]}, \"nonsense\": 1}}"
+    unknown = f'{bodies[1][:-1]}, "nonsense": 1}}'
     compare_answers(pair, [Question(f"{maps}?{options}", method="POST", body=unknown, content_type=plain)])
 
 

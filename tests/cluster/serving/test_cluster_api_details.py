@@ -1,10 +1,14 @@
 """Details of answers that kubectl shows, or that clients rely on; the words are kube-apiserver's."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from moorage.cluster.access.requests import Answer, Request
+from moorage.cluster.embedded import ADMIN
 from tests.cluster.api_worlds import CONFIG_MAPS, PODS, World
+from tests.embedded.api_samples import crd
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 MERGE = "application/merge-patch+json"
@@ -149,10 +153,24 @@ def test_other_paths_that_are_not_served(world: World, path: str) -> None:
     assert (reply.code, reply.document) == (404, "404 page not found\n")
 
 
-def test_the_old_openapi_document_has_no_types(world: World) -> None:
-    protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-    assert world.ask("GET", "/openapi/v2", accept=protobuf).document == ""
-    assert world.get("/openapi/v2")["swagger"] == "2.0"
+def test_the_old_openapi_document_follows_the_custom_resources(world: World) -> None:
+    gadget = "com.example.shop.v1.Gadget"
+
+    async def test() -> None:
+        assert gadget not in world.get("/openapi/v2")["definitions"]
+        world.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd())
+        await asyncio.sleep(0)
+        assert gadget in world.get("/openapi/v2")["definitions"]
+
+    asyncio.run(test())
+
+
+def test_the_old_openapi_document_in_protobuf(world: World) -> None:
+    wanted = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+    answer = world.cluster.handle(Request("GET", "/openapi/v2", {"accept": [wanted]}, user=ADMIN))
+    assert isinstance(answer, Answer)
+    assert answer.content_type == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    assert answer.body.startswith(b"\x0a\x032.0")
 
 
 def test_what_has_no_known_fields_has_one_manager(world: World) -> None:

@@ -18,6 +18,7 @@ from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index
 from moorage.cluster.schema.selecting import field_selector
 from moorage.cluster.serving.discovery import VERSION, Discovery
 from moorage.cluster.serving.handlers import Call, Handlers
+from moorage.cluster.serving.openapi_v2 import OpenApiV2
 from moorage.cluster.serving.rendering import encode, warning_headers
 from moorage.cluster.serving.subresources import Subresources
 
@@ -28,7 +29,6 @@ _HEALTH = frozenset(("/healthz", "/livez", "/readyz"))
 _PRETTY = re.compile("[?&]pretty=([^&]+)")
 _SHOWN_TO_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 _TEXT = "text/plain; charset=utf-8"
-_OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
 class ApiServer:
@@ -48,6 +48,7 @@ class ApiServer:
         self._handlers = handlers
         self._subresources = subresources
         self._discovery = Discovery(definitions)
+        self._openapi_v2 = OpenApiV2(definitions)
 
     def handle(self, request: Request) -> Answer | Stream:
         answer = self._answer(request)
@@ -131,7 +132,7 @@ class ApiServer:
         if bare == "/version":
             return Answer(200, encode(VERSION))
         if bare == "/openapi/v2":
-            return _openapi_v2(request.header("accept"))
+            return self._openapi_v2.answer(request.header("accept"))
         if bare == "/openapi/v3":
             return Answer(200, encode(openapi_v3_index(self._definitions)))
         if bare.startswith("/openapi/v3/"):
@@ -149,14 +150,6 @@ class ApiServer:
 
 
 _KNOWN_ROOTS = frozenset((*_HEALTH, "/api", "/apis", "/version", "/openapi"))
-
-
-def _openapi_v2(accept: str) -> Answer:
-    """A document without types: all of them are in version 3, and kubectl asks here only for others."""
-    if _OPENAPI_V2 in accept:
-        return Answer(200, b"", _OPENAPI_V2.replace("@", "."))
-    info = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
-    return Answer(200, encode({"swagger": "2.0", "info": info, "paths": {}}))
 
 
 def _is_for_people(request: Request) -> bool:
