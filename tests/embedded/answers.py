@@ -52,9 +52,8 @@ def compare_answers(pair: Pair, questions: Iterable[Question], *masks: Mask) -> 
     asked, masks = list(questions), (*masks, _AGE)
     with ThreadPoolExecutor(TOGETHER) as pool:
         ours, real = (pool.map(partial(_answer, file), asked) for file in pair.kubeconfigs)
-        found = [
-            unlike(str(question), *both, masks) for question, *both in zip(asked, ours, real, strict=True)
-        ]
+        answers = list(zip(asked, ours, real, strict=True))
+    found = (unlike(str(question), our, its, masks) for question, our, its in answers)
     if different := list(filter(None, found)):
         raise Differences("\n".join(["", *different]))
 

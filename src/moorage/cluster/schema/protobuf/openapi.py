@@ -28,8 +28,8 @@ def _message(fields: dict[str, tuple[int, int, Encode]], value: dict[str, Any], 
             found.append(_length(extensions, _named(name, _any(item))))
         elif name in fields:
             number, wire, encode = fields[name]
-            for each in item if isinstance(item, list) else (item,):
-                found.append(_varint(number << 3 | wire) + encode(each))
+            repeated = item if isinstance(item, list) and name != "default" else (item,)
+            found += [_varint(number << 3 | wire) + encode(each) for each in repeated]
     return b"".join(found)
 
 
