@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from conformance.build import suite as suite_program
-from conformance.cluster import Cluster, Scheduler, cluster
+from conformance.cluster import GONE_SECONDS, Cluster, Scheduler, cluster
 from conformance.left_out import LEFT_OUT
 from conformance.results import Result, any_failed, as_json, counted, markdown, rows
 from conformance.suite import Suite, SuiteError, matching
@@ -39,6 +39,7 @@ def main(scheduler: Scheduler, focus: str, repeat: int) -> None:
     """Run Kubernetes' end-to-end tests of scheduling on the embedded cluster."""
     interrupted_by_signals()
     try:
+        matching((), focus)  # before it takes minutes to find out
         program = suite_program()
         sys.exit(_run(program, scheduler, focus, repeat))
     except (BuildError, ControlPlaneError, SuiteError, OSError) as error:
@@ -82,8 +83,11 @@ def _results(suite: Suite, running: Cluster, tests: Sequence[str], repeat: int) 
                 yield Result(test, "left out", reason=reason)
                 continue
             number += 1
-            yield suite.run(test, f"{number:03}")
-            running.wait_until_clean()
+            result = suite.run(test, f"{number:03}")
+            if not running.becomes_clean():
+                reason = f"its namespaces are still there after {GONE_SECONDS:.0f} s"
+                result = Result(test, "failed", result.seconds, result.reason or reason, result.log)
+            yield result
 
 
 def _write(folder: Path, title: str, results: Sequence[Result]) -> None:

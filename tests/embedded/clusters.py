@@ -140,9 +140,11 @@ class Embedded:
 
         try:
             wait_for("the kubeconfig", ready, seconds=START_SECONDS)
-        except ControlPlaneError as error:
+        except BaseException as error:  # also when the test run is interrupted
             self.program.stop()
-            raise ControlPlaneError(f"{error}\n{self.program.log_end()}") from None
+            if isinstance(error, ControlPlaneError):
+                raise ControlPlaneError(f"{error}\n{self.program.log_end()}") from None
+            raise
 
     def stop(self) -> None:
         self.program.stop()
