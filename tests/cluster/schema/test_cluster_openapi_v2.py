@@ -66,11 +66,7 @@ def test_a_custom_kind_keeps_what_can_be_said() -> None:
         "size": {"type": "integer", "minimum": 1, "default": 2, "enum": [1, 2]},
         "maybe": {},
         "either": {"x-kubernetes-int-or-string": True},
-        "many": {
-            "type": "array",
-            "items": {"type": "string", "pattern": "x"},
-            "x-kubernetes-list-type": "atomic",
-        },
+        "many": {"type": "array", "items": {"type": "string", "pattern": "x"}},
     }
 
 
