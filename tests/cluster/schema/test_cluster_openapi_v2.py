@@ -14,10 +14,10 @@ from moorage.cluster.schema.openapi_v2 import openapi_v2_document
 BUILT_IN = builtin_definitions({})
 
 
-def document_with(properties: dict[str, Any]) -> dict[str, Any]:
+def document_with(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
     """The document of a cluster with one custom kind whose spec has these properties."""
     spec = {"type": "object", "properties": properties}
-    schema = to_schema({"type": "object", "properties": {"spec": spec}})
+    schema = to_schema({"type": "object", "properties": {"spec": spec}, **more})
     things = Definition("shop.example.com", "v1", "things", "Thing", True, schema, custom=True)
     return openapi_v2_document(Definitions([*BUILT_IN, things]))
 
@@ -59,6 +59,11 @@ def test_a_custom_kind_keeps_what_can_be_said() -> None:
                 "x-kubernetes-int-or-string": True,
             },
             "many": {"type": "array", "items": {"type": "string", "pattern": "x"}},
+            "open": {
+                "type": "object",
+                "properties": {"a": {"type": "string"}},
+                "x-kubernetes-preserve-unknown-fields": True,
+            },
         }
     )
     spec = document["definitions"]["com.example.shop.v1.Thing"]["properties"]["spec"]["properties"]
@@ -67,6 +72,16 @@ def test_a_custom_kind_keeps_what_can_be_said() -> None:
         "maybe": {},
         "either": {"x-kubernetes-int-or-string": True},
         "many": {"type": "array", "items": {"type": "string", "pattern": "x"}},
+        "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    }
+
+
+def test_a_custom_kind_with_unknown_fields_names_none() -> None:
+    found = document_with({}, **{"x-kubernetes-preserve-unknown-fields": True})["definitions"]
+    kind = {"group": "shop.example.com", "version": "v1", "kind": "Thing"}
+    assert found["com.example.shop.v1.Thing"] == {
+        "type": "object",
+        "x-kubernetes-group-version-kind": [kind],
     }
 
 

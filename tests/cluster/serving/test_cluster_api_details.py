@@ -44,6 +44,17 @@ def test_a_pod_is_seen_to_be_deleted_even_if_it_goes_at_once(world: World) -> No
     assert metadata["generation"] == 2
 
 
+def test_a_pod_may_have_no_time_to_end(world: World) -> None:
+    world.create(PODS, pod(nodeName="somewhere", terminationGracePeriodSeconds=0))
+    assert world.get(f"{PODS}/one")["spec"]["terminationGracePeriodSeconds"] == 0
+    template = deployment()["spec"]["template"]
+    template["spec"]["terminationGracePeriodSeconds"] = 0
+    created = world.create(DEPLOYMENTS, {**deployment(), "spec": {**deployment()["spec"], "template": template}})
+    assert created["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 0
+    world.done("DELETE", f"{PODS}/one")
+    assert world.ask("GET", f"{PODS}/one").code == 404
+
+
 def test_the_time_a_pod_has_left_can_only_become_shorter(world: World) -> None:
     world.create(PODS, pod(nodeName="somewhere"))
     world.done("DELETE", f"{PODS}/one", {"gracePeriodSeconds": 30})

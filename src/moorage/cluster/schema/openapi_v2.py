@@ -20,7 +20,9 @@ _OLD_FORMS: dict[str, OpenAPI] = {
 }
 _V3, _V2 = "#/components/schemas/", "#/definitions/"
 _NEW_WORDS = frozenset(("allOf", "anyOf", "oneOf", "not", "nullable"))
-_INSIDE_NULLABLE = frozenset(("type", "items", "properties", "additionalProperties"))
+_INSIDE = frozenset(("items", "properties", "additionalProperties"))
+_KIND = "x-kubernetes-group-version-kind"
+_KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _PRODUCED = ["application/json", "application/yaml"]
 
 
@@ -33,8 +35,8 @@ def openapi_v2_document(definitions: Definitions) -> OpenAPI:
         paths |= {path: _item(item) for path, item in document["paths"].items()}
         for name, schema in document["components"]["schemas"].items():
             # A kind is named as one where it is served, and may be part of others elsewhere.
-            if name not in types or "x-kubernetes-group-version-kind" in schema:
-                types[name] = _OLD_FORMS.get(name) or _schema(schema)
+            if name not in types or _KIND in schema:
+                types[name] = _OLD_FORMS.get(name) or _type(schema)
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": VERSION},
@@ -78,9 +80,20 @@ def _parameter(parameter: OpenAPI) -> OpenAPI:
     return {**rest, **parameter["schema"]}
 
 
+def _type(schema: OpenAPI) -> OpenAPI:
+    """kubectl would take any field for a mistake that a kind with unknown fields does not name."""
+    if _KIND in schema and schema.get(_KEEPS_UNKNOWN):
+        return {"type": "object", _KIND: schema[_KIND]}
+    return _schema(schema)
+
+
 def _schema(schema: OpenAPI) -> OpenAPI:
-    """Without what the older form has no words for; where null is allowed too, nothing is said but that."""
-    dropped = _NEW_WORDS | _INSIDE_NULLABLE if schema.get("nullable") else _NEW_WORDS
+    """Without what the older form has no words for; what may be null, or have unknown fields, stays open."""
+    dropped = _NEW_WORDS
+    if schema.get("nullable"):
+        dropped |= {"type", *_INSIDE}
+    elif schema.get(_KEEPS_UNKNOWN):
+        dropped |= _INSIDE
     found = {name: _value(name, value) for name, value in schema.items() if name not in dropped}
     for reference in schema.get("allOf", ()):
         if "$ref" in reference:
