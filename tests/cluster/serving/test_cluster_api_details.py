@@ -49,7 +49,9 @@ def test_a_pod_may_have_no_time_to_end(world: World) -> None:
     assert world.get(f"{PODS}/one")["spec"]["terminationGracePeriodSeconds"] == 0
     template = deployment()["spec"]["template"]
     template["spec"]["terminationGracePeriodSeconds"] = 0
-    created = world.create(DEPLOYMENTS, {**deployment(), "spec": {**deployment()["spec"], "template": template}})
+    created = world.create(
+        DEPLOYMENTS, {**deployment(), "spec": {**deployment()["spec"], "template": template}}
+    )
     assert created["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 0
     world.done("DELETE", f"{PODS}/one")
     assert world.ask("GET", f"{PODS}/one").code == 404
