@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # Every target starts many Python processes: let them keep their bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test lint format bench soak controlplane clean
+.PHONY: help up test lint format bench soak controlplane conformance clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -27,7 +27,7 @@ test: $(READY)  ## Run every test, with small numbers where `make soak` uses lar
 lint: $(READY)  ## Check formatting, lint, types and the import table
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy src examples tests bench tools
+	@$(BIN)/mypy src examples tests bench tools conformance
 	@$(BIN)/lint-imports
 
 format: $(READY)  ## Format the code and fix what can be fixed
@@ -42,6 +42,9 @@ soak: $(READY)  ## Run the long checks
 
 controlplane: $(READY)  ## Build etcd, kube-apiserver, kube-scheduler and kubectl; print their folder
 	@$(BIN)/python -m tests.controlplane.build
+
+conformance: $(READY)  ## Run Kubernetes' own end-to-end tests of scheduling; flags as in ARGS="--focus Preemption"
+	@$(BIN)/python -m conformance $(ARGS)
 
 clean:  ## Remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build src/*.egg-info

@@ -26,6 +26,8 @@ from moorage.api.durations import Duration, DurationError
         ("3ns", 3, "3ns"),
         ("-1m", -60_000_000_000, "-1m0s"),
         ("+2s", 2_000_000_000, "2s"),
+        ("0" * 30 + "2s", 2_000_000_000, "2s"),
+        ("0." + "5" * 5000 + "s", 555_555_555, "555.555555ms"),
     ],
 )
 def test_reads_and_prints_as_go_does(text: str, nanoseconds: int, shown: str) -> None:
@@ -45,6 +47,10 @@ def test_reads_and_prints_as_go_does(text: str, nanoseconds: int, shown: str) ->
         ("1s 2s", 'time: unknown unit "s " in duration "1s 2s"'),
         ("9999999999h", 'time: invalid duration "9999999999h"'),
         ('"', 'time: invalid duration "\\""'),
+        ("µ", r'time: invalid duration "\xc2\xb5"'),
+        ("1é", r'time: unknown unit "\xc3\xa9" in duration "1\xc3\xa9"'),
+        ("1\t", r'time: unknown unit "\x09" in duration "1\x09"'),
+        ("9" * 5000 + "s", f'time: invalid duration "{"9" * 5000}s"'),
     ],
 )
 def test_refuses_with_the_words_of_go(text: str, message: str) -> None:

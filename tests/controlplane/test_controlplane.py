@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from tests.controlplane.build import KUBERNETES_VERSION
+from tests.controlplane.go_programs import KUBERNETES_VERSION
 from tests.controlplane.servers import ControlPlane, ControlPlaneError, wait_for
 
 NODE = {

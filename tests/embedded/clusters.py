@@ -36,6 +36,7 @@ class Kubectl:
         programs = assets()
         assert programs is not None
         self._folder = folder
+        self.kubeconfig = kubeconfig
         self._command = [str(programs / "kubectl"), f"--kubeconfig={kubeconfig}", f"--cache-dir={cache}"]
 
     def run(self, *arguments: str, input: str = "", seconds: float = COMMAND_SECONDS) -> Result:
@@ -139,9 +140,11 @@ class Embedded:
 
         try:
             wait_for("the kubeconfig", ready, seconds=START_SECONDS)
-        except ControlPlaneError as error:
+        except BaseException as error:  # also when the test run is interrupted
             self.program.stop()
-            raise ControlPlaneError(f"{error}\n{self.program.log_end()}") from None
+            if isinstance(error, ControlPlaneError):
+                raise ControlPlaneError(f"{error}\n{self.program.log_end()}") from None
+            raise
 
     def stop(self) -> None:
         self.program.stop()

@@ -9,6 +9,7 @@ import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import NamedTuple
 
 import yaml
@@ -57,6 +58,11 @@ class Pair:
     def __init__(self, ours: Kubectl, real: Kubectl) -> None:
         self._servers = (ours, real)
 
+    @property
+    def kubeconfigs(self) -> tuple[Path, Path]:
+        ours, real = self._servers
+        return ours.kubeconfig, real.kubeconfig
+
     def on_both(self, command: str) -> tuple[Result, Result]:
         """What a command does on ours and on the real one, at the same time."""
         arguments = shlex.split(command)
@@ -87,22 +93,24 @@ class Pair:
         ours, real = self.on_both(command)
         if "--show-managed-fields" in command:
             ours, real = _with_sorted_managers(ours), _with_sorted_managers(real)
-        shown = [_shown(result, masks) for result in (ours, real)]
-        if shown[0] == shown[1]:
-            return ""
-        lines = difflib.unified_diff(shown[1], shown[0], "the real one", "ours", lineterm="")
-        return "\n".join([f"$ kubectl {command}", *lines])
+        return unlike(f"$ kubectl {command}", _shown(ours), _shown(real), masks)
 
     def compare_watch(self, watch: str, changes: str, lines: int, *masks: Mask) -> None:
         """Compares the first lines of a watch during which the changes are made."""
         with ThreadPoolExecutor(len(self._servers)) as pool:
             seen = pool.map(lambda kubectl: _watched(kubectl, watch, changes, lines), self._servers)
-            shown = [_masked("\n".join(each), masks) for each in seen]
-        if shown[0] != shown[1]:
-            both = difflib.unified_diff(
-                shown[1].splitlines(), shown[0].splitlines(), "the real one", "ours", lineterm=""
-            )
-            raise Differences("\n".join([f"$ kubectl {watch}", *both]))
+            ours, real = ("\n".join(each) for each in seen)
+        if different := unlike(f"$ kubectl {watch}", ours, real, masks):
+            raise Differences(different)
+
+
+def unlike(what: str, ours: str, real: str, masks: Sequence[Mask]) -> str:
+    """How two texts differ, but for what differs between any two clusters; empty if they do not."""
+    shown = [_masked(text, masks).splitlines() for text in (ours, real)]
+    if shown[0] == shown[1]:
+        return ""
+    lines = difflib.unified_diff(shown[1], shown[0], "the real one", "ours", lineterm="")
+    return "\n".join([what, *lines])
 
 
 def _commands(script: str) -> Iterator[str]:
@@ -125,9 +133,8 @@ def _with_sorted_managers(result: Result) -> Result:
     return result._replace(output=json.dumps(document, indent=2))
 
 
-def _shown(result: Result, masks: Sequence[Mask]) -> list[str]:
-    text = f"{result.output}\n--- errors ---\n{result.errors}\n--- exit code {result.code} ---"
-    return _masked(text, masks).splitlines()
+def _shown(result: Result) -> str:
+    return f"{result.output}\n--- errors ---\n{result.errors}\n--- exit code {result.code} ---"
 
 
 def _masked(text: str, masks: Sequence[Mask]) -> str:

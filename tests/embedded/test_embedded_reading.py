@@ -1,7 +1,10 @@
 """What kubectl reads, with `get` in all its forms, `describe`, `events` and so on, beside the real server."""
 
+import json
+
 import pytest
 
+from tests.embedded.answers import PARTIAL, PARTIAL_LIST, TABLE, Question, compare_answers, get
 from tests.embedded.comparing import Pair, mask
 
 NAMESPACED = [
@@ -65,6 +68,14 @@ def objects(pair: Pair) -> None:
     """)
 
 
+NOT_TAKEN = ("ignoreStoreReadErrorWithClusterBreakingPotential", "shardSelector")
+"""Parameters that only alpha features look at."""
+INITIAL_EVENTS = (
+    "watch=true&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+    "&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dnothing"
+)
+
+
 def of_every_kind(*forms: str) -> str:
     """Commands that get everything there is; of the roles only ours, as the real server has more built in."""
     queries = (
@@ -89,6 +100,25 @@ def test_the_managers_of_every_kind(pair: Pair) -> None:
     # Events have no managers here: nobody applies them, and there are many.
     managed = of_every_kind("-o yaml --show-managed-fields").replace(",events,", ",")
     pair.compare(managed)
+
+
+def test_lists_as_they_are_sent(pair: Pair) -> None:
+    places = [f"/api/v1/namespaces/shop/{plural}" for plural in ("configmaps", "pods", "services")]
+    places += ["/apis/apps/v1/namespaces/shop/deployments", "/apis/events.k8s.io/v1/namespaces/shop/events"]
+    for accept in ("application/json", TABLE, PARTIAL_LIST):
+        compare_answers(pair, get(*places, accept=accept))
+    compare_answers(pair, get(*(f"{place}?includeObject=Object" for place in places), accept=TABLE))
+
+
+def test_the_end_of_the_initial_events(pair: Pair) -> None:
+    """The bookmark of a table has a row of an object that is nothing but metadata."""
+    core = ("configmaps", "events", "namespaces", "nodes", "pods", "secrets", "services")
+    apps = ("daemonsets", "deployments", "replicasets", "statefulsets")
+    paths = [f"/api/v1/{plural}" for plural in core] + [f"/apis/apps/v1/{plural}" for plural in apps]
+    compare_answers(pair, get(*(f"{path}?{INITIAL_EVENTS}" for path in paths), accept=TABLE))
+    path = f"/api/v1/namespaces/shop/configmaps?{INITIAL_EVENTS}"
+    asked = [(more, form) for more in ("None", "Object") for form in ("application/json", TABLE, PARTIAL)]
+    compare_answers(pair, [Question(f"{path}&includeObject={more}", form) for more, form in asked])
 
 
 def test_one_object(pair: Pair) -> None:
@@ -254,6 +284,51 @@ def test_what_is_served(pair: Pair) -> None:
         get --raw /apis/policy
         get --raw /apis/nothing
     """)
+    compare_answers(pair, get("/apis/apps/v1", "/apis/events.k8s.io/v1", "/apis/policy/v1"))
+
+
+def test_what_operations_take(pair: Pair) -> None:
+    served = json.loads(pair.on_both("get --raw /openapi/v3")[0].output)["paths"]
+    for path in served:
+        if path != "apis/apiextensions.k8s.io/v1":  # where the real server names no action
+            ours, real = (
+                _operations(result.output) for result in pair.on_both(f"get --raw /openapi/v3/{path}")
+            )
+            assert {address: real[address] for address in ours} == ours
+
+
+def _operations(document: str) -> dict[tuple[str, str], tuple[str, set[tuple[str, str, str]]]]:
+    """Of each operation what it is called, and the name, place and type of its parameters."""
+    paths = json.loads(document)["paths"]
+    return {
+        (path, method): (
+            operation.get("x-kubernetes-action"),
+            {
+                (each["name"], each["in"], each["schema"]["type"])
+                for each in (*operation.get("parameters", ()), *item.get("parameters", ()))
+                if each["name"] not in NOT_TAKEN
+            },
+        )
+        for path, item in paths.items()
+        for method, operation in item.items()
+        if method != "parameters"
+    }
+
+
+def test_explanations_of_the_older_kind(pair: Pair) -> None:
+    """kubectl reads them from OpenAPI v2, in protobuf. Descriptions are not in it here."""
+    descriptions = mask(r"^( {5,}.*|)\n", "")
+    pair.compare(
+        """
+        explain pods --output=plaintext-openapiv2 --recursive
+        explain pods.spec.containers.resources --output=plaintext-openapiv2
+        explain deployments.spec.strategy --output=plaintext-openapiv2
+        explain services.spec.ports.targetPort --output=plaintext-openapiv2
+        explain nodes.nothing --output=plaintext-openapiv2
+        explain nothing --output=plaintext-openapiv2
+        """,
+        descriptions,
+    )
 
 
 def test_watching(pair: Pair) -> None:

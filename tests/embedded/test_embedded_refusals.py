@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.embedded.answers import PARTIAL, TABLE, Question, compare_answers, get, post
 from tests.embedded.comparing import Pair, mask
 
 
@@ -94,6 +95,78 @@ def test_bad_requests(pair: Pair) -> None:
         get --raw /api/v2/pods
         get --raw /apis/apps/v1/namespaces/team/deployments/a/b/c
     """)
+    options = ("abc", "5", "1d", "-1s", "0", "", "1.5h", "2h45m", "%C2%B5", "9999999999h", "1h&timeout=abc")
+    places = ("/api/v1/namespaces/team/pods", "/apis/apps/v1", "/nothing", "/healthz")
+    compare_answers(pair, get(*(f"{places[0]}?timeout={each}" for each in options)))
+    compare_answers(pair, get(*(f"{place}?timeout=abc" for place in places)))
+    compare_answers(
+        pair,
+        get(
+            "/api/v1/namespaces/team/pods?timeoutSeconds=",
+            "/api/v1/namespaces/team/pods?timeoutSeconds=99999999999999999999",
+            "/api/v1/namespaces/team/pods?limit=1.5",
+            "/api/v1/namespaces/team/configmaps?watch=1&timeout=abc&timeoutSeconds=1",
+            "/api/v1/namespaces/team/pods/nothing/log?timeout=abc",
+        ),
+    )
+
+
+def test_there_are_no_tables_of_answers(pair: Pair) -> None:
+    # The real server also has protobuf to offer.
+    offered = mask(r", application/vnd\.kubernetes\.protobuf", "")
+    attributes = {"verb": "get", "resource": "pods"}
+    binding = {"metadata": {"name": "one"}, "target": {"name": "nowhere"}}
+    questions = {
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": {
+            "spec": {"resourceAttributes": attributes}
+        },
+        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": {"spec": {"namespace": "team"}},
+        "/apis/authentication.k8s.io/v1/tokenreviews": {"spec": {"token": "x"}},
+        "/api/v1/namespaces/team/pods/nothing/binding": binding,
+        "/api/v1/namespaces/team/pods/nothing/eviction": {"metadata": {"name": "nothing"}},
+        "/api/v1/namespaces/team/serviceaccounts/nothing/token": {"spec": {}},
+    }
+    compare_answers(pair, (post(path, body, TABLE) for path, body in questions.items()), offered)
+    path = "/apis/authentication.k8s.io/v1/tokenreviews"
+    forms = (f"{TABLE},application/json", PARTIAL)
+    compare_answers(pair, (post(path, questions[path], form) for form in forms))
+
+
+REPEATED = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one, labels: {a: b, a: c}}
+data:
+  colour: blue
+  "1": x
+  colour: "red"
+  shape:
+    round
+  shape: square
+kind: ConfigMap
+data:
+  'colour': green
+"""
+
+
+@pytest.mark.parametrize("level", ["Strict", "Warn", "Ignore", ""])
+def test_repeated_keys_of_yaml(pair: Pair, level: str) -> None:
+    maps = "/api/v1/namespaces/team/configmaps"
+    options = f"dryRun=All&fieldManager=me&fieldValidation={level}"
+    bodies = (
+        REPEATED,
+        '{"apiVersion": "v1", "kind": "ConfigMap",\n"metadata": {"name": "one", "name": "one"}}',
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {<<: {a: b}, a: c}\n",
+    )
+    apply, plain = "application/apply-patch+yaml", "application/yaml"
+    for body in bodies:
+        asked = (
+            Question(f"{maps}/one?{options}", method="PATCH", body=body, content_type=apply),
+            Question(f"{maps}?{options}", method="POST", body=body, content_type=plain),
+        )
+        compare_answers(pair, asked)
+    unknown = f'{bodies[1][:-1]}, "nonsense": 1}}'
+    compare_answers(pair, [Question(f"{maps}?{options}", method="POST", body=unknown, content_type=plain)])
 
 
 def test_bad_services(pair: Pair) -> None:

@@ -17,6 +17,7 @@ _UNITS = {
 }
 _STEP = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)", re.ASCII)
 _SECOND = _UNITS["s"]
+_MOST_DIGITS = 19  # that 64 bits can hold
 
 
 class DurationError(ValueError):
@@ -65,7 +66,7 @@ class Duration:
 
 
 def _parse(text: str) -> int:
-    shown = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    shown = _quoted(text)
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return 0
@@ -80,15 +81,30 @@ def _parse(text: str) -> int:
         if not unit:
             raise DurationError(f"time: missing unit in duration {shown}")
         if unit not in _UNITS:
-            raise DurationError(f'time: unknown unit "{unit}" in duration {shown}')
+            raise DurationError(f"time: unknown unit {_quoted(unit)} in duration {shown}")
         size = _UNITS[unit]
+        whole = whole.lstrip("0")
+        if len(whole) > _MOST_DIGITS:
+            raise DurationError(f"time: invalid duration {shown}")
         total += int(whole or "0") * size
         if fraction:
+            fraction = fraction[:_MOST_DIGITS]
             total += int(fraction) * size // 10 ** len(fraction)
         if total >= 2**63:
             raise DurationError(f"time: invalid duration {shown}")
         rest = rest[step.end() :] if step else ""
     return -total if text.startswith("-") else total
+
+
+def _quoted(text: str) -> str:
+    """As Go quotes a duration: what is not printable ASCII stands there byte by byte."""
+    shown = text.replace("\\", "\\\\").replace('"', '\\"')
+    if shown.isascii() and shown.isprintable():
+        return f'"{shown}"'
+    found = (
+        chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}" for byte in shown.encode(errors="replace")
+    )
+    return f'"{"".join(found)}"'
 
 
 def _format(nanoseconds: int) -> str:

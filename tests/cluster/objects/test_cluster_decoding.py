@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from moorage.cluster.base.errors import Refusal
-from moorage.cluster.objects.decoding import read_body, read_json, read_yaml
+from moorage.cluster.objects.decoding import read_body, read_json
+from moorage.cluster.objects.yaml_bodies import read_yaml
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ from moorage.cluster.objects.decoding import read_body, read_json, read_yaml
     ],
 )
 def test_yaml_says_what_json_could_say(body: bytes, value: Any) -> None:
-    assert read_yaml(body) == value
+    assert read_yaml(body).value == value
 
 
 @pytest.mark.parametrize(

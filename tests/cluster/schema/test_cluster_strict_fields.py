@@ -45,6 +45,7 @@ def test_repeated_fields() -> None:
 
 def test_repeated_fields_in_other_spellings() -> None:
     assert duplicate_fields(b'{"a" : 1, "a" : 2}') == ["a"]
+    assert duplicate_fields(b'{"a" : 1, "a":2}') == ["a"]
     assert duplicate_fields(b'{"a":"\\u0022:", "b":"\\":", "b":"x"}') == ["b"]
     assert duplicate_fields(b'{"\\u0061":1, "a":2}') == ["a"]
     assert duplicate_fields(b'{"a" : {"b\\\\" : "\\\\\\":"}}') == []

@@ -1,10 +1,14 @@
 """Details of answers that kubectl shows, or that clients rely on; the words are kube-apiserver's."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from moorage.cluster.access.requests import Answer, Request
+from moorage.cluster.embedded import ADMIN
 from tests.cluster.api_worlds import CONFIG_MAPS, PODS, World
+from tests.embedded.api_samples import crd
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 MERGE = "application/merge-patch+json"
@@ -38,6 +42,19 @@ def test_a_pod_is_seen_to_be_deleted_even_if_it_goes_at_once(world: World) -> No
     assert metadata["deletionTimestamp"] == "2026-01-01T00:00:00Z"
     assert metadata["deletionGracePeriodSeconds"] == 0
     assert metadata["generation"] == 2
+
+
+def test_a_pod_may_have_no_time_to_end(world: World) -> None:
+    world.create(PODS, pod(nodeName="somewhere", terminationGracePeriodSeconds=0))
+    assert world.get(f"{PODS}/one")["spec"]["terminationGracePeriodSeconds"] == 0
+    template = deployment()["spec"]["template"]
+    template["spec"]["terminationGracePeriodSeconds"] = 0
+    created = world.create(
+        DEPLOYMENTS, {**deployment(), "spec": {**deployment()["spec"], "template": template}}
+    )
+    assert created["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 0
+    world.done("DELETE", f"{PODS}/one")
+    assert world.ask("GET", f"{PODS}/one").code == 404
 
 
 def test_the_time_a_pod_has_left_can_only_become_shorter(world: World) -> None:
@@ -149,10 +166,24 @@ def test_other_paths_that_are_not_served(world: World, path: str) -> None:
     assert (reply.code, reply.document) == (404, "404 page not found\n")
 
 
-def test_the_old_openapi_document_has_no_types(world: World) -> None:
-    protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-    assert world.ask("GET", "/openapi/v2", accept=protobuf).document == ""
-    assert world.get("/openapi/v2")["swagger"] == "2.0"
+def test_the_old_openapi_document_follows_the_custom_resources(world: World) -> None:
+    gadget = "com.example.shop.v1.Gadget"
+
+    async def test() -> None:
+        assert gadget not in world.get("/openapi/v2")["definitions"]
+        world.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd())
+        await asyncio.sleep(0)
+        assert gadget in world.get("/openapi/v2")["definitions"]
+
+    asyncio.run(test())
+
+
+def test_the_old_openapi_document_in_protobuf(world: World) -> None:
+    wanted = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+    answer = world.cluster.handle(Request("GET", "/openapi/v2", {"accept": [wanted]}, user=ADMIN))
+    assert isinstance(answer, Answer)
+    assert answer.content_type == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    assert answer.body.startswith(b"\x0a\x032.0")
 
 
 def test_what_has_no_known_fields_has_one_manager(world: World) -> None:

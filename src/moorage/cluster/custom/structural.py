@@ -11,7 +11,7 @@ from typing import Any
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.formats import is_known
 from moorage.cluster.custom.patterns import Expression, compiled
-from moorage.cluster.schema.model import ABSENT, ATOMIC, GRANULAR, STRING, Field, Schema
+from moorage.cluster.schema.model import ABSENT, GRANULAR, STRING, Field, Schema
 
 DECLARED = ("items", "properties")
 ALTERNATIVES = ("not", "allOf", "oneOf", "anyOf")
@@ -122,7 +122,7 @@ def _declared(open_api: Document) -> Schema:
         fields=_fields(open_api),
         values=_values(open_api.get("additionalProperties")),
         items=_element(items) if isinstance(items, dict) else None,
-        list_type=open_api.get("x-kubernetes-list-type") or ATOMIC,
+        list_type=open_api.get("x-kubernetes-list-type") or "",
         list_keys=tuple(open_api.get("x-kubernetes-list-map-keys") or ()),
         map_type=open_api.get("x-kubernetes-map-type") or GRANULAR,
         keeps_unknown=open_api.get("x-kubernetes-preserve-unknown-fields") is True,

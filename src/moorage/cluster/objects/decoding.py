@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import yaml
 
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import Refusal, bad_request, invalid, invalid_value, unsupported_media_type
@@ -15,6 +13,7 @@ from moorage.cluster.base.go_text import mismatch
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.kinds.events import core_to_new, new_to_core
+from moorage.cluster.objects.yaml_bodies import read_yaml, repetition_error
 from moorage.cluster.schema.conform import Conformed, Undecodable, conform
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.schema.mistakes import duplicate_fields, strict_error, strict_warnings
@@ -23,9 +22,6 @@ from moorage.cluster.schema.protobuf import objects as protobuf
 JSON = "application/json"
 YAML = "application/yaml"
 MEDIA_TYPES = (JSON, YAML, protobuf.PROTOBUF)
-
-_YAML_DEPTH = 200
-_YAML_EVENTS = 150_000  # a second's work, for which everybody else waits
 
 _decode = msgspec.json.Decoder().decode
 _NEW_EVENTS = "events.k8s.io"
@@ -43,54 +39,12 @@ def read_json(body: bytes) -> Any:
         raise bad_request(f"json parse error: {error}") from None
 
 
-def read_yaml(body: bytes) -> Any:
-    """Any value that JSON could say too."""
-    if body.startswith(b"{"):
-        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return _decode(body)  # what kubectl applies is JSON, which is far quicker to read
-    try:
-        text = body.decode()
-        _check_yaml(text)
-        value = yaml.load(text, Loader=_JsonLikeLoader)
-        return _decode(msgspec.json.encode(value))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise bad_request(f"yaml: {' '.join(str(error).split())}") from None
-    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
-        raise bad_request(f"yaml: cannot be written as JSON: {error}") from None
-
-
-def _check_yaml(text: str) -> None:
-    """Refuses what the loader would not survive: aliases, which grow without bounds, great depth and size."""
-    depth = 0
-    for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
-        if number > _YAML_EVENTS:
-            raise bad_request("yaml: is too large; send it as JSON")
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > _YAML_DEPTH:
-                raise bad_request("yaml: is nested too deeply")
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        elif isinstance(event, yaml.AliasEvent):
-            raise bad_request("yaml: aliases are not supported; write the value out")
-
-
-class _JsonLikeLoader(yaml.CSafeLoader):
-    """Leaves dates as texts, as JSON has them."""
-
-
-_JsonLikeLoader.yaml_implicit_resolvers = {
-    first: [(tag, form) for tag, form in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 def read_body(body: bytes, content_type: str) -> Any:
     """The value in a body that can be read without knowing what it is; without a media type that is JSON."""
     if _is_json(content_type):
         return read_json(body)
     if media_type(content_type) == YAML:
-        return read_yaml(body)
+        return read_yaml(body).value
     raise unsupported_media_type(MEDIA_TYPES)
 
 
@@ -99,9 +53,13 @@ def read_object(definition: Definition, body: bytes, content_type: str, options:
     if media_type(content_type) == protobuf.PROTOBUF and not definition.custom:
         value = protobuf.read_object(body, definition.schema, definition.kind, definition.api_version)
         return shape(definition, value, options)
+    if media_type(content_type) == YAML:
+        value, repeated = read_yaml(body)
+        check_type_meta(definition, value, body)
+        return shape(definition, value, options, repeated_keys=repeated)
     value = read_body(body, content_type)
     check_type_meta(definition, value, body)
-    repeated = duplicate_fields(body) if options.validation != "Ignore" and _is_json(content_type) else []
+    repeated = duplicate_fields(body) if options.validation != "Ignore" else []
     return shape(definition, value, options, repeated)
 
 
@@ -114,11 +72,24 @@ def read_delete_options(body: bytes, content_type: str) -> Any:
     return read_body(body, content_type)
 
 
-def shape(definition: Definition, value: Any, options: Options, repeated: Sequence[str] = ()) -> Document:
-    """A decoded value as a document of the definition's kind."""
+def shape(
+    definition: Definition,
+    value: Any,
+    options: Options,
+    repeated: Sequence[str] = (),
+    repeated_keys: list[str] | None = None,
+) -> Document:
+    """A decoded value as a document of the definition's kind.
+
+    What was given twice comes as the paths of fields from JSON, and as remarks on keys from YAML.
+    """
     conformed = conformed_value(definition, value)
-    if (conformed.unknown or repeated) and options.validation != "Ignore":
-        complain(definition, strict_warnings(conformed.unknown, repeated), options)
+    if (conformed.unknown or repeated or repeated_keys) and options.validation != "Ignore":
+        mistakes = strict_warnings(conformed.unknown, repeated)
+        if repeated_keys:
+            is_strict = options.validation == "Strict"
+            mistakes = ([repetition_error(repeated_keys)] if is_strict else repeated_keys) + mistakes
+        complain(definition, mistakes, options)
     shaped: Document = conformed.document
     return shaped
 

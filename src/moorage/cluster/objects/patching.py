@@ -16,6 +16,7 @@ from moorage.cluster.objects.merging.json_patches import json_patch, merge_patch
 from moorage.cluster.objects.merging.managed_fields import without_managed_fields
 from moorage.cluster.objects.merging.strategic import remainder, strategic_merge
 from moorage.cluster.objects.writes import Objects
+from moorage.cluster.objects.yaml_bodies import read_yaml
 from moorage.cluster.schema.conform import Undecodable
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.schema.mistakes import conversion_problem, duplicate_fields, patch_warnings
@@ -38,7 +39,8 @@ def patch(
     if patch_type == APPLY_PATCH:
         if not options.names_itself:
             raise _bad_options(errors.required("fieldManager", "is required for apply patch"))
-        return objects.apply(definition, place, _applied(definition, decoding.read_yaml(body)), options)
+        value, repeated = read_yaml(body)
+        return objects.apply(definition, place, _applied(definition, value), options, repeated)
     if options.force:
         raise _bad_options(errors.forbidden_value("force", "may not be specified for non-apply patch"))
     old = objects.get(definition, place.namespace, place.name)

@@ -27,6 +27,7 @@ from moorage.cluster.objects.merging import managed_fields
 from moorage.cluster.objects.merging.apply import apply, same_but_for_times
 from moorage.cluster.objects.merging.field_sets import NOTHING, FieldSet
 from moorage.cluster.objects.merging.managed_fields import APPLY, Manager
+from moorage.cluster.objects.yaml_bodies import repetition_error
 from moorage.cluster.schema.conform import Undecodable
 from moorage.cluster.schema.definitions import Definition, Definitions
 from moorage.cluster.schema.mistakes import conversion_problem
@@ -148,9 +149,17 @@ class Objects:
         return self._write(definition, old, document, options)
 
     def apply(
-        self, definition: Definition, place: Place, applied: Document, options: Options
+        self,
+        definition: Definition,
+        place: Place,
+        applied: Document,
+        options: Options,
+        repeated: list[str] | None = None,
     ) -> tuple[Stored, bool]:
-        """Server-side apply; says whether the object was created by it."""
+        """Server-side apply; says whether the object was created by it.
+
+        `repeated` is what there is to say about keys that the configuration has twice.
+        """
         metadata = applied.setdefault("metadata", {})
         old = self.store.get(definition.storage, place.namespace, place.name)
         if old is not None:
@@ -167,6 +176,11 @@ class Objects:
             now=timestamp(self.clock()),
             ignored=_ignored(definition),
         )
+        if repeated and options.validation == "Strict":
+            told = f"error strict decoding YAML: error converting YAML to JSON: {repetition_error(repeated)}"
+            raise errors.bad_request(told)
+        if repeated and options.validation == "Warn":
+            options.warnings += repeated
         try:
             document = shape(definition, merged, Options())
         except Undecodable as error:

@@ -26,6 +26,7 @@ _OTHER_NAMES = {BOOLEAN: "bool", INTEGER: "number"}  # of kinds that are not cal
 _GO_FORMATS = {"byte": "[]uint8", "int32": "int32"}
 _LONGEST_NUMBER = 100
 _MOST_WARNINGS = 100
+_SPACED_KEY = re.compile(rb'"\s+:')
 _MISMATCH = re.compile(r"json: cannot unmarshal (\w+)( \S+)? into Go (?:struct field \S+|value) of type (.+)")
 _CONVERTED_KINDS = {"string": "string", "bool": "bool", "array": "slice", "object": "map"}
 
@@ -227,7 +228,8 @@ class _Pairs(list[tuple[str, Any]]):
 def duplicate_fields(body: bytes) -> list[str]:
     """The paths of fields that stand more than once in their object; none if the body is not JSON."""
     try:
-        if _keys(body) == _keys(msgspec.json.encode(msgspec.json.decode(body))):
+        decoded = msgspec.json.decode(body)
+        if not _SPACED_KEY.search(body) and _keys(body) == _keys(msgspec.json.encode(decoded)):
             return []
         return list(dict.fromkeys(_doubled(json.loads(body, object_pairs_hook=_Pairs), "")))
     except (msgspec.MsgspecError, ValueError, RecursionError):

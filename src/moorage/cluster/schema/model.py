@@ -43,6 +43,7 @@ class Schema:
     values: Schema | None = None
     items: Schema | None = None
     list_type: str = ATOMIC
+    """The definition of a custom resource may leave it open, which means atomic."""
     list_keys: tuple[str, ...] = ()
     map_type: str = GRANULAR
     keeps_unknown: bool = False

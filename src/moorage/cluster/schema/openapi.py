@@ -19,15 +19,34 @@ from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, ATOMIC, OBJECT, Fie
 OpenAPI = dict[str, Any]
 
 _WRITE = ("dryRun", "fieldManager", "fieldValidation")
+_PAGE = ("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch")
+_DELETE = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
 _QUERY = {
-    "post": _WRITE,
-    "put": _WRITE,
+    "create": _WRITE,
+    "update": _WRITE,
     "patch": (*_WRITE, "force"),
-    "delete": ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy"),
-    "list": ("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "watch"),
+    "delete": _DELETE,
+    "deletecollection": (*_PAGE, *_DELETE, "sendInitialEvents", "timeoutSeconds"),
+    "list": (*_PAGE, "allowWatchBookmarks", "sendInitialEvents", "timeoutSeconds", "watch"),
 }
-_QUERY_TYPES = dict.fromkeys(("force", "watch", "orphanDependents"), "boolean")
-_QUERY_TYPES |= dict.fromkeys(("gracePeriodSeconds", "limit"), "integer")
+_LOG = (
+    "container",
+    "follow",
+    "insecureSkipTLSVerifyBackend",
+    "limitBytes",
+    "previous",
+    "sinceSeconds",
+    "stream",
+    "tailLines",
+    "timestamps",
+)
+_QUERY_TYPES = {
+    **dict.fromkeys(("allowWatchBookmarks", "follow", "force", "insecureSkipTLSVerifyBackend"), "boolean"),
+    **dict.fromkeys(("orphanDependents", "previous", "sendInitialEvents", "timestamps", "watch"), "boolean"),
+    **dict.fromkeys(("gracePeriodSeconds", "limit", "limitBytes", "sinceSeconds"), "integer"),
+    **dict.fromkeys(("tailLines", "timeoutSeconds"), "integer"),
+}
+_ACTIONS = {"create": "post", "update": "put"}  # what the rest is called as the verb
 _PATCHES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
 _STRATEGIC = "application/strategic-merge-patch+json"
 _METHODS = {"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
@@ -111,7 +130,8 @@ def _add_paths(definition: Definition, components: _Components, paths: dict[str,
         if part.kind:
             place = (part.group, part.version) if part.version else (definition.group, definition.version)
             subject = _Subject(_kind(*place, part.kind), "", definition.custom)
-        paths[f"{item}/{part.name}"] = _operations(part.verbs, _METHODS, subject, item)
+        address = f"{item}/{part.name}"
+        paths[address] = _operations(part.verbs, _METHODS, subject, address)
 
 
 def _kind(group: str, version: str, kind: str) -> dict[str, str]:
@@ -120,24 +140,30 @@ def _kind(group: str, version: str, kind: str) -> dict[str, str]:
 
 def _operations(verbs: Collection[str], methods: dict[str, str], subject: _Subject, path: str) -> OpenAPI:
     """The operations at an address, and the parameters all of them have."""
-    found: OpenAPI = {
-        method: _operation(verb, method, subject) for verb, method in methods.items() if verb in verbs
-    }
+    served = [verb for verb in methods if verb in verbs]
+    queries = [_LOG if path.endswith("/log") else _QUERY.get(verb, ()) for verb in served]
+    common = {name for name in queries[0] if all(name in query for query in queries)} if queries else set()
+    found: OpenAPI = {}
+    for verb, query in zip(served, queries, strict=True):
+        own = sorted(name for name in query if name not in common)
+        found[methods[verb]] = _operation(verb, methods[verb], subject, own)
     places = [name for name in ("name", "namespace") if f"{{{name}}}" in path]
-    found["parameters"] = [_parameter(name, "path", required=True) for name in places]
+    found["parameters"] = [
+        *(_parameter(name, "path", required=True) for name in places),
+        *(_parameter(name, "query") for name in sorted({*common, "pretty"})),
+    ]
     return found
 
 
-def _operation(verb: str, method: str, subject: _Subject) -> OpenAPI:
+def _operation(verb: str, method: str, subject: _Subject, query: Iterable[str]) -> OpenAPI:
     shape = _reference(subject.component) if subject.component else {"type": "object"}
     answer: OpenAPI = {"description": "OK"}
     if verb not in ("list", "deletecollection"):
         answer["content"] = {"application/json": {"schema": shape}}
-    query = _QUERY.get(verb, _QUERY.get(method, ()))
     found: OpenAPI = {
-        "parameters": [_parameter(name, "query") for name in query],
+        **_told({"parameters": [_parameter(name, "query") for name in query]}),
         "responses": {"200": answer},
-        "x-kubernetes-action": verb,
+        "x-kubernetes-action": _ACTIONS.get(verb, verb),
         "x-kubernetes-group-version-kind": subject.kind,
     }
     if method in ("post", "put"):
@@ -150,8 +176,8 @@ def _operation(verb: str, method: str, subject: _Subject) -> OpenAPI:
 
 
 def _parameter(name: str, place: str, *, required: bool = False) -> OpenAPI:
-    shown: OpenAPI = {"name": name, "in": place, "schema": {"type": _QUERY_TYPES.get(name, "string")}}
-    return {**shown, "required": True} if required else shown
+    schema = {"type": _QUERY_TYPES.get(name, "string"), "uniqueItems": True}
+    return {"name": name, "in": place, **_told({"required": required}), "schema": schema}
 
 
 # Types

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable
+from hashlib import sha256
 
 from moorage.cluster.access.requests import Answer
 from moorage.cluster.base.errors import path_not_found
@@ -67,7 +69,11 @@ class Discovery:
         definitions = self._groups().get(group, {}).get(version)
         if not definitions:
             raise path_not_found()
-        found = [resource for definition in definitions for resource in _resources(definition)]
+        found = [
+            resource
+            for definition in definitions
+            for resource in _resources(definition, self._definitions.of_storage(definition.storage))
+        ]
         name = f"{group}/{version}" if group else version
         head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name}
         return _json({**head, "resources": found})
@@ -102,8 +108,8 @@ def _group(name: str, versions: Iterable[str]) -> Document:
     return {"name": name, "versions": named, "preferredVersion": named[0]}
 
 
-def _resources(definition: Definition) -> list[Document]:
-    """A resource and its parts as APIResources."""
+def _resources(definition: Definition, stored: Definition | None) -> list[Document]:
+    """A resource and its parts as APIResources; `stored` is its form in the store."""
     main: Document = {
         "name": definition.plural,
         "singularName": definition.singular,
@@ -112,6 +118,8 @@ def _resources(definition: Definition) -> list[Document]:
         "verbs": list(definition.verbs),
     }
     found = [main | _more_names(definition)]
+    if stored is not None and "list" in definition.verbs:
+        found[0]["storageVersionHash"] = _storage_hash(stored)
     for part in definition.subresources.values():
         own = {"name": f"{definition.plural}/{part.name}", "singularName": "", "verbs": list(part.verbs)}
         resource = main | own | {"kind": part.kind or definition.kind}
@@ -120,6 +128,12 @@ def _resources(definition: Definition) -> list[Document]:
             resource["version"] = part.version
         found.append(resource)
     return found
+
+
+def _storage_hash(stored: Definition) -> str:
+    """Tells clients that keep objects whether the form in which they are stored has changed."""
+    named = f"{stored.group}/{stored.version}/{stored.kind}"
+    return base64.b64encode(sha256(named.encode()).digest()[:8]).decode()
 
 
 def _more_names(definition: Definition) -> Document:

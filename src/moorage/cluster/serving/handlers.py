@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from moorage.cluster.access.requests import Answer, Place, Query, Request, Stream
@@ -121,8 +122,14 @@ class Handlers:
         warnings = options.warnings if options else ()
         return Answer(status, renderer.object(stored), renderer.content_type, warning_headers(warnings))
 
-    def _renderer(self, call: Call) -> Renderer:
-        accept = accepted(call.request.header("accept"))
+    def answer_once(self, call: Call, make: Callable[[], Document], options: Options) -> Answer:
+        """What comes of a POST that stores no object of its own. There are no tables of such things."""
+        renderer = self._renderer(call, tables=False)
+        made = Stored("", "", make(), 0)
+        return Answer(201, renderer.once(made), renderer.content_type, warning_headers(options.warnings))
+
+    def _renderer(self, call: Call, *, tables: bool = True) -> Renderer:
+        accept = accepted(call.request.header("accept"), tables=tables)
         return Renderer(
             call.definition,
             accept,
@@ -134,11 +141,12 @@ class Handlers:
     def _review(self, call: Call) -> Answer:
         """A question that is answered and not kept."""
         options = call.options()
-        document = call.document(options)
-        answered = self._reviews.review(
-            call.definition.kind, document, user=call.user, namespace=call.place.namespace
-        )
-        return Answer(201, encode(answered), headers=warning_headers(options.warnings))
+
+        def review() -> Document:
+            document, namespace = call.document(options), call.place.namespace
+            return self._reviews.review(call.definition.kind, document, user=call.user, namespace=namespace)
+
+        return self.answer_once(call, review, options)
 
     def _list(self, call: Call) -> Answer:
         renderer = self._renderer(call)

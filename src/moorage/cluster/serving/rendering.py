@@ -35,8 +35,8 @@ class Accepted:
     version: str = "v1"
 
 
-def accepted(header: str) -> Accepted:
-    """The first form in an Accept header that this server has."""
+def accepted(header: str, *, tables: bool = True) -> Accepted:
+    """The first form in an Accept header that this server has; of some things there are no tables."""
     if not header or header == JSON:
         return Accepted()
     wanted = [_media_range(part) for part in header.split(",")]
@@ -47,7 +47,8 @@ def accepted(header: str) -> Accepted:
         if kind and not (
             given.get("g") == _META_GROUP
             and given.get("v") in ("v1", "v1beta1")
-            and kind in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+            and kind
+            in (*(("Table",) if tables else ()), "PartialObjectMetadata", "PartialObjectMetadataList")
         ):
             continue
         return Accepted(YAML if media_type == YAML else JSON, kind, given.get("v", "v1"))
@@ -94,6 +95,10 @@ class Renderer:
         """One object."""
         return self._in_media_type(self._one(stored))
 
+    def once(self, made: Stored) -> bytes:
+        """An object of any kind that is not stored."""
+        return self._in_media_type(encode(self._partial(made) if self._accept.kind else made.document))
+
     def page(self, page: Page) -> bytes:
         """A list."""
         kind = self._accept.kind
@@ -114,13 +119,9 @@ class Renderer:
         return b"".join((b'{"type":"', type.encode(), b'","object":', body, b"}\n"))
 
     def bookmark(self, metadata: Document) -> bytes:
-        kind, version = self._definition.kind, self._definition.api_version
-        if self._accept.kind:
-            kind, version = self._accept.kind, self._meta_version
-        marked: Document = {"kind": kind, "apiVersion": version, "metadata": metadata}
-        if kind == "Table":
-            marked |= {"columnDefinitions": [], "rows": []}
-        return encode({"type": "BOOKMARK", "object": marked}) + b"\n"
+        """An event about an object that has nothing but metadata."""
+        document = {**_type_of(self._definition), "metadata": metadata}
+        return self.event("BOOKMARK", Stored("", "", document, 0))
 
     def error(self, refusal: Refusal) -> bytes:
         return encode({"type": "ERROR", "object": refusal.document()}) + b"\n"
@@ -140,10 +141,14 @@ class Renderer:
         return encode(from_stored(self._definition, stored.document))
 
     def _list(self, page: Page) -> bytes:
-        """Put together from the texts of its objects."""
+        """Put together from the texts of its objects. Those of built-in kinds do not say what they are."""
         kind, version = self._definition.list_kind, self._definition.api_version
         head = encode({"kind": kind, "apiVersion": version, "metadata": page.metadata()})
-        return b"".join((head[:-1], b',"items":[', b",".join(map(self._whole, page.items)), b"]}"))
+        items = list(map(self._whole, page.items))
+        if not self._definition.custom:
+            head_of_item = encode(_type_of(self._definition))[:-1] + b","
+            items = [_without_type(each, head_of_item) for each in items]
+        return b"".join((head[:-1], b',"items":[', b",".join(items), b"]}"))
 
     def _partial(self, stored: Stored) -> Document:
         return {
@@ -161,14 +166,29 @@ class Renderer:
             list_metadata=metadata,
             with_columns=with_columns,
         )
+        if self._include == "Object":
+            for row, stored in zip(found["rows"], items, strict=True):
+                row["object"] = from_stored(self._definition, stored.document)
         return found | {"apiVersion": self._meta_version}
 
     def _in_media_type(self, body: bytes) -> bytes:
         if self._accept.media_type == JSON:
             return body
         value = msgspec.json.decode(body)
-        text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+        text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=True, allow_unicode=True)
         return text.encode(errors="replace")
+
+
+def _type_of(definition: Definition) -> Document:
+    return {"apiVersion": definition.api_version, "kind": definition.kind}
+
+
+def _without_type(body: bytes, head: bytes) -> bytes:
+    """The text of an object without what it is, with which almost all begin."""
+    if body.startswith(head):
+        return b"{" + body[len(head) :]
+    document = msgspec.json.decode(body)
+    return encode({name: value for name, value in document.items() if name not in ("apiVersion", "kind")})
 
 
 def warning_headers(warnings: Sequence[str]) -> list[tuple[str, str]]:

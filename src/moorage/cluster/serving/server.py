@@ -7,16 +7,18 @@ import re
 
 import msgspec
 
+from moorage.api.durations import Duration, DurationError
 from moorage.cluster.access.authentication import Authenticator
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.requests import JSON, Answer, Place, Query, Request, Stream, place_of
 from moorage.cluster.access.users import Attributes, User
-from moorage.cluster.base.errors import NoSuchPath, Refusal, method_not_allowed, path_not_found
+from moorage.cluster.base.errors import NoSuchPath, Refusal, bad_request, method_not_allowed, path_not_found
 from moorage.cluster.schema.definitions import Definitions
 from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index
 from moorage.cluster.schema.selecting import field_selector
 from moorage.cluster.serving.discovery import VERSION, Discovery
 from moorage.cluster.serving.handlers import Call, Handlers
+from moorage.cluster.serving.openapi_v2 import OpenApiV2
 from moorage.cluster.serving.rendering import encode, warning_headers
 from moorage.cluster.serving.subresources import Subresources
 
@@ -27,7 +29,6 @@ _HEALTH = frozenset(("/healthz", "/livez", "/readyz"))
 _PRETTY = re.compile("[?&]pretty=([^&]+)")
 _SHOWN_TO_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 _TEXT = "text/plain; charset=utf-8"
-_OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
 class ApiServer:
@@ -47,6 +48,7 @@ class ApiServer:
         self._handlers = handlers
         self._subresources = subresources
         self._discovery = Discovery(definitions)
+        self._openapi_v2 = OpenApiV2(definitions)
 
     def handle(self, request: Request) -> Answer | Stream:
         answer = self._answer(request)
@@ -72,10 +74,12 @@ class ApiServer:
     def _handle(self, request: Request) -> Answer | Stream:
         path, _, query_text = request.target.partition("?")
         place = place_of(path)
+        query = Query(query_text)
+        verb = _verb(request.method, place, query) if place else ""
+        if "timeout" in query.given and not (place and _goes_on(verb, place)):
+            _check_timeout(query.text("timeout"))
         if place is None or not place.plural:
             return self._outside_resources(request, path)
-        query = Query(query_text)
-        verb = _verb(request.method, place, query)
         user = self._admit(request, _attributes(verb, place, query))
         definition = self._definitions.find(place.group, place.version, place.plural)
         if definition is None or place.beyond or (place.namespace and not definition.namespaced):
@@ -128,7 +132,7 @@ class ApiServer:
         if bare == "/version":
             return Answer(200, encode(VERSION))
         if bare == "/openapi/v2":
-            return _openapi_v2(request.header("accept"))
+            return self._openapi_v2.answer(request.header("accept"))
         if bare == "/openapi/v3":
             return Answer(200, encode(openapi_v3_index(self._definitions)))
         if bare.startswith("/openapi/v3/"):
@@ -146,14 +150,6 @@ class ApiServer:
 
 
 _KNOWN_ROOTS = frozenset((*_HEALTH, "/api", "/apis", "/version", "/openapi"))
-
-
-def _openapi_v2(accept: str) -> Answer:
-    """A document without types: all of them are in version 3, and kubectl asks here only for others."""
-    if _OPENAPI_V2 in accept:
-        return Answer(200, b"", _OPENAPI_V2.replace("@", "."))
-    info = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
-    return Answer(200, encode({"swagger": "2.0", "info": info, "paths": {}}))
 
 
 def _is_for_people(request: Request) -> bool:
@@ -188,6 +184,20 @@ def _verb(method: str, place: Place, query: Query) -> str:
     if verb == "delete" and not place.name:
         return "deletecollection"
     return verb
+
+
+def _goes_on(verb: str, place: Place) -> bool:
+    """Whether the answer has no end that a time could be set for."""
+    return verb == "watch" or place.subresource in ("attach", "exec", "log", "portforward", "proxy")
+
+
+def _check_timeout(text: str) -> None:
+    """Refuses a time that cannot be read. All answers are given at once, so none takes too long."""
+    try:
+        if text:
+            Duration.parse(text)
+    except DurationError as error:
+        raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
 
 
 def _check_verb(call: Call) -> None:

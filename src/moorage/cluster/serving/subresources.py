@@ -21,7 +21,6 @@ from moorage.cluster.objects.scaling import patched_scale, scale_definition, sca
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.serving.handlers import Call, Handlers
-from moorage.cluster.serving.rendering import encode, warning_headers
 
 _SUCCESS: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
@@ -58,13 +57,16 @@ class Subresources:
             case "binding":
                 return self.bind(call, options)
             case "eviction":
-                return self._evict(call, options)
+                return self._handlers.answer_once(call, lambda: self._evict(call, options), options)
             case "token":
-                return self._token(call, options)
+                return self._handlers.answer_once(call, lambda: self._token(call, options), options)
         raise method_not_allowed()
 
     def bind(self, call: Call, options: Options) -> Answer:
         """A Binding, posted to its pod or to the collection of bindings."""
+        return self._handlers.answer_once(call, lambda: self._bind(call, options), options)
+
+    def _bind(self, call: Call, options: Options) -> Document:
         name = call.place.name
         binding = call.document(options, of_kind("", "v1", "Binding"))
         given = binding["metadata"].get("name", "")
@@ -75,9 +77,9 @@ class Subresources:
         posted_to = "pods" if name else "bindings"
         place, dry_run = call.place.namespace, options.dry_run
         bind(self._objects, place, name or given, binding, dry_run=dry_run, posted_to=posted_to)
-        return Answer(201, encode(_SUCCESS))
+        return _SUCCESS
 
-    def _evict(self, call: Call, options: Options) -> Answer:
+    def _evict(self, call: Call, options: Options) -> Document:
         place = call.place
         eviction = call.document(options, of_kind("policy", "v1", "Eviction"))
         name = eviction["metadata"].get("name", "")
@@ -87,15 +89,14 @@ class Subresources:
         admit_content("pods", place.name, place.namespace, self._objects.store)
         given = replace(given, dry_run=given.dry_run or options.dry_run)
         evict(self._objects, place.namespace, place.name, given)
-        return Answer(201, encode(_SUCCESS))
+        return _SUCCESS
 
-    def _token(self, call: Call, options: Options) -> Answer:
+    def _token(self, call: Call, options: Options) -> Document:
         store = self._objects.store
         admit_content(call.definition.name, call.place.name, call.place.namespace, store)
         account = self._objects.get(*call.where).document
         asked = call.document(options, of_kind("authentication.k8s.io", "v1", "TokenRequest"))
-        answered = token_request(asked, account, tokens=self._tokens, store=store, now=self._objects.clock())
-        return Answer(201, encode(answered), headers=warning_headers(options.warnings))
+        return token_request(asked, account, tokens=self._tokens, store=store, now=self._objects.clock())
 
     def _scale(self, call: Call) -> Answer:
         definition, name = call.definition, call.place.name

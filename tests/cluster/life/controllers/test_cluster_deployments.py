@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document
 from tests.cluster.life.controllers.worlds import World, in_world
@@ -167,6 +169,34 @@ def test_going_back_makes_the_old_replica_set_the_newest_revision() -> None:
         assert by_revision["3"]["deployment.kubernetes.io/revision-history"] == "1"
         deployment = world.writer.document("deployments.apps", "default", "web")
         assert deployment["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "3"
+
+    in_world(test)
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        ("1234567890123456789", "1234567890123456790"),
+        ("9223372036854775806", "9223372036854775807"),
+        ("9223372036854775807", None),  # the next one would be negative, and is not put down
+        ("9223372036854775808", "1"),  # not a number of 64 bits: as if there were none
+        ("many", "1"),
+        ("-7", "1"),
+    ],
+)
+def test_revisions_count_on_from_any_number_of_64_bits(stored: str, expected: str | None) -> None:
+    def renumber(document: Document) -> None:
+        document["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = stored
+
+    async def test(world: World) -> None:
+        world.deployment(replicas=1)
+        await asyncio.sleep(3)
+        [first] = world.store.objects("replicasets.apps")
+        world.writer.edit("replicasets.apps", "default", first.name, renumber)
+        world.writer.edit("deployments.apps", "default", "web", image("nginx:2"))
+        await asyncio.sleep(10)
+        [second] = (each for each in world.store.objects("replicasets.apps") if each.name != first.name)
+        assert second.annotations.get("deployment.kubernetes.io/revision") == expected
 
     in_world(test)
 

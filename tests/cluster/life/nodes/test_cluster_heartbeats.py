@@ -84,6 +84,29 @@ def test_what_a_node_says_itself_stays() -> None:
     in_cluster(test)
 
 
+def test_an_extended_resource_is_offered_once_it_is_in_the_capacity() -> None:
+    async def test(writer: FakeWriter) -> None:
+        amounts = {"cpu": "2", "memory": "8Gi", "pods": "10"}
+        writer.create(
+            "nodes", node("n1", status={"capacity": amounts, "allocatable": {**amounts, "cpu": "1"}})
+        )
+        await asyncio.sleep(0.1)
+
+        async def allocatable(capacity: Document) -> Document:
+            stored = writer.store.get("nodes", "", "n1")
+            assert stored is not None
+            writer.set_status("nodes", stored, capacity=capacity)
+            await asyncio.sleep(0.1)
+            found: Document = writer.document("nodes", "", "n1")["status"]["allocatable"]
+            return found
+
+        with_gpus = await allocatable({**amounts, "example.com/gpu": "4"})
+        assert with_gpus == {**amounts, "cpu": "1", "example.com/gpu": "4"}
+        assert await allocatable(amounts) == {**amounts, "cpu": "1"}
+
+    in_cluster(test)
+
+
 def test_taints_follow_cordons_and_conditions() -> None:
     async def test(writer: FakeWriter) -> None:
         startup = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}

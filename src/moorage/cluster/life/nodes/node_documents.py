@@ -79,6 +79,7 @@ def complete_status(node: Document, number: int, now: float) -> None:
         status["capacity"] = dict(status.get("allocatable") or RESOURCES)
     if not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
+    _offer_extended_resources(status)
     if not status.get("conditions"):
         times = {"lastHeartbeatTime": timestamp(now), "lastTransitionTime": timestamp(now)}
         status["conditions"] = [
@@ -100,6 +101,16 @@ def complete_status(node: Document, number: int, now: float) -> None:
         }
     if not ((status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port"):
         status["daemonEndpoints"] = {"kubeletEndpoint": {"Port": 10250}}
+
+
+def _offer_extended_resources(status: Document) -> None:
+    """Makes what somebody added to the capacity allocatable, and no longer what was taken away there."""
+    capacity, allocatable = status["capacity"], status["allocatable"]
+    extended = {name for name in (*capacity, *allocatable) if "/" in name}
+    changed = {name for name in extended if (name in capacity) != (name in allocatable)}
+    if changed:
+        kept = {name: amount for name, amount in allocatable.items() if name not in changed}
+        status["allocatable"] = kept | {name: capacity[name] for name in capacity if name in changed}
 
 
 def renew_conditions(node: Document, now: float) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from moorage.cluster.base.store import Document
 from moorage.cluster.objects.merging import field_sets
 from moorage.cluster.objects.merging.field_sets import LEAF, FieldSet, Tree
-from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, ATOMIC, MAP, OBJECT, Schema
+from moorage.cluster.schema.model import ABSENT, ANY, ARRAY, ATOMIC, MAP, OBJECT, SET, Schema
 
 EMPTIED_LIST: Final[list[Any]] = []
 """What stands for a list out of which everything was taken."""
@@ -25,7 +25,7 @@ def is_granular(schema: Schema, value: Any) -> bool:
     if isinstance(value, dict):
         return (schema.type == OBJECT or schema.type == ANY) and schema.map_type != ATOMIC
     if isinstance(value, list):
-        return schema.type == ARRAY and schema.list_type != ATOMIC and schema.items is not None
+        return schema.type == ARRAY and schema.list_type in (MAP, SET) and schema.items is not None
     return False
 
 

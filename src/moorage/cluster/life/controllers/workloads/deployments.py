@@ -126,7 +126,7 @@ class Deployments(Controller):
                 document["spec"]["minReadySeconds"] = least
 
         new = self._change(REPLICA_SETS, new, renew)
-        deployment = self._note_revision(deployment, str(revisions.revision_of(new)))
+        deployment = self._note_revision(deployment, new.annotations.get(revisions.REVISION, ""))
         if condition(deployment.status, statuses.PROGRESSING) is None:
             text = f'Found new replica set "{new.name}"'
             deployment = self._note(deployment, "True", "FoundNewReplicaSet", text)
@@ -261,7 +261,7 @@ class Deployments(Controller):
         return self._tell(deployment, status)
 
     def _note_revision(self, deployment: Stored, revision: str) -> Stored:
-        if deployment.annotations.get(revisions.REVISION) == revision:
+        if deployment.annotations.get(revisions.REVISION, "") == revision:
             return deployment
 
         def annotate(document: Document) -> None:

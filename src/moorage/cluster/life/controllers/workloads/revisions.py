@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -31,6 +32,9 @@ _NOT_COPIED = frozenset(
     )
 )
 _LONGEST_NAME = 253
+_LARGEST = 2**63 - 1
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+_LONGEST_NUMBER = 100  # characters; longer ones are not worth the work
 _SAFE = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: no words come out
 
 
@@ -49,11 +53,12 @@ def find_new(deployment: Stored, replica_sets: Iterable[Stored]) -> Stored | Non
 
 def revision_of(stored: Stored) -> int:
     """0 where there is none that can be read."""
-    return _number(stored.annotations.get(REVISION, ""))
+    return _number(stored.annotations.get(REVISION, "")) or 0
 
 
 def next_revision(old: Iterable[Stored]) -> int:
-    return max(map(revision_of, old), default=0) + 1
+    highest = max((0, *map(revision_of, old)))
+    return highest + 1 if highest < _LARGEST else -_LARGEST - 1  # as numbers of 64 bits do
 
 
 def template_hash(deployment: Stored) -> str:
@@ -110,7 +115,8 @@ def annotate_revision(annotations: dict[str, str], deployment: Stored, revision:
     known = deployment.annotations
     annotations.update((name, value) for name, value in known.items() if name not in _NOT_COPIED)
     before = annotations.get(REVISION)
-    if (before and not _number(before)) or _number(before or "") >= revision:
+    number = _number(before) if before else 0
+    if number is None or number >= revision:
         return
     annotations[REVISION] = str(revision)
     if not before:
@@ -151,5 +157,9 @@ def _without_hash(template: Document) -> Any:
     return labels, {name: value for name, value in metadata.items() if value}, {**template, "metadata": None}
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+def _number(text: str) -> int | None:
+    """A whole number of 64 bits; None if the text is none."""
+    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -_LARGEST - 1 <= number <= _LARGEST else None

@@ -1,0 +1,1 @@
+"""Kubernetes' own end-to-end tests of scheduling, run on the embedded cluster."""
