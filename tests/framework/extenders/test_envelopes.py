@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.api.decoding import decode
@@ -137,6 +137,7 @@ def respelt(value: Any, flip: Any) -> Any:
     }
 
 
+@settings(max_examples=30)
 @given(st.data())
 def test_answers_are_read_in_any_case(data: st.DataObject) -> None:
     answer = respelt(ANSWER, lambda: data.draw(st.booleans()))

@@ -215,6 +215,12 @@ def test_nobody_is_there(server: ExtenderServer, state: ClusterState) -> None:
     assert refusal(server, state, url_prefix=unknown) == said
 
 
+def test_a_server_without_tls_is_told_as_such(server: ExtenderServer, state: ClusterState) -> None:
+    url = server.url.replace("http:", "https:")
+    said = f'Post "{url}/filter": http: server gave HTTP response to HTTPS client'
+    assert refusal(server, state, url_prefix=url, enable_https=True) == said
+
+
 def test_connections_are_kept_and_made_anew_when_the_extender_is_back(
     server: ExtenderServer, state: ClusterState
 ) -> None:

@@ -130,11 +130,15 @@ def _told(error: Exception) -> str:
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(cause, gaierror):
         return f"dial tcp: lookup {error.host}: no such host"
+    if isinstance(cause, ssl.SSLError):
+        plain = cause.reason == "WRONG_VERSION_NUMBER"
+        return "http: server gave HTTP response to HTTPS client" if plain else str(cause)
     number = getattr(cause, "errno", None)
-    why = os.strerror(number).lower() if number and not isinstance(cause, ssl.SSLError) else str(cause)
-    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(cause, ssl.SSLError):
-        return f"dial tcp {error.host}:{error.port}: connect: {why}"
-    return why or type(error).__name__
+    why = os.strerror(number).lower() if number else str(cause) or type(cause).__name__
+    if not isinstance(error, aiohttp.ClientConnectorError):
+        return why
+    host = f"[{error.host}]" if ":" in error.host else error.host
+    return f"dial tcp {host}:{error.port}: connect: {why}"
 
 
 def _check_url(given: str, where: str) -> None:
