@@ -196,6 +196,28 @@ def test_cancelling_the_task_itself_goes_through() -> None:
     fake_time.run(main())
 
 
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_preemption_stops_it_and_the_plugin_that_was_stopped_is_named(side_by_side: bool) -> None:
+    async def main() -> None:
+        waits = [later(None, 100), later(None, 1)]
+        plugins = [
+            plugin(PreBinds, name, answer, allows_parallel=side_by_side)
+            for name, answer in zip("AB", waits, strict=True)
+        ]
+        world = World(*plugins)
+        task = asyncio.create_task(pre_bind(world.profile, CycleState(), PLAIN, "n0"))
+        in_pre_bind = world.profile.services.pods_in_pre_bind
+        in_pre_bind.start(PLAIN.uid, task)
+        await asyncio.sleep(2)
+        assert in_pre_bind.cancel(PLAIN.uid, "preempted by DefaultPreemption")
+        status = await task
+        assert status is not None
+        assert status.message == 'running PreBind plugin "A": preempted by DefaultPreemption'
+        assert fake_time.now() == 2
+
+    fake_time.run(main())
+
+
 def bind_error(text: str) -> Status:
     return Status.error(f'running Bind plugin "B": {text}').by("B")
 

@@ -50,7 +50,8 @@ def test_when_columns_decide(objects: list[Object], wanted: Document, by_columns
 def test_filters_that_read_nothing_but_usage_say_so() -> None:
     plugins = scenario().profile.filter
     others = {plugin.name for plugin, _ in plugins if not plugin.reads_usage_only}
-    assert others == {"NodePorts", "PodTopologySpread", "InterPodAffinity"}
+    about_volumes = {"VolumeRestrictions", "NodeVolumeLimits"}
+    assert others == {"NodePorts", "PodTopologySpread", "InterPodAffinity", *about_volumes}
 
 
 def test_full_nodes_without_hope_are_not_tried_one_by_one() -> None:

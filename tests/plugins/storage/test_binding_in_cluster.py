@@ -307,6 +307,27 @@ def test_a_more_important_pod_stops_the_wait_without_a_deletion() -> None:
     played(script)
 
 
+def test_who_waits_for_a_volume_takes_its_room_once_and_goes_when_deleted() -> None:
+    async def script() -> None:
+        storage = Storage()
+        storage.claim("c", "made")
+        async with storage.scheduled():
+            storage.pod("p", "c", nodeSelector={HOST: "n1"})
+            await until(lambda: storage.selected("c"))
+            nominated = storage.world.get(f"{PODS}/p")["status"]["nominatedNodeName"]
+            assert nominated == "n1"
+            container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
+            storage.pod("small", nodeSelector={HOST: "n1"}, containers=[container])
+            storage.pod("large", nodeSelector={HOST: "n1"})
+            await until(lambda: storage.node_of("small") == "n1")
+            await until(lambda: "Insufficient cpu" in storage.said_of("large")[1])
+            storage.world.done("DELETE", f"{PODS}/small", {"gracePeriodSeconds": 0})
+            storage.world.done("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 0})
+            await until(lambda: storage.node_of("large") == "n1")
+
+    played(script)
+
+
 def test_a_volume_that_changed_meanwhile_is_not_overwritten() -> None:
     """What was written before stays written and promised, what was not is given back."""
 

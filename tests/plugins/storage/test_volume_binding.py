@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.api.storage import PersistentVolumeClaim
+from moorage.config import load
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import (
     CSI_DRIVER,
@@ -28,9 +30,11 @@ from moorage.plugins.storage.binding import BindingFailed, is_bound
 from moorage.plugins.storage.judging import Binding
 from moorage.plugins.storage.reserving import Reserved
 from moorage.plugins.storage.volume_binding import VolumeBinding
+from moorage.scheduler.profiles import DEFAULT_CONFIGURATION
 from moorage.testing import make_node, make_pod
 from moorage.testing.fakes import FakeHandle
 from moorage.what_if.scenario import Scenario
+from moorage.what_if.simulation import Simulation
 from tests.plugins.helpers import filtered, hint, registered
 from tests.plugins.storage.volume_objects import (
     DRIVER,
@@ -271,6 +275,17 @@ def test_runs_in_memory_write_nothing() -> None:
     made.filter_nodes(cycle, pod, made.handle.nodes)
     made.reserve(cycle, pod, "n1")
     assert made.pre_bind_pre_flight(cycle, pod, "n1") == Status.skip()
+
+
+def test_a_simulation_gives_a_volume_to_one_pod_of_all_profiles() -> None:
+    config = load(DEFAULT_CONFIGURATION + "profiles: [{schedulerName: one}, {schedulerName: two}]\n").config
+    simulation = Simulation(config, in_tree_registry())
+    for item in (*NODES, make_class(), make_claim("c"), make_claim("d"), make_volume("v")):
+        simulation.add(item)
+    pods = [pod_with("c", name="p", scheduler="one"), pod_with("d", name="q", scheduler="two")]
+    result = asyncio.run(simulation.run(pods))
+    assert (len(result.placed), len(result.pending)) == (1, 1)
+    assert UNBOUND in next(iter(result.pending.values()))
 
 
 # The wait
