@@ -20,6 +20,7 @@ from moorage.cli.setup import (
 
 if TYPE_CHECKING:
     from moorage.config import KubeSchedulerConfiguration, Loaded
+    from moorage.config.types import Extender
     from moorage.framework.registry import Registry
 
 
@@ -123,18 +124,24 @@ def _check_plugins(loaded: Loaded, plugins: tuple[str, ...]) -> Registry:
 
     Raises as well if an extender has no usable URL.
     """
-    from msgspec.structs import replace
-
     from moorage.config.expand import expand_all
-    from moorage.framework.extenders.asking import make_extenders
 
     registry, added = make_registry(plugins)
     expand_all(loaded.config, registry.points_of())
     check_args(loaded.config, registry)
-    # Files with certificates may be on another machine.
-    make_extenders([replace(extender, tls_config=None) for extender in loaded.config.extenders])
+    if loaded.config.extenders:
+        _check_extenders(loaded.config.extenders)
     warn_of_unused(loaded.config, added)
     return registry
+
+
+def _check_extenders(extenders: list[Extender]) -> None:
+    from msgspec.structs import replace
+
+    from moorage.framework.extenders.asking import make_extenders
+
+    # Files with certificates may be on another machine.
+    make_extenders([replace(extender, tls_config=None) for extender in extenders])
 
 
 def check_args(config: KubeSchedulerConfiguration, registry: Registry) -> None:
