@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import yaml
+
 Document = dict[str, Any]
 
 RECORDED = Path(__file__).parent.parent / "cluster"
+MANIFESTS = Path(__file__).parent / "manifests"
 
 
 class Collection(NamedTuple):
@@ -83,6 +86,8 @@ def samples() -> dict[str, list[Document]]:
     documents += [json.loads(line)["given"] for line in lines]
     cases = json.loads((RECORDED / "custom/recorded/definitions.json").read_text())["cases"]
     documents += [case["object"] for case in cases if isinstance(case["object"], dict)]
+    for name in ("jobs", "bad-jobs"):
+        documents += yaml.safe_load_all((MANIFESTS / f"{name}.yaml").read_text())
     documents += [crd(), *_gadgets(), *_questions()]
     found: dict[str, list[Document]] = {}
     for document in documents:
