@@ -7,13 +7,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from bench.backlog import Drained, usage
 from moorage.api.pods import Pod
 from moorage.client.connection import from_kubeconfig
 from moorage.client.http import HttpClient
+from moorage.client.informer import Informer
 from moorage.client.resources import Resource
 
 HEADINGS = f"{'':20}{'first bind':>12}{'pods/s':>9}{'CPU s/1000':>12}{'MB':>7}"
@@ -43,22 +43,12 @@ def commands(programs: Path, kubeconfig: Path, folder: Path) -> tuple[list[str],
     return [str(moorage), "run", *flags], [str(programs / "kube-scheduler"), *flags]
 
 
-async def _nothing_else() -> None:
-    pass
-
-
-def drain(
-    kubeconfig: Path,
-    command: list[str],
-    prefix: str,
-    pods: int,
-    meanwhile: Callable[[], Awaitable[None]] = _nothing_else,
-) -> Drained:
+def drain(kubeconfig: Path, command: list[str], prefix: str, pods: int) -> Drained:
     """Starts the scheduler and watches until so many pods are bound; then removes them."""
     started = time.monotonic()
     with tempfile.TemporaryFile() as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
-            first, last = asyncio.run(_watch(kubeconfig, prefix, pods, meanwhile))
+            first, last = asyncio.run(_watch_binds(kubeconfig, prefix, pods))
             cpu, megabytes = usage(process.pid)
         except BaseException:
             log.seek(0)
@@ -74,37 +64,34 @@ def drain(
     return Drained(first - started, pods / (last - first), cpu / pods * 1000, megabytes)
 
 
-async def _watch(
-    kubeconfig: Path, prefix: str, pods: int, meanwhile: Callable[[], Awaitable[None]]
-) -> tuple[float, float]:
-    beside = asyncio.ensure_future(meanwhile())
-    try:
-        return await _watch_binds(kubeconfig, prefix, pods)
-    finally:
-        beside.cancel()
-        await asyncio.gather(beside, return_exceptions=True)
-
-
 async def _watch_binds(kubeconfig: Path, prefix: str, pods: int) -> tuple[float, float]:
     """When the first and the last pod got their nodes."""
     bound: set[str] = set()
-    first = last = 0.0
+    times: list[float] = []
+    done = asyncio.Event()
+
+    def look(pod: Pod) -> None:
+        if pod.spec.node_name and pod.name.startswith(prefix) and pod.name not in bound:
+            bound.add(pod.name)
+            times.append(time.monotonic())
+            if len(bound) == pods:
+                done.set()
+
     async with HttpClient(from_kubeconfig(str(kubeconfig)), qps=-1) as client, asyncio.timeout(_GIVE_UP):
-        resource = Resource.of(Pod)
-        listed = await client.list(resource)
-        changes = client.watch(resource, resource_version=listed.resource_version)
+        informer = Informer(
+            client,
+            Resource.of(Pod),
+            added=look,
+            updated=lambda old, new: look(new),
+            deleted=lambda pod: None,
+        )
+        watching = asyncio.create_task(informer.run())
         try:
-            bound.update(pod.name for pod in listed.items if pod.spec.node_name)
-            while len(bound) < pods:
-                change = await anext(changes)
-                pod = change.object
-                if isinstance(pod, Pod) and pod.spec.node_name and pod.name.startswith(prefix):
-                    last = time.monotonic()
-                    first = first or last
-                    bound.add(pod.name)
+            await done.wait()
         finally:
-            await changes.aclose()
-    return first, last
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+    return times[0], times[-1]
 
 
 async def _delete_pods(kubeconfig: Path) -> None:

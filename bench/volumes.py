@@ -1,12 +1,14 @@
 """Pods that wait for volumes, bound per second: Moorage and kube-scheduler on a real API server.
 
-Each pod has a claim of a class that waits for its first consumer. A provisioner in this process answers with
-volumes that it made before, so that a run measures schedulers and not provisioning.
+Each pod has a claim of a class that waits for its first consumer. A provisioner answers with volumes that
+were made before, so that a run measures schedulers and not provisioning.
 """
 
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,9 +29,6 @@ PODS = 2000
 ROUNDS = 3
 MOORAGE, ORIGINAL = "moorage run", "kube-scheduler"
 _CLASS, _POOL = "waits", "made-before"
-_SELECTED = "volume.kubernetes.io/selected-node"
-_COMPLETED = "pv.kubernetes.io/bind-completed"
-_CLAIMS = Resource.of(PersistentVolumeClaim)
 Document = dict[str, Any]
 
 
@@ -67,7 +66,11 @@ def _compared() -> dict[str, list[Drained]]:
 def _drained(kubeconfig: Path, command: list[str], prefix: str) -> Drained:
     """Creates pods, their claims and volumes for them, and has them placed."""
     asyncio.run(_create_backlog(kubeconfig, prefix))
-    return drain(kubeconfig, command, prefix, PODS, meanwhile=lambda: _provision(kubeconfig))
+    with subprocess.Popen([sys.executable, "-m", "bench.provisioner", str(kubeconfig)]) as provisioner:
+        try:
+            return drain(kubeconfig, command, prefix, PODS)
+        finally:
+            provisioner.terminate()
 
 
 async def _create_class(kubeconfig: Path) -> None:
@@ -84,7 +87,7 @@ async def _create_backlog(kubeconfig: Path, prefix: str) -> None:
     async with HttpClient(from_kubeconfig(str(kubeconfig)), qps=-1) as client:
         names = [document["metadata"]["name"] for document in plain_pods(prefix, PODS)]
         await create(client, Resource.of(PersistentVolume), map(_volume, names))
-        await create(client, _CLAIMS, map(_claim, names), namespace="default")
+        await create(client, Resource.of(PersistentVolumeClaim), map(_claim, names), namespace="default")
         pods = map(_with_claim, plain_pods(prefix, PODS))
         await create(client, Resource.of(Pod), pods, namespace="default")
 
@@ -116,24 +119,3 @@ def _claim(name: str) -> Document:
 def _with_claim(pod: Document) -> Document:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": pod["metadata"]["name"]}}
     return {**pod, "spec": {**pod["spec"], "volumes": [volume]}}
-
-
-async def _provision(kubeconfig: Path) -> None:
-    """Gives every claim for which a node was selected its volume, until it is cancelled."""
-    async with HttpClient(from_kubeconfig(str(kubeconfig)), qps=-1) as client, asyncio.TaskGroup() as tasks:
-        listed = await client.list(_CLAIMS)
-        changes = client.watch(_CLAIMS, resource_version=listed.resource_version)
-        try:
-            async for change in changes:
-                claim = change.object
-                if not isinstance(claim, PersistentVolumeClaim) or claim.spec.volume_name:
-                    continue
-                if _SELECTED in claim.annotations:
-                    tasks.create_task(_bind(client, claim))
-        finally:
-            await changes.aclose()
-
-
-async def _bind(client: HttpClient, claim: PersistentVolumeClaim) -> None:
-    patch = {"metadata": {"annotations": {_COMPLETED: "yes"}}, "spec": {"volumeName": claim.name}}
-    await client.patch(_CLAIMS, claim.name, patch, namespace=claim.namespace)
