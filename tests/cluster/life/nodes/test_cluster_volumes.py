@@ -325,8 +325,8 @@ def test_a_handle_never_leads_elsewhere(volumes: Volumes, store: Store, tmp_path
     with pytest.raises(Unavailable) as problem:
         volumes.write(pod(CLAIMED), NODE)
     assert str(problem.value) == (
-        f'MountVolume.SetUp failed for volume "v" : persistentvolume "pv.1": local.moorage.example has no volume'
-        f' "{handle}"; set spec.csi.volumeHandle to the name of one that it has made'
+        'MountVolume.SetUp failed for volume "v" : persistentvolume "pv.1": local.moorage.example has no'
+        f' volume "{handle}"; set spec.csi.volumeHandle to the name of one that it has made'
     )
     store.listen("persistentvolumes", ClaimedFolders(tmp_path / "claimed", store).volume_changed)
     stored = store.get("persistentvolumes", "", "pv.1")

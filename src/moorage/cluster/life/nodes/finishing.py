@@ -11,10 +11,10 @@ from moorage.cluster.base.times import seconds_of, timestamp
 from moorage.cluster.life.controllers.objects import Key, controller_of, same_object, write_status
 from moorage.cluster.life.nodes import pod_annotations as wishes
 from moorage.cluster.life.nodes import pod_status as statuses
-from moorage.cluster.life.nodes.pod_annotations import NEVER
 from moorage.cluster.life.nodes.containers import FIRST_BACKOFF, LONGEST_BACKOFF
 from moorage.cluster.life.nodes.course import Course, age_of, course_of
 from moorage.cluster.life.nodes.machine import Machine
+from moorage.cluster.life.nodes.pod_annotations import NEVER
 
 JOB_SECONDS = 1.0  # that a pod of a Job runs if nothing is said
 KILLED = 137  # exit code of a container that is not asked

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.life.controllers.objects import Key, is_finished, same_object, write_status
-from moorage.cluster.life.nodes import pod_annotations as wishes
 from moorage.cluster.life.nodes import course as courses
+from moorage.cluster.life.nodes import pod_annotations as wishes
 from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.course import Course
 from moorage.cluster.life.nodes.finishing import KILLED, killed_status
