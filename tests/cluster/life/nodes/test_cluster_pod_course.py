@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import timestamp
-from moorage.cluster.life.nodes.course import NEVER, age_of, course_of, rest_of_end
+from moorage.cluster.life.nodes.course import age_of, course_of, rest_of_end
+from moorage.cluster.life.nodes.pod_annotations import NEVER
 from tests.cluster.life.controllers.fake_writer import FakeWriter
 from tests.cluster.life.controllers.worlds import START
 from tests.cluster.life.nodes.test_cluster_heartbeats import in_cluster

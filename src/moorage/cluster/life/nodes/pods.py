@@ -14,6 +14,7 @@ from moorage.cluster.life.nodes.course import Course
 from moorage.cluster.life.nodes.finishing import KILLED, killed_status
 from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.pacing import Paced
+from moorage.cluster.life.nodes.pod_annotations import NEVER
 
 START_AFTER = 0.5  # seconds
 END_AFTER = 0.3
@@ -62,7 +63,7 @@ class Pods:
         self._complaints.pop(pod.uid, None)
         for work in (self._starts, self._changes, self._ends):
             work.forget(pod.uid)
-        self._look_after(pod, courses.NEVER)
+        self._look_after(pod, NEVER)
 
     def _look(self, pod: Stored) -> None:
         """Sees what there is to be done for a pod."""
@@ -79,7 +80,7 @@ class Pods:
 
     def _look_at_end(self, pod: Stored) -> None:
         rest = courses.rest_of_end(pod.document, self._machine.clock())
-        self._look_after(pod, rest or courses.NEVER)
+        self._look_after(pod, rest or NEVER)
         if not rest:
             self._ends.add(pod)
         elif not _is_observed(pod):
@@ -90,7 +91,7 @@ class Pods:
         timer = self._timers.pop(pod.uid, None)
         if timer is not None:
             timer.cancel()
-        if seconds != courses.NEVER:
+        if seconds != NEVER:
             loop = asyncio.get_running_loop()
             self._timers[pod.uid] = loop.call_later(seconds, self._wake, (pod.key, pod.uid))
 
