@@ -161,10 +161,12 @@ class Watching:
 
 
 @contextlib.asynccontextmanager
-async def living(folder: Path, nodes: list[Document] | None = None) -> AsyncIterator[World]:
+async def living(
+    folder: Path, nodes: list[Document] | None = None, *, data: DataFile | None = None
+) -> AsyncIterator[World]:
     """A world whose controllers and nodes work, in the time of the running loop."""
     loop = asyncio.get_running_loop()
-    world = World(folder=folder, clock=lambda: START + loop.time())
+    world = World(data=data, folder=folder, clock=lambda: START + loop.time())
     await world.cluster.start_unheard(nodes or [])
     try:
         yield world

@@ -10,6 +10,7 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import timestamp
 from moorage.cluster.life.controllers.workloads import daemon_nodes
 from moorage.cluster.life.controllers.workloads.daemon_pods import target_of
+from moorage.cluster.life.controllers.workloads.template_history import REVISIONS
 from tests.cluster.life.controllers.worlds import World, clock, in_world, template
 
 SETS = "daemonsets.apps"
@@ -98,7 +99,7 @@ def test_every_node_gets_a_pod_that_is_made_for_it() -> None:
             "updatedNumberScheduled": 2,
         }
         [pod] = pods(world)["n0"]
-        [revision] = world.store.objects("controllerrevisions.apps")
+        [revision] = world.store.objects(REVISIONS)
         code = revision.name.removeprefix("d-")
         labels = {"app": "d", "controller-revision-hash": code, "pod-template-generation": "1"}
         assert pod["metadata"]["labels"] == labels
@@ -192,12 +193,12 @@ def test_a_new_template_replaces_one_pod_after_the_other() -> None:
                 break
         assert most == 1
         assert images(world) == {f"n{number}": ["new"] for number in range(3)}
-        numbers = [each.document["revision"] for each in world.store.objects("controllerrevisions.apps")]
+        numbers = [each.document["revision"] for each in world.store.objects(REVISIONS)]
         assert sorted(numbers) == [1, 2]
         change(world, image="nginx")
         await asyncio.sleep(20)
         assert images(world) == {f"n{number}": ["nginx"] for number in range(3)}
-        numbers = [each.document["revision"] for each in world.store.objects("controllerrevisions.apps")]
+        numbers = [each.document["revision"] for each in world.store.objects(REVISIONS)]
         assert sorted(numbers) == [2, 3]
 
     in_world(test)
@@ -285,8 +286,29 @@ def test_old_revisions_are_forgotten_unless_pods_have_them() -> None:
         for image in ("two", "three", "four"):
             change(world, image=image)
             await asyncio.sleep(6)
-        numbers = [each.document["revision"] for each in world.store.objects("controllerrevisions.apps")]
+        numbers = [each.document["revision"] for each in world.store.objects(REVISIONS)]
         assert sorted(numbers) == [3, 4]
+
+    in_world(test)
+
+
+def test_a_name_that_is_taken_is_a_collision() -> None:
+    async def test(world: World) -> None:
+        daemon_set(world, 1)
+        await asyncio.sleep(3)
+        [first] = world.store.objects(REVISIONS)
+        world.writer.end(SETS, "default", "d", "Orphan")
+        await asyncio.sleep(3)
+        world.writer.edit(REVISIONS, "default", first.name, lambda each: each["metadata"].update(labels={}))
+        daemon_set(world, 0)
+        await asyncio.sleep(3)
+        assert status(world)["collisionCount"] == 1
+        [second] = (each for each in world.store.objects(REVISIONS) if each.name != first.name)
+        assert second.owners[0]["name"] == "d"
+        change(world, minReadySeconds=1)
+        await asyncio.sleep(3)
+        assert status(world)["collisionCount"] == 1
+        assert len(world.store.objects(REVISIONS)) == 2
 
     in_world(test)
 

@@ -8,7 +8,7 @@ import pytest
 from moorage.cluster.base.data_file import DataFile
 from moorage.cluster.base.store import Document
 from moorage.cluster.life.controllers.volumes.claims import CLAIMS, CLASSES, SELECTED_NODE, VOLUMES
-from moorage.cluster.life.controllers.volumes.provisioner import PROVISIONER
+from moorage.cluster.life.controllers.volumes.provisioner import DRIVERS, PROVISIONER
 from tests import fake_time
 from tests.cluster.api_worlds import World
 from tests.cluster.life.controllers.living_worlds import CLAIM_PATH, Cluster, in_cluster
@@ -42,6 +42,7 @@ def test_a_claim_of_the_default_class_gets_a_volume_of_its_pods_node() -> None:
         assert name == f"pvc-{claim.uid}"
         volume = cluster.get(VOLUMES, name)
         assert volume.annotations == {"pv.kubernetes.io/provisioned-by": PROVISIONER}
+        assert volume.spec["csi"] == {"driver": PROVISIONER, "volumeHandle": name}
         assert volume.spec["capacity"] == {"storage": "3Gi"}
         [term] = volume.spec["nodeAffinity"]["required"]["nodeSelectorTerms"]
         assert term == {
@@ -217,13 +218,14 @@ def test_the_default_class_is_made_once(tmp_path: Path) -> None:
         data = DataFile(tmp_path / "data")
         world = World(data=data, folder=tmp_path)
         await world.cluster.start_unheard()
-        found = [each.name for each in world.store.objects(CLASSES)]
+        found = [each.name for each in (*world.store.objects(CLASSES), *world.store.objects(DRIVERS))]
         if delete:
             world.done("DELETE", "/apis/storage.k8s.io/v1/storageclasses/standard")
+            world.done("DELETE", f"/apis/storage.k8s.io/v1/csidrivers/{PROVISIONER}")
         await world.cluster.stop()
         data.close()
         return found
 
-    assert fake_time.run(run(delete=False)) == ["standard"]
-    assert fake_time.run(run(delete=True)) == ["standard"]
+    assert fake_time.run(run(delete=False)) == ["standard", PROVISIONER]
+    assert fake_time.run(run(delete=True)) == ["standard", PROVISIONER]
     assert fake_time.run(run(delete=False)) == []

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import timestamp
-from moorage.cluster.life.nodes.course import NEVER, age_of, course_of, misunderstood, rest_of_end
+from moorage.cluster.life.nodes.course import age_of, course_of, rest_of_end
+from moorage.cluster.life.nodes.pod_annotations import NEVER
 from tests.cluster.life.controllers.fake_writer import FakeWriter
 from tests.cluster.life.controllers.worlds import START
 from tests.cluster.life.nodes.test_cluster_heartbeats import in_cluster
@@ -116,48 +117,6 @@ def test_a_sidecar_that_is_not_ready_keeps_its_pod_from_being_ready() -> None:
         assert (sidecar_status["started"], sidecar_status["ready"]) == (True, False)
         await asyncio.sleep(20)
         assert condition(writer, "Ready")[0] == "True"
-
-    in_cluster(test)
-
-
-def test_a_pod_fails_when_it_is_told_to() -> None:
-    async def test(writer: FakeWriter) -> None:
-        add_nodes(writer)
-        sidecar = {"name": "s", "image": "i", "restartPolicy": "Always"}
-        writer.create("pods", noted(annotations={"moorage/fail": "20s"}, initContainers=[sidecar]))
-        await asyncio.sleep(20)
-        assert status_of(writer)["phase"] == "Running"
-        await asyncio.sleep(2)
-        status = status_of(writer)
-        assert status["phase"] == "Failed"
-        [container] = status["containerStatuses"]
-        end = container["state"]["terminated"]
-        assert (end["exitCode"], end["reason"], container["ready"]) == (1, "Error", False)
-        assert list(status["initContainerStatuses"][0]["state"]) == ["terminated"]
-        assert condition(writer, "Ready") == ("False", "PodFailed", "")
-        annotate(writer, fail=None)
-        await asyncio.sleep(2)
-        assert status_of(writer)["phase"] == "Failed"
-
-    in_cluster(test)
-
-
-def test_a_misspelt_annotation_is_named_once() -> None:
-    async def test(writer: FakeWriter) -> None:
-        add_nodes(writer)
-        writer.create("pods", noted(annotations={"moorage/ready": "soon"}))
-        await asyncio.sleep(5)
-        assert condition(writer, "Ready")[0] == "True"
-        writer.edit("pods", "default", "p", lambda each: each["metadata"].update(labels={"a": "b"}))
-        await asyncio.sleep(5)
-        [event] = [
-            each.document for each in writer.store.objects("events") if "has no effect" in str(each.body)
-        ]
-        assert (event["type"], event["reason"], event["count"]) == ("Warning", "InvalidAnnotation", 1)
-        assert event["message"] == (
-            'The annotation moorage/ready: "soon" has no effect;'
-            ' it must be "true", "false" or a number of seconds such as "10s"'
-        )
 
     in_cluster(test)
 
@@ -309,18 +268,13 @@ DURATIONS = st.one_of(
 )
 
 
-@given(ready=DURATIONS, fail=DURATIONS, deadline=st.none() | st.integers(1, 10**6), age=st.floats(0, 10**6))
-def test_nothing_happens_between_two_moments(
-    ready: str | None, fail: str | None, deadline: int | None, age: float
-) -> None:
-    annotations = {"moorage/ready": ready, "moorage/fail": fail}
+@given(ready=DURATIONS, deadline=st.none() | st.integers(1, 10**6), age=st.floats(0, 10**6))
+def test_nothing_happens_between_two_moments(ready: str | None, deadline: int | None, age: float) -> None:
     spec: dict[str, Any] = {} if deadline is None else {"activeDeadlineSeconds": deadline}
-    document = noted(annotations={name: text for name, text in annotations.items() if text}, **spec)
-    assert misunderstood(document) == []
-    course = course_of(document)
+    course = course_of(noted(annotations={"moorage/ready": ready} if ready else {}, **spec))
 
-    def what(age: float) -> tuple[bool, bool, bool]:
-        return course.is_ready("c", age), age >= course.failing, age >= course.deadline
+    def what(age: float) -> tuple[bool, bool]:
+        return course.is_ready("c", age), age >= course.deadline
 
     following = course.next_after(age)
     assert following > age
@@ -329,14 +283,6 @@ def test_nothing_happens_between_two_moments(
     else:
         assert what(age) == what((age + following) / 2)
         assert what(age) != what(following)
-
-
-@given(text=st.text(max_size=8))
-def test_any_text_is_a_time_or_named(text: str) -> None:
-    document = noted(annotations={"moorage/ready": text})
-    digits, unit = text[:-1], text[-1:]
-    is_time = text in ("true", "false") or (unit == "s" and digits.isascii() and digits.isdigit())
-    assert misunderstood(document) == [] if is_time else course_of(document).ready == {}
 
 
 @given(

@@ -270,25 +270,24 @@ def test_expansion_does_not_expand_twice() -> None:
 # The volumes of claims
 
 
-def put_claim(store: Store, volume: Document | None, **annotations: str) -> None:
+def put_claim(store: Store, volume: Document | None) -> None:
     """A claim `data`, with this volume if there is one."""
     spec = {"volumeName": "pv.1"} if volume is not None else {}
     marks = {"pv.kubernetes.io/bind-completed": "yes"} if volume is not None else {}
     document = {"metadata": {"name": "data", "annotations": marks}, "spec": spec}
     store.create("persistentvolumeclaims", "default", "data", document)
     if volume is not None:
-        metadata = {"name": "pv.1", "annotations": annotations}
-        store.create("persistentvolumes", "", "pv.1", {"metadata": metadata, "spec": volume})
+        store.create("persistentvolumes", "", "pv.1", {"metadata": {"name": "pv.1"}, "spec": volume})
 
 
 CLAIMED: Document = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
-PROVISIONED = {"pv.kubernetes.io/provisioned-by": "moorage.example/local"}
+PROVISIONED: Document = {"csi": {"driver": "local.moorage.example", "volumeHandle": "pvc.1"}}
 
 
 def test_the_folder_of_a_claim_outlives_the_pod_and_goes_with_the_volume(
     volumes: Volumes, store: Store, tmp_path: Path
 ) -> None:
-    put_claim(store, {"hostPath": {"path": "/var/lib"}}, **PROVISIONED)
+    put_claim(store, PROVISIONED)
     document = pod(CLAIMED)
     volumes.write(document, NODE)
     folder = place(volumes, document, "v")
@@ -296,7 +295,7 @@ def test_the_folder_of_a_claim_outlives_the_pod_and_goes_with_the_volume(
     assert place(volumes, document, "v", subPath="a/b").is_dir()
     volumes.remove()
     assert (folder / "file").read_text() == "kept"
-    assert folder == tmp_path / "claimed" / "pv_1"
+    assert folder == tmp_path / "claimed" / "pvc_1"
 
     claimed = ClaimedFolders(tmp_path / "claimed", store)
     store.listen("persistentvolumes", claimed.volume_changed)
@@ -317,6 +316,23 @@ def test_a_volume_that_is_to_be_retained_leaves_its_folder(
     assert stored is not None
     store.delete("persistentvolumes", stored)
     assert (tmp_path / "claimed" / "pv_1").is_dir()
+
+
+@pytest.mark.parametrize("handle", ["../../etc", "/", "a/b", "", "x" * 300, "A"])
+def test_a_handle_never_leads_elsewhere(volumes: Volumes, store: Store, tmp_path: Path, handle: str) -> None:
+    (tmp_path / "claimed").mkdir()
+    put_claim(store, {"csi": {"driver": "local.moorage.example", "volumeHandle": handle}})
+    with pytest.raises(Unavailable) as problem:
+        volumes.write(pod(CLAIMED), NODE)
+    assert str(problem.value) == (
+        'MountVolume.SetUp failed for volume "v" : persistentvolume "pv.1": local.moorage.example has no'
+        f' volume "{handle}"; set spec.csi.volumeHandle to the name of one that it has made'
+    )
+    store.listen("persistentvolumes", ClaimedFolders(tmp_path / "claimed", store).volume_changed)
+    stored = store.get("persistentvolumes", "", "pv.1")
+    assert stored is not None
+    store.delete("persistentvolumes", stored)
+    assert (tmp_path / "claimed").is_dir()
 
 
 def test_a_path_of_the_host_behind_a_claim_is_only_read(

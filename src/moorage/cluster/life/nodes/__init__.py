@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from moorage.cluster.life.nodes.csi_nodes import CsiNodes
 from moorage.cluster.life.nodes.finishing import Finishing
 from moorage.cluster.life.nodes.heartbeats import Heartbeats
 from moorage.cluster.life.nodes.machine import Machine as Machine
@@ -18,6 +19,7 @@ class Nodes:
         self.logs = machine.logs
         self._machine = machine
         self._heartbeats = Heartbeats(machine.writer, machine.clock, machine.bound)
+        self._csi_nodes = CsiNodes(machine.writer, machine.clock)
         self._evictions = TaintEviction(machine.writer, machine.clock, machine.bound)
         self._pods = Pods(machine)
         self._real_pods = RealPods(machine)
@@ -26,7 +28,7 @@ class Nodes:
     def start(self) -> None:
         """Needs a running event loop."""
         machine, pods = self._machine, (self._pods, self._real_pods, self._finishing)
-        for part in (machine.bound, self._heartbeats, self._evictions, *pods):
+        for part in (machine.bound, self._heartbeats, self._csi_nodes, self._evictions, *pods):
             part.start()
 
     async def stop(self) -> None:
@@ -37,4 +39,5 @@ class Nodes:
         await self._finishing.stop()
         await self._pods.stop()
         await self._evictions.stop()
+        await self._csi_nodes.stop()
         await self._heartbeats.stop()

@@ -1,26 +1,18 @@
-"""What happens to a pod in the course of its life, and when: ready, failed, past its deadline, ended."""
+"""What happens to a pod in the course of its life, and when: ready, past its deadline, ended."""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from moorage.cluster.base import parts
 from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import seconds_of
-
-READY = "moorage/ready"
-FAIL = "moorage/fail"
-ANNOTATIONS = (READY, FAIL)
-"""With these a user says when a simulated pod is ready and when it fails."""
+from moorage.cluster.life.nodes import pod_annotations as wishes
+from moorage.cluster.life.nodes.pod_annotations import NEVER
 
 DEADLINE_REASON = "DeadlineExceeded"
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
-
-NEVER = math.inf
-_DURATION = re.compile(r"(\d{1,9})s", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +21,6 @@ class Course:
 
     ready: dict[str, float]
     """By container; one that is not here is ready at once."""
-    failing: float
     deadline: float
 
     def is_ready(self, container: str, age: float) -> bool:
@@ -37,20 +28,14 @@ class Course:
 
     def next_after(self, age: float) -> float:
         """When something happens next."""
-        moments = (*self.ready.values(), self.failing, self.deadline)
+        moments = (*self.ready.values(), self.deadline)
         return min([each for each in moments if each > age], default=NEVER)
 
 
 def course_of(pod: Document) -> Course:
     """That of a simulated pod."""
-    annotations: dict[str, str] = pod["metadata"].get("annotations") or {}
-    ready = _seconds(annotations.get(READY))
-    failing = _seconds(annotations.get(FAIL))
-    return Course(
-        ready=dict(_readiness(pod.get("spec") or {}, ready)),
-        failing=NEVER if failing is None else failing,
-        deadline=deadline_of(pod),
-    )
+    ready = wishes.seconds(pod["metadata"].get("annotations") or {}, wishes.READY)
+    return Course(ready=dict(_readiness(pod.get("spec") or {}, ready)), deadline=deadline_of(pod))
 
 
 def deadline_of(pod: Document) -> float:
@@ -90,17 +75,6 @@ def sleep_before_end(pod: Document) -> int:
     )
 
 
-def misunderstood(pod: Document) -> list[str]:
-    """What is wrong with the annotations of a pod; such an annotation has no effect."""
-    annotations: dict[str, str] = pod["metadata"].get("annotations") or {}
-    return [
-        f'The annotation {name}: "{annotations[name]}" has no effect;'
-        ' it must be "true", "false" or a number of seconds such as "10s"'
-        for name in ANNOTATIONS
-        if name in annotations and _seconds(annotations[name]) is None
-    ]
-
-
 def is_sidecar(container: Document) -> bool:
     """Whether an init container goes on while the others run."""
     return container.get("restartPolicy") == "Always"
@@ -123,11 +97,3 @@ def _readiness(spec: Document, asked: float | None) -> Iterator[tuple[str, float
             after = parts.number(container, "readinessProbe", "initialDelaySeconds")
         if after:
             yield container.get("name", ""), after
-
-
-def _seconds(text: str | None) -> float | None:
-    """`true` is at once; None stands for nothing that makes sense."""
-    if text in ("true", "false"):
-        return 0.0 if text == "true" else NEVER
-    found = _DURATION.fullmatch(text or "")
-    return float(found[1]) if found else None

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import re
 from typing import NamedTuple
 
 from moorage.cluster.base.parts import part, records
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import seconds_of, timestamp
 from moorage.cluster.life.controllers.objects import Key, controller_of, same_object, write_status
+from moorage.cluster.life.nodes import pod_annotations as wishes
 from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.containers import FIRST_BACKOFF, LONGEST_BACKOFF
+from moorage.cluster.life.nodes.course import Course, age_of, course_of
 from moorage.cluster.life.nodes.machine import Machine
+from moorage.cluster.life.nodes.pod_annotations import NEVER
 
-FINISH = "moorage/finish"
-"""After how long a pod ends: `10s`, `true` for at once, `false` for never."""
-EXIT_CODE = "moorage/exit-code"
-"""With which exit code; 0 if nothing is said."""
 JOB_SECONDS = 1.0  # that a pod of a Job runs if nothing is said
-KILLED = 137
+KILLED = 137  # exit code of a container that is not asked
 
-_SECONDS = re.compile(r"([0-9]{1,9})s", re.ASCII)
-_CODE = re.compile(r"[0-9]{1,3}", re.ASCII)
 _CRASHED = "CrashLoopBackOff"
 
 
@@ -34,17 +29,13 @@ class End(NamedTuple):
 
 
 def end_of(pod: Stored) -> End:
-    """How a simulated pod ends. What makes no sense in an annotation counts as not said."""
-    notes = pod.annotations
-    never = math.inf
+    """How a simulated pod ends."""
     if pod.spec.get("restartPolicy", "Always") == "Always":
-        return End(never, 0)
-    text = notes.get(FINISH, "")
-    found = _SECONDS.fullmatch(text)
-    usual = JOB_SECONDS if is_of_job(pod) else never
-    seconds = float(found[1]) if found else {"true": 0.0, "false": never}.get(text, usual)
-    code = notes.get(EXIT_CODE, "")
-    return End(seconds, int(code) if _CODE.fullmatch(code) and int(code) < 256 else 0)
+        return End(NEVER, 0)
+    seconds = wishes.seconds(pod.annotations, wishes.FINISH)
+    if seconds is None:
+        seconds = JOB_SECONDS if is_of_job(pod) else NEVER
+    return End(seconds, wishes.exit_code(pod.annotations) or 0)
 
 
 def is_of_job(pod: Stored) -> bool:
@@ -80,12 +71,13 @@ class Finishing:
             timer.cancel()
 
     def _look(self, pod: Stored) -> None:
-        if pod.status.get("phase") != statuses.RUNNING or pod.is_deleted or pod.uid in self._timers:
+        """Sees when a pod ends or goes on; what was seen before no longer counts."""
+        self._gone(pod)
+        if pod.status.get("phase") != statuses.RUNNING or pod.is_deleted:
             return
-        end = end_of(pod)
-        if math.isinf(end.seconds) or self._machine.programs.runs_pod(pod.document):
+        delay = _pause(pod) if _is_waiting(pod) else end_of(pod).seconds
+        if delay == NEVER or self._machine.programs.runs_pod(pod.document):
             return
-        delay = _pause(pod) if _is_waiting(pod) else end.seconds
         # Times are kept to the second: nothing happens too early.
         past = max(self._machine.clock() - _since(pod) - 1, 0.0)
         loop = asyncio.get_running_loop()
@@ -98,7 +90,9 @@ class Finishing:
             return
         now, end = self._machine.clock(), end_of(pod)
         if _is_waiting(pod):
-            status = _with_containers(pod, now, [_restarted(pod, each, now) for each in _containers(pod)])
+            course = course_of(pod.document)
+            restarted = [_restarted(pod, each, course, now) for each in _containers(pod)]
+            status = _with_containers(pod, now, restarted)
         elif not end.code:
             status = statuses.ended_status(pod.document, now)
         elif pod.spec.get("restartPolicy") == "Never":
@@ -116,6 +110,8 @@ def _containers(pod: Stored) -> list[Document]:
 
 def _is_waiting(pod: Stored) -> bool:
     """Whether the containers have failed and are about to be started again."""
+    if pod.spec.get("restartPolicy") != "OnFailure":
+        return False
     return any(part(each, "state", "waiting").get("reason") == _CRASHED for each in _containers(pod))
 
 
@@ -126,7 +122,7 @@ def _since(pod: Stored) -> float:
         since = ended if _is_waiting(pod) else part(each, "state", "running").get("startedAt")
         if since:
             return seconds_of(since)
-    return 0.0
+    return seconds_of(pod.status.get("startTime") or "")
 
 
 def _pause(pod: Stored) -> float:
@@ -144,10 +140,11 @@ def _crashed(pod: Stored, known: Document, code: int, now: float) -> Document:
     return {**known, "state": state, "lastState": last, "ready": False, "started": False}
 
 
-def _restarted(pod: Stored, known: Document, now: float) -> Document:
-    restarts = known.get("restartCount", 0) + 1
-    again = statuses.container_id(pod.uid, known.get("name", ""), restarts)
-    running = {"state": statuses.running_state(now), "ready": True, "started": True}
+def _restarted(pod: Stored, known: Document, course: Course, now: float) -> Document:
+    restarts, name = known.get("restartCount", 0) + 1, known.get("name", "")
+    again = statuses.container_id(pod.uid, name, restarts)
+    ready = course.is_ready(name, age_of(pod.document, now))
+    running = {"state": statuses.running_state(now), "ready": ready, "started": True}
     return {**known, **running, "restartCount": restarts, "containerID": again}
 
 

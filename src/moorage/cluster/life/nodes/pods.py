@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterable
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.life.controllers.objects import Key, is_finished, same_object, write_status
 from moorage.cluster.life.nodes import course as courses
+from moorage.cluster.life.nodes import pod_annotations as wishes
 from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.course import Course
-from moorage.cluster.life.nodes.finishing import killed_status
+from moorage.cluster.life.nodes.finishing import KILLED, killed_status
 from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.pacing import Paced
+from moorage.cluster.life.nodes.pod_annotations import NEVER
 
 START_AFTER = 0.5  # seconds
 END_AFTER = 0.3
 CHANGE_AFTER = 0.1
 
-_KILLED = 137  # exit code of a container that is not asked
 _NEEDED = {"name", "state", "image", "ready", "restartCount"}
 _Item = tuple[Key, str]  # key and uid of a pod
 
@@ -62,7 +63,7 @@ class Pods:
         self._complaints.pop(pod.uid, None)
         for work in (self._starts, self._changes, self._ends):
             work.forget(pod.uid)
-        self._look_after(pod, courses.NEVER)
+        self._look_after(pod, NEVER)
 
     def _look(self, pod: Stored) -> None:
         """Sees what there is to be done for a pod."""
@@ -79,7 +80,7 @@ class Pods:
 
     def _look_at_end(self, pod: Stored) -> None:
         rest = courses.rest_of_end(pod.document, self._machine.clock())
-        self._look_after(pod, rest or courses.NEVER)
+        self._look_after(pod, rest or NEVER)
         if not rest:
             self._ends.add(pod)
         elif not _is_observed(pod):
@@ -90,7 +91,7 @@ class Pods:
         timer = self._timers.pop(pod.uid, None)
         if timer is not None:
             timer.cancel()
-        if seconds != courses.NEVER:
+        if seconds != NEVER:
             loop = asyncio.get_running_loop()
             self._timers[pod.uid] = loop.call_later(seconds, self._wake, (pod.key, pod.uid))
 
@@ -126,8 +127,8 @@ class Pods:
             return
         now, course = self._machine.clock(), courses.course_of(pod.document)
         age = courses.age_of(pod.document, now)
-        if not _is_pending(pod) and age >= min(course.failing, course.deadline):
-            self._fail(pod, now, crowded, overdue=age >= course.deadline)
+        if not _is_pending(pod) and age >= course.deadline:
+            self._end_overdue(pod, now, crowded)
             return
         status = statuses.pod_status(
             pod.document,
@@ -146,11 +147,10 @@ class Pods:
                 self._complain(pod)
             self._look_after(pod, course.next_after(age) - age)
 
-    def _fail(self, pod: Stored, now: float, crowded: bool, *, overdue: bool) -> None:
-        status = statuses.ended_status(pod.document, now, statuses.FAILED, _KILLED if overdue else 1)
-        if overdue:
-            status |= {"reason": courses.DEADLINE_REASON, "message": courses.DEADLINE_MESSAGE}
-        if overdue and not crowded:
+    def _end_overdue(self, pod: Stored, now: float, crowded: bool) -> None:
+        status = statuses.ended_status(pod.document, now, statuses.FAILED, KILLED)
+        status |= {"reason": courses.DEADLINE_REASON, "message": courses.DEADLINE_MESSAGE}
+        if not crowded:
             self._machine.tell(pod, courses.DEADLINE_REASON, courses.DEADLINE_MESSAGE)
             self._tell_end(pod)
         write_status(self._writer, "pods", pod, status)
@@ -197,7 +197,7 @@ class Pods:
 
     def _complain(self, pod: Stored) -> None:
         """Says what a user has misspelt, once."""
-        problems = courses.misunderstood(pod.document)
+        problems = wishes.misunderstood(pod)
         if problems != self._complaints.get(pod.uid, []):
             self._complaints[pod.uid] = problems
             for text in problems:
@@ -267,11 +267,11 @@ def _may_change(pod: Stored) -> bool:
     """Whether there may be something to do for a pod that has been started."""
     if is_finished(pod):
         return False
-    spec, annotations = pod.spec, pod.annotations
+    spec, notes = pod.spec, pod.annotations
     return bool(
         not _is_observed(pod)
         or "activeDeadlineSeconds" in spec
         or "readinessGates" in spec
-        or (annotations and not annotations.keys().isdisjoint(courses.ANNOTATIONS))
+        or (notes and not notes.keys().isdisjoint(wishes.ALL))
         or not _is_ready(pod)
     )

@@ -18,6 +18,7 @@ from moorage.cluster.life.nodes.addresses import local_address
 from moorage.cluster.life.nodes.containers import Container
 from moorage.cluster.life.nodes.environment import Unavailable, base_environment
 from moorage.cluster.life.nodes.machine import Machine
+from moorage.cluster.life.nodes.pod_annotations import NEVER
 from moorage.cluster.life.nodes.processes import LAST_OUTPUT, Process
 from moorage.cluster.life.nodes.programs import prepare
 from moorage.cluster.life.nodes.volumes import Volumes, folder_name, referenced
@@ -90,14 +91,14 @@ class RealPod:
     def end(self) -> asyncio.Task[None]:
         """Its deletion has begun, or it is gone already."""
         if self._ending is None:
-            self._set_deadline(courses.NEVER)
+            self._set_deadline(NEVER)
             self._ending = asyncio.get_running_loop().create_task(self._end())
         return self._ending
 
     async def stop(self) -> None:
         """Ends the processes without a word: the cluster itself stops, and may go on with the pod later."""
         self._silent = True
-        self._set_deadline(courses.NEVER)
+        self._set_deadline(NEVER)
         for task in (self._ending, self._hurrying, self._expiring):
             await cancel(task)
         await self._stop_all(SHUTDOWN_GRACE)
@@ -172,7 +173,7 @@ class RealPod:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-        if seconds != courses.NEVER:
+        if seconds != NEVER:
             self._deadline = asyncio.get_running_loop().call_later(max(seconds, 0), self._expire)
 
     def _expire(self) -> None:

@@ -1,4 +1,4 @@
-"""The built-in provisioner: makes volumes for claims of its storage classes, and deletes them again."""
+"""The built-in CSI driver: makes volumes for claims of its storage classes, and deletes them again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from moorage.cluster.life.controllers.volumes.claims import CLAIMS, CLASSES, VOL
 from moorage.cluster.objects.admission.storage import default_class
 from moorage.cluster.objects.writes import InternalWriter
 
-PROVISIONER = "moorage.example/local"
+PROVISIONER = "local.moorage.example"
+"""The name of the driver, by which classes, volumes and CSINodes refer to it."""
 DEFAULT_CLASS = "standard"
-FOLDER = "/var/lib/moorage/volumes"
-"""Where volumes are, as their nodes would have it."""
+DRIVERS = "csidrivers.storage.k8s.io"
 HOSTNAME = "kubernetes.io/hostname"
 _OF_ONE_NODE = {"ReadWriteOnce", "ReadWriteOncePod"}
 
@@ -31,6 +31,10 @@ def standard_class() -> Document:
         "reclaimPolicy": "Delete",
         "volumeBindingMode": "WaitForFirstConsumer",
     }
+
+
+def csi_driver() -> Document:
+    return {"metadata": {"name": PROVISIONER}, "spec": {"attachRequired": False}}
 
 
 class Provisioner(Controller):
@@ -48,12 +52,19 @@ class Provisioner(Controller):
         self._in_new_cluster = in_new_cluster
 
     def _begin(self) -> None:
-        if self._in_new_cluster and not default_class(self._store):
-            self._writer.create(CLASSES, standard_class())
+        if self._in_new_cluster:
+            self._furnish()
         self._listen(CLAIMS, self._claim_changed)
         self._listen(VOLUMES, self._volume_changed)
         self._add_all(CLAIMS)
         self._add_all(VOLUMES)
+
+    def _furnish(self) -> None:
+        """Makes what people may later change or delete."""
+        if self._store.get(DRIVERS, "", PROVISIONER) is None:
+            self._writer.create(DRIVERS, csi_driver())
+        if not default_class(self._store):
+            self._writer.create(CLASSES, standard_class())
 
     def _claim_changed(self, change: Change) -> None:
         if change.type != "DELETED" and _is_asked(change.new):
@@ -131,7 +142,7 @@ def _volume(name: str, claim: Stored, storage_class: Stored, node: Stored | None
         "accessModes": modes,
         "capacity": {"storage": claim.spec["resources"]["requests"]["storage"]},
         "claimRef": claims.claim_reference(claim),
-        "hostPath": {"path": f"{FOLDER}/{name}", "type": "DirectoryOrCreate"},
+        "csi": {"driver": PROVISIONER, "volumeHandle": name},
         "persistentVolumeReclaimPolicy": options.get("reclaimPolicy") or "Delete",
         "storageClassName": storage_class.name,
         "volumeMode": "Filesystem",

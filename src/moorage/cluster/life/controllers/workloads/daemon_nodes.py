@@ -261,7 +261,7 @@ class Daemons:
         return False, surplus, waits
 
 
-def status_of(daemon_set: Stored, counts: Counter[str]) -> Document:
+def status_of(daemon_set: Stored, counts: Counter[str], collisions: int) -> Document:
     """The status of a DaemonSet with these counts."""
     unavailable = counts["desiredNumberScheduled"] - counts["numberAvailable"]
     always = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
@@ -270,8 +270,7 @@ def status_of(daemon_set: Stored, counts: Counter[str]) -> Document:
         "updatedNumberScheduled": counts["updatedNumberScheduled"],
         "numberAvailable": counts["numberAvailable"],
         "numberUnavailable": unavailable,
+        "collisionCount": collisions,
     }
-    kept = {
-        name: value for name, value in daemon_set.status.items() if name in ("collisionCount", "conditions")
-    }
+    kept = {name: value for name, value in daemon_set.status.items() if name == "conditions"}
     return {name: counts[name] for name in always} | {k: v for k, v in others.items() if v} | kept

@@ -12,8 +12,8 @@ from moorage.api.taints import NO_EXECUTE, Taint, tolerates, untolerated
 from moorage.cluster.base.parts import part, records
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.kinds.apps import TEMPLATE_GENERATION
-from moorage.cluster.life.controllers.workloads.controller_revisions import HASH_LABEL
 
+HASH_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _NODE = "node.kubernetes.io/"

@@ -13,11 +13,11 @@ from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Breaks, Controller
 from moorage.cluster.life.controllers.workloads import daemon_pods
-from moorage.cluster.life.controllers.workloads.controller_revisions import HASH_LABEL, ControllerRevisions
 from moorage.cluster.life.controllers.workloads.daemon_nodes import Daemons, status_of
 from moorage.cluster.life.controllers.workloads.daemon_rollout import next_step
 from moorage.cluster.life.controllers.workloads.owned_pods import pod_of
 from moorage.cluster.life.controllers.workloads.replica_pods import ReplicaPods
+from moorage.cluster.life.controllers.workloads.template_history import History, TemplateHistory
 from moorage.cluster.objects.writes import InternalWriter
 
 DAEMON_SETS = "daemonsets.apps"
@@ -30,7 +30,7 @@ class DaemonSets(Controller):
     def __init__(self, writer: InternalWriter, clock: Clock) -> None:
         super().__init__(writer, clock)
         self._pods = ReplicaPods(self._store, self._queue.add, DAEMON_SETS, "DaemonSet")
-        self._revisions = ControllerRevisions(writer, DAEMON_SETS, "apps/v1", "DaemonSet")
+        self._history = TemplateHistory(writer, "DaemonSet", daemon_pods.HASH_LABEL)
         self._daemons: dict[str, Daemons] = {}
 
     def _begin(self) -> None:
@@ -74,12 +74,10 @@ class DaemonSets(Controller):
         daemon_set = self._store.get(DAEMON_SETS, *key)
         if daemon_set is None or daemon_set.is_deleted:
             return None
-        history = self._revisions.history(daemon_set)
-        if history is None:
-            return None
+        history = self._history.of(daemon_set)
         self._adopt(daemon_set)
         daemons = self._known(daemon_set)
-        code = self._revisions.hash_of(history.current)
+        code = self._history.hash_of(history.newest)
         daemons.aim(daemon_set, code)
         refusal: Refusal | None = None
         try:
@@ -94,13 +92,20 @@ class DaemonSets(Controller):
         current = objects.same_object(self._store, DAEMON_SETS, key, daemon_set.uid)
         if current is None or current.generation != daemon_set.generation:
             return None  # and it is in the queue again
-        objects.write_status(self._writer, DAEMON_SETS, current, status_of(current, daemons.counts))
-        limit = daemon_set.spec.get("revisionHistoryLimit", 10)
-        if len(history.old) > limit:
-            self._revisions.forget_oldest(history.old, limit, daemons.hashes(HASH_LABEL))
+        status = status_of(current, daemons.counts, history.collisions)
+        objects.write_status(self._writer, DAEMON_SETS, current, status)
+        self._forget_oldest(daemon_set, daemons, history)
         if refusal is not None:
             raise refusal
         return 0.0 if daemons.to_do else daemons.next_look(self._clock())
+
+    def _forget_oldest(self, daemon_set: Stored, daemons: Daemons, history: History) -> None:
+        """Deletes revisions beyond those to be kept, but none that pods have."""
+        superfluous = len(history.old) - daemon_set.spec.get("revisionHistoryLimit", 10)
+        if superfluous > 0:
+            in_use = daemons.hashes(daemon_pods.HASH_LABEL)
+            unused = [each for each in history.old if self._history.hash_of(each) not in in_use]
+            self._history.forget(unused[:superfluous])
 
     def _known(self, daemon_set: Stored) -> Daemons:
         known = self._daemons.get(daemon_set.uid)

@@ -16,6 +16,7 @@ from moorage.cluster.life.controllers.workloads.template_history import History,
 from moorage.cluster.objects.writes import InternalWriter
 
 STATEFUL_SETS = "statefulsets.apps"
+HASH_LABEL = "controller.kubernetes.io/hash"  # of a revision; pods are labelled with its name
 _KIND = "StatefulSet"
 
 
@@ -26,7 +27,7 @@ class StatefulSets(Controller):
         super().__init__(writer, clock)
         self._pods = ReplicaPods(self._store, self._queue.add, STATEFUL_SETS, _KIND)
         self._claims = StatefulClaims(writer, self._recorder)
-        self._history = TemplateHistory(writer, _KIND)
+        self._history = TemplateHistory(writer, _KIND, HASH_LABEL)
 
     def _begin(self) -> None:
         self._pods.start()
@@ -171,7 +172,7 @@ class StatefulSets(Controller):
         rolling = part(stateful_set.spec, "updateStrategy", "rollingUpdate")
         for number in reversed(wanted[rolling.get("partition", 0) :]):
             pod = members.get(number)
-            if pod is not None and pods.revision_of(pod) != history.update.name and not pod.is_deleted:
+            if pod is not None and pods.revision_of(pod) != history.newest.name and not pod.is_deleted:
                 self._delete(stateful_set, pod)
                 return
             if pod is None or self._is_missed(stateful_set, pod):
@@ -194,7 +195,7 @@ class StatefulSets(Controller):
         """The claims of a pod come first, then the pod."""
         partition = part(stateful_set.spec, "updateStrategy", "rollingUpdate").get("partition", 0)
         is_kept_back = number < pods.first_number(stateful_set) + partition
-        revision = history.current if is_kept_back else history.update
+        revision = _current(stateful_set, history) if is_kept_back else history.newest
         name = pods.pod_name(stateful_set, number)
         try:
             self._claims.create_missing(stateful_set, number)
@@ -255,10 +256,11 @@ class StatefulSets(Controller):
         ready = [pod for pod in members if pods.is_ready(pod)]
         waits = [pods.seconds_to_available(pod, least, now) or 0.0 for pod in ready]
         staying = [pods.revision_of(pod) for pod in members if not pod.is_deleted]
-        current, update = history.current.name, history.update.name
+        current, update = _current(stateful_set, history).name, history.newest.name
         updated = staying.count(update)
         total = found.spec.get("replicas", 1)
         is_rolling = part(found.spec, "updateStrategy").get("type") != "OnDelete"
+        in_use = {current, *map(pods.revision_of, members)}
         if is_rolling and updated == len(ready) == len(members) == total:
             current = update
         counts = {
@@ -277,5 +279,12 @@ class StatefulSets(Controller):
         }
         objects.write_status(self._writer, STATEFUL_SETS, found, status)
         if not found.is_deleted:
-            self._history.drop_oldest(found, history, {pods.revision_of(pod) for pod in members})
+            unused = [each for each in history.old if each.name not in in_use]
+            kept = found.spec.get("revisionHistoryLimit", 10)
+            self._history.forget(unused[: max(len(unused) - kept, 0)])
         return min((wait + 0.01 for wait in waits if wait > 0), default=None)
+
+
+def _current(stateful_set: Stored, history: History) -> Stored:
+    """The revision that pods had before the last change, as long as not all of them are changed."""
+    return history.named(stateful_set.status.get("currentRevision", "")) or history.newest
