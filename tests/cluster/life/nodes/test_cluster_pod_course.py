@@ -268,7 +268,11 @@ DURATIONS = st.one_of(
 )
 
 
-@given(ready=DURATIONS, deadline=st.none() | st.integers(1, 10**6), age=st.floats(0, 10**6))
+@given(
+    ready=DURATIONS,
+    deadline=st.none() | st.integers(1, 10**6),
+    age=st.integers(0, 10**7).map(lambda n: n / 10),
+)
 def test_nothing_happens_between_two_moments(ready: str | None, deadline: int | None, age: float) -> None:
     spec: dict[str, Any] = {} if deadline is None else {"activeDeadlineSeconds": deadline}
     course = course_of(noted(annotations={"moorage/ready": ready} if ready else {}, **spec))
