@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.pods import PodStrategy, default_pull_policy
-from moorage.cluster.kinds.pods_resources import quality_class
+from moorage.cluster.kinds.pods.pods import PodStrategy, default_pull_policy
+from moorage.cluster.kinds.pods.resources import quality_class
 
 PODS = PodStrategy()
 

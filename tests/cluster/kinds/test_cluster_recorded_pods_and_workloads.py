@@ -25,7 +25,7 @@ from moorage.cluster.kinds.apps import (
 )
 from moorage.cluster.kinds.common import KindStrategy
 from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
-from moorage.cluster.kinds.pods import PodStrategy
+from moorage.cluster.kinds.pods.pods import PodStrategy
 from moorage.cluster.schema.builtin import schema_of
 from moorage.cluster.schema.conform import conform
 from moorage.cluster.schema.definitions import Strategy

@@ -11,9 +11,9 @@ from moorage.cluster.base.parts import selector_of
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import KindStrategy, WithStatus, own_part, part, shown_inside
 from moorage.cluster.kinds.metadata import annotation_rules
-from moorage.cluster.kinds.pods import default_pod_spec, drop_disabled, round_claim
-from moorage.cluster.kinds.pods_security import pod_annotations
-from moorage.cluster.kinds.pods_warnings import name_warnings, pod_warnings
+from moorage.cluster.kinds.pods.pods import default_pod_spec, drop_disabled, round_claim
+from moorage.cluster.kinds.pods.security import pod_annotations
+from moorage.cluster.kinds.pods.warnings import name_warnings, pod_warnings
 from moorage.cluster.kinds.selectors import is_empty_selector, shown_labels, shown_selector
 from moorage.cluster.schema.builtin import type_named
 from moorage.cluster.schema.checking import Around, Found, check, check_labels, relates

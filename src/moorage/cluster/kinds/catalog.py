@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from moorage.cluster.custom.definitions import CrdStrategy
 from moorage.cluster.kinds import (
     apps,
-    batch,
     config,
     coordination,
     devices,
@@ -15,7 +14,6 @@ from moorage.cluster.kinds import (
     events,
     namespaces,
     nodes,
-    pods,
     policy,
     quotas,
     rbac,
@@ -23,7 +21,9 @@ from moorage.cluster.kinds import (
     services,
     storage,
 )
+from moorage.cluster.kinds.batch import batch
 from moorage.cluster.kinds.common import KindStrategy
+from moorage.cluster.kinds.pods import pods
 from moorage.cluster.schema.definitions import Strategy
 
 _RBAC = "rbac.authorization.k8s.io"

@@ -10,7 +10,7 @@ from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import KindStrategy, keep_spec, own_part, part, shown_inside
-from moorage.cluster.kinds.pods_resources import resource_quantity
+from moorage.cluster.kinds.pods.resources import resource_quantity
 from moorage.cluster.schema.checking import Around, check, check_change, relates
 from moorage.cluster.schema.definitions import keep_status
 from moorage.cluster.schema.forms import label_value_problems, size

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause, invalid_value
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds import pods_resources as resources
 from moorage.cluster.kinds.common import KindStrategy, WithStatus, part
+from moorage.cluster.kinds.pods import resources as resources
 from moorage.cluster.schema.checking import IMMUTABLE, Around, check_form, relates
 from moorage.cluster.schema.forms import nanos
 

@@ -13,7 +13,7 @@ from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.base.times import timestamp
 from moorage.cluster.kinds.common import KindStrategy, WithStatus, difference, own_part, part
-from moorage.cluster.kinds.volumes import check_source
+from moorage.cluster.kinds.pods.volumes import check_source
 from moorage.cluster.schema.checking import IMMUTABLE, Around, Found, check, check_change, check_form, relates
 from moorage.cluster.schema.definitions import keep_but, keep_field, keep_status
 from moorage.cluster.schema.forms import nanos

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from moorage.cluster.base.errors import listed
 from moorage.cluster.base.parts import part, records
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.pods_resources import quality_class
+from moorage.cluster.kinds.pods.resources import quality_class
 from moorage.cluster.objects.admission.attempt import Attempt
 from moorage.cluster.schema.forms import nanos
 

@@ -9,7 +9,7 @@ from moorage.api import quantities
 from moorage.api.resources import is_native
 from moorage.cluster.base.parts import part, records, text, value
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.pods_resources import quality_class
+from moorage.cluster.kinds.pods.resources import quality_class
 from moorage.cluster.kinds.storage import CLASS_ANNOTATION
 from moorage.cluster.objects.admission.limits import claim_requests
 from moorage.cluster.schema.canonical import amount_text

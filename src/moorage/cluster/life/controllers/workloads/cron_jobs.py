@@ -11,7 +11,7 @@ from moorage.cluster.base.go_text import quoted
 from moorage.cluster.base.parts import is_true, part
 from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.base.times import Clock, seconds_of, timestamp
-from moorage.cluster.kinds.job_status import COMPLETE, FAILED
+from moorage.cluster.kinds.batch.job_status import COMPLETE, FAILED
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Controller
 from moorage.cluster.life.controllers.objects import Groups, Key

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from moorage.cluster.base.parts import condition, part, records
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import seconds_of
-from moorage.cluster.kinds.job_spec import is_indexed
+from moorage.cluster.kinds.batch.job_spec import is_indexed
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.workloads.owned_pods import pod_of
 

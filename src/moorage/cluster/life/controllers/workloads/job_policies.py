@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from moorage.cluster.base.parts import part, records
 from moorage.cluster.base.store import Document, Stored
-from moorage.cluster.kinds.job_indexes import IndexProblem, intervals
+from moorage.cluster.kinds.batch.job_indexes import IndexProblem, intervals
 from moorage.cluster.life.controllers.workloads.job_pods import finished_at
 
 FIRST_BACKOFF = 10.0  # seconds before a failed pod is replaced; doubles with every failure

@@ -8,8 +8,14 @@ from dataclasses import dataclass, field
 from moorage.cluster.base.parts import condition, is_true
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import seconds_of, timestamp
-from moorage.cluster.kinds.job_spec import is_indexed
-from moorage.cluster.kinds.job_status import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED
+from moorage.cluster.kinds.batch.job_spec import is_indexed
+from moorage.cluster.kinds.batch.job_status import (
+    COMPLETE,
+    FAILED,
+    FAILURE_TARGET,
+    SUCCESS_CRITERIA_MET,
+    SUSPENDED,
+)
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.workloads import job_pods as pods_of_jobs
 from moorage.cluster.life.controllers.workloads.job_policies import judge, parse_indexes, success_message

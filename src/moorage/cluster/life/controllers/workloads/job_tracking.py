@@ -10,8 +10,8 @@ from __future__ import annotations
 from moorage.cluster.base.parts import condition
 from moorage.cluster.base.store import Document, Store, Stored
 from moorage.cluster.base.times import timestamp
-from moorage.cluster.kinds.job_spec import is_indexed
-from moorage.cluster.kinds.job_status import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET
+from moorage.cluster.kinds.batch.job_spec import is_indexed
+from moorage.cluster.kinds.batch.job_status import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.workloads import job_pods
 from moorage.cluster.life.controllers.workloads.job_policies import judge, shown_indexes

@@ -8,8 +8,8 @@ from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.parts import condition, selector_of
 from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.base.times import Clock, seconds_of
-from moorage.cluster.kinds.job_spec import is_indexed
-from moorage.cluster.kinds.job_status import COMPLETE, FAILED
+from moorage.cluster.kinds.batch.job_spec import is_indexed
+from moorage.cluster.kinds.batch.job_status import COMPLETE, FAILED
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Breaks, Controller
 from moorage.cluster.life.controllers.objects import Groups, Key

@@ -8,8 +8,13 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import part
-from moorage.cluster.kinds.containers import FILE_FIELDS, GOOD_VOLUMES, field_reference, resource_reference
 from moorage.cluster.kinds.metadata import annotation_rules
+from moorage.cluster.kinds.pods.containers import (
+    FILE_FIELDS,
+    GOOD_VOLUMES,
+    field_reference,
+    resource_reference,
+)
 from moorage.cluster.schema import forms
 from moorage.cluster.schema.checking import Around, Found, check, check_form, check_labels, relates
 from moorage.cluster.schema.rules import rules_of

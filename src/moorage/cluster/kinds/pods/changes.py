@@ -12,8 +12,8 @@ from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import difference, items_of, part
-from moorage.cluster.kinds.pods_resources import quality_class
-from moorage.cluster.kinds.pods_spec import REQUIRED
+from moorage.cluster.kinds.pods.resources import quality_class
+from moorage.cluster.kinds.pods.spec import REQUIRED
 from moorage.cluster.schema.checking import Around, check, check_change, check_form, relates
 from moorage.cluster.schema.definitions import keep_field
 

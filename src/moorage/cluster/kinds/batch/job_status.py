@@ -11,7 +11,7 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.parts import condition, is_true, part
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.job_indexes import IndexProblem, count_indexes, overlap
+from moorage.cluster.kinds.batch.job_indexes import IndexProblem, count_indexes, overlap
 from moorage.cluster.schema.checking import check
 
 COMPLETE, FAILED = "Complete", "Failed"

@@ -10,11 +10,11 @@ from moorage.cluster.base.cron import ScheduleError, parse_schedule, zone_proble
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.parts import is_true, selector_of
 from moorage.cluster.base.store import Document
+from moorage.cluster.kinds.batch.job_spec import MANY, MANY_AT_ONCE, is_indexed
+from moorage.cluster.kinds.batch.job_status import check_job_status
 from moorage.cluster.kinds.common import WithStatus, own_part, part
-from moorage.cluster.kinds.job_spec import MANY, MANY_AT_ONCE, is_indexed
-from moorage.cluster.kinds.job_status import check_job_status
-from moorage.cluster.kinds.pods import default_pod_spec, drop_disabled
-from moorage.cluster.kinds.pods_warnings import name_warnings, pod_warnings
+from moorage.cluster.kinds.pods.pods import default_pod_spec, drop_disabled
+from moorage.cluster.kinds.pods.warnings import name_warnings, pod_warnings
 from moorage.cluster.kinds.selectors import shown_labels, shown_selector
 from moorage.cluster.schema.checking import IMMUTABLE, Around, check, relates
 from moorage.cluster.schema.forms import dns_label_problems

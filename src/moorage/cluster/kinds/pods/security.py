@@ -9,7 +9,7 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import items_of, part, shown_inside
-from moorage.cluster.kinds.containers import KINDS, all_containers
+from moorage.cluster.kinds.pods.containers import KINDS, all_containers
 from moorage.cluster.schema import forms
 from moorage.cluster.schema.checking import Around, check_form, relates
 

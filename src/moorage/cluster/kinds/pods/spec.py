@@ -8,7 +8,7 @@ from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import earlier, items_of, part
-from moorage.cluster.kinds.containers import all_containers
+from moorage.cluster.kinds.pods.containers import all_containers
 from moorage.cluster.schema.checking import Around, check, check_form, relates
 from moorage.cluster.schema.forms import label_value_problems, size
 

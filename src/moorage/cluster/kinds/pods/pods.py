@@ -9,14 +9,14 @@ from functools import lru_cache
 from moorage.cluster.base import errors
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds import pods_changes as changes
-from moorage.cluster.kinds import pods_resources as resources
-from moorage.cluster.kinds import volumes as volumes  # its relations are of pods
 from moorage.cluster.kinds.common import KindStrategy, items_of, keep_spec, own_part, part
-from moorage.cluster.kinds.containers import KINDS
-from moorage.cluster.kinds.pods_security import annotation_changes, pod_annotations
-from moorage.cluster.kinds.pods_spec import merge_label_keys
-from moorage.cluster.kinds.pods_warnings import is_new, name_warnings, pod_warnings
+from moorage.cluster.kinds.pods import changes as changes
+from moorage.cluster.kinds.pods import resources as resources
+from moorage.cluster.kinds.pods import volumes as volumes  # its relations are of pods
+from moorage.cluster.kinds.pods.containers import KINDS
+from moorage.cluster.kinds.pods.security import annotation_changes, pod_annotations
+from moorage.cluster.kinds.pods.spec import merge_label_keys
+from moorage.cluster.kinds.pods.warnings import is_new, name_warnings, pod_warnings
 from moorage.cluster.schema.checking import Around, check_form, relates
 from moorage.cluster.schema.defaulting import fill_defaults
 from moorage.cluster.schema.definitions import keep_field, keep_status

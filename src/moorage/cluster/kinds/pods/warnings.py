@@ -9,9 +9,9 @@ from moorage.api.quantities import NANOS, parse
 from moorage.cluster.base.errors import shown
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.common import items_of, part, repeated
-from moorage.cluster.kinds.containers import all_containers
-from moorage.cluster.kinds.pods_security import SECCOMP_CONTAINER, SECCOMP_POD
-from moorage.cluster.kinds.pods_spec import PREFERRED, REQUIRED
+from moorage.cluster.kinds.pods.containers import all_containers
+from moorage.cluster.kinds.pods.security import SECCOMP_CONTAINER, SECCOMP_POD
+from moorage.cluster.kinds.pods.spec import PREFERRED, REQUIRED
 from moorage.cluster.schema.forms import dns_label_problems
 
 _RENAMED_LABELS = (

@@ -10,8 +10,8 @@ from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.go_text import quoted_list
 from moorage.cluster.base.store import Document
 from moorage.cluster.kinds.apps import check_selects_own
+from moorage.cluster.kinds.batch.job_indexes import IndexProblem, count_indexes
 from moorage.cluster.kinds.common import shown_inside
-from moorage.cluster.kinds.job_indexes import IndexProblem, count_indexes
 from moorage.cluster.schema.checking import Around, check, relates
 from moorage.cluster.schema.forms import dns_subdomain_problems
 

@@ -1,0 +1,1 @@
+"""Jobs and CronJobs: their rules, their defaults and what may change of them."""

@@ -1,0 +1,1 @@
+"""Pods: their rules, their defaults and what may change of them."""
