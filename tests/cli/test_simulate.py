@@ -53,6 +53,42 @@ def test_manifests_placements_and_utilisation(tmp_path: Path) -> None:
     ]
 
 
+def test_volumes_as_people_write_them(tmp_path: Path) -> None:
+    """Without what only a cluster fills in: the phase of a volume, the mode of a class."""
+    wanted = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
+    kinds = {"apiVersion": "v1", "kind": "PersistentVolume"}
+    volume = {**kinds, "metadata": {"name": "disk"}, "spec": {**wanted, "capacity": {"storage": "1Gi"}}}
+    modes = {"local": {"volumeBindingMode": "WaitForFirstConsumer"}, "at-once": {}}
+    classes = [
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": name},
+            "provisioner": "kubernetes.io/no-provisioner",
+            **mode,
+        }
+        for name, mode in modes.items()
+    ]
+    claims = [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name},
+            "spec": {**wanted, "storageClassName": of, "resources": {"requests": {"storage": "1Gi"}}},
+        }
+        for name, of in (("one", "local"), ("two", "at-once"))
+    ]
+    pods = [
+        pod(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": name}}])
+        for name in ("one", "two")
+    ]
+    file = write(tmp_path / "all.yaml", node("a"), volume, *classes, *claims, *pods)
+    result = run("simulate", file, "--show-placements")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "default/one\ta" in result.stdout
+    assert "default/two: 0/1 nodes are available: pod has unbound immediate" in result.stdout
+
+
 def test_why_pods_stay_pending(tmp_path: Path) -> None:
     stale = {"conditions": [{"type": "PodScheduled", "status": "False", "message": "said by another"}]}
     deleting = pod("deleting")

@@ -17,6 +17,7 @@ Document = dict[str, Any]
 
 _ENDINGS = (".yaml", ".yml", ".json")
 _MAX_DEPTH = 500
+_OF_KIND: dict[str, Document] = {"StorageClass": {"volumeBindingMode": "Immediate"}}
 
 
 class _Loader(yaml.CSafeLoader):
@@ -59,14 +60,16 @@ def read_object(kind: type[Object], document: Document, place: str) -> Object:
 
 
 def with_defaults(document: Document) -> Document:
-    """What an API server would have filled in: the namespace, a uid, requests from limits."""
+    """What a cluster would have filled in: the namespace, a uid, requests from limits, the phase of a volume."""
     metadata = dict(document.get("metadata") or {})
     kind = str(document.get("kind"))
     if kind in KINDS and KINDS[kind].namespaced:
         metadata.setdefault("namespace", "default")
     metadata.setdefault("uid", f"{kind}/{metadata.get('namespace', '')}/{metadata.get('name', '')}")
-    completed = {**document, "metadata": metadata}
+    completed = {**_OF_KIND.get(kind, {}), **document, "metadata": metadata}
     spec = document.get("spec")
+    if kind == "PersistentVolume" and isinstance(spec, dict) and not document.get("status"):
+        completed["status"] = {"phase": "Bound" if spec.get("claimRef") else "Available"}
     if kind == "Pod" and isinstance(spec, dict):
         completed["spec"] = {
             **spec,
