@@ -60,7 +60,7 @@ def read_object(kind: type[Object], document: Document, place: str) -> Object:
 
 
 def with_defaults(document: Document) -> Document:
-    """What a cluster would have filled in: the namespace, a uid, requests from limits, the phase of a volume."""
+    """What a cluster would have filled in: namespace, uid, requests from limits, the phase of a volume."""
     metadata = dict(document.get("metadata") or {})
     kind = str(document.get("kind"))
     if kind in KINDS and KINDS[kind].namespaced:
