@@ -71,6 +71,6 @@ def shown_labels(labels: Mapping[str, str] | None) -> dict[str, str] | None:
     return dict(sorted(labels.items())) if labels else None
 
 
-def shown_selector(selector: Document) -> Document:
-    labels = selector.get("matchLabels")
-    return {**selector, "matchLabels": shown_labels(labels)} if labels else selector
+def shown_selector(selector: Document | None) -> Document | None:
+    labels = selector.get("matchLabels") if selector else None
+    return {**(selector or {}), "matchLabels": shown_labels(labels)} if labels else selector

@@ -119,6 +119,15 @@ def test_the_status_tells_what_is_used() -> None:
     in_cluster(test)
 
 
+def test_a_quota_of_nothing_has_no_status() -> None:
+    async def test(cluster: Cluster) -> None:
+        cluster.world.create(f"{NAMESPACE}/resourcequotas", {"metadata": {"name": "q"}, "spec": {}})
+        await asyncio.sleep(1)
+        assert cluster.world.get(f"{NAMESPACE}/resourcequotas/q")["status"] == {}
+
+    in_cluster(test)
+
+
 def test_what_is_too_much_is_refused() -> None:
     async def test(cluster: Cluster) -> None:
         hard = {"pods": "2", "requests.cpu": "1", "limits.memory": "1Gi"}

@@ -77,8 +77,8 @@ class Quotas(Controller):
         if quota is None or used is None:
             return
         hard = part(quota.spec, "hard")
-        status = {"hard": {**hard}, "used": {name: str(each) for name, each in sorted(used.items())}}
-        write_status(self._writer, QUOTAS, quota, status)
+        amounts = {"hard": {**hard}, "used": {name: str(each) for name, each in sorted(used.items())}}
+        write_status(self._writer, QUOTAS, quota, {name: each for name, each in amounts.items() if each})
 
 
 def _taken(quota: Stored, resource: str, stored: Stored) -> Usage:
