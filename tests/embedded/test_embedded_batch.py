@@ -77,6 +77,7 @@ def test_what_may_change_in_a_job(pair: Pair) -> None:
             patched("job/plain", backoffLimitPerIndex=1),
             patched("job/plain", managedBy="example.com/me"),
             patched("job/plain", selector={"matchLabels": {"a": "b"}}),
+            patched("job/plain", selector=None),
             patched("job/plain", ttlSecondsAfterFinished=100, podReplacementPolicy="Failed"),
             patched("job/labelled", template={"spec": {"terminationGracePeriodSeconds": 1}}),
             patched("job/labelled", template={"metadata": {"labels": {"job-name": "x"}}}),
