@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -11,6 +12,10 @@ from hypothesis import settings
 # Times are never asserted, so an example may take as long as a busy machine makes it.
 settings.register_profile("moorage", deadline=None)
 settings.load_profile("moorage")
+
+# A shell's background has Ctrl-C ignored, which the programs that tests start would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
