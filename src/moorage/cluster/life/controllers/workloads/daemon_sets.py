@@ -15,7 +15,7 @@ from moorage.cluster.life.controllers.controller import Breaks, Controller
 from moorage.cluster.life.controllers.workloads import daemon_pods
 from moorage.cluster.life.controllers.workloads.daemon_nodes import Daemons, status_of
 from moorage.cluster.life.controllers.workloads.daemon_rollout import next_step
-from moorage.cluster.life.controllers.workloads.owned_pods import pod_of
+from moorage.cluster.life.controllers.workloads.owned_pods import create_pod, pod_of
 from moorage.cluster.life.controllers.workloads.replica_pods import ReplicaPods
 from moorage.cluster.life.controllers.workloads.template_history import History, TemplateHistory
 from moorage.cluster.objects.writes import InternalWriter
@@ -176,13 +176,7 @@ class DaemonSets(Controller):
         for node in nodes:
             document = msgspec.json.decode(encoded)
             daemon_pods.bind_to(document, node)
-            try:
-                pod = self._writer.create("pods", document)
-            except Refusal as refusal:
-                text = f"Error creating: {refusal.message}"
-                self._recorder.tell(daemon_set, "FailedCreate", text, warning=True)
-                raise
-            self._recorder.tell(daemon_set, "SuccessfulCreate", f"Created pod: {pod.name}")
+            create_pod(self._writer, self._recorder, daemon_set, document)
             await breaks.take()
             if not self._is_as_it_was(daemon_set):
                 return

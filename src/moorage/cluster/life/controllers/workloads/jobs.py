@@ -17,7 +17,7 @@ from moorage.cluster.life.controllers.workloads import job_pods
 from moorage.cluster.life.controllers.workloads.job_policies import Backoff, judge, remaining
 from moorage.cluster.life.controllers.workloads.job_progress import Progress, is_finished
 from moorage.cluster.life.controllers.workloads.job_tracking import Tracking, set_count
-from moorage.cluster.life.controllers.workloads.owned_pods import worth
+from moorage.cluster.life.controllers.workloads.owned_pods import create_pod, worth
 from moorage.cluster.life.controllers.workloads.replica_pods import ReplicaPods
 from moorage.cluster.objects.writes import InternalWriter
 
@@ -216,13 +216,7 @@ class Jobs(Controller):
         breaks = Breaks()
         for number, index in enumerate(indexes):
             notes = self._failure_notes(progress, index)
-            try:
-                pod = self._writer.create("pods", job_pods.job_pod(job, template, index, notes))
-            except Refusal as refusal:
-                text = f"Error creating: {refusal.message}"
-                self._recorder.tell(job, "FailedCreate", text, warning=True)
-                raise
-            self._recorder.tell(job, "SuccessfulCreate", f"Created pod: {pod.name}")
+            create_pod(self._writer, self._recorder, job, job_pods.job_pod(job, template, index, notes))
             await breaks.take()
             if not self._is_as_it_was(job):
                 return number + 1

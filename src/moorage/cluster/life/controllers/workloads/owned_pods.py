@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.parts import part
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import seconds_of
 from moorage.cluster.life.controllers import objects
+from moorage.cluster.life.controllers.events import Recorder
+from moorage.cluster.objects.writes import InternalWriter
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -59,3 +62,14 @@ def worth(pod: Stored, neighbours: Counter[str]) -> tuple[Any, ...]:
         -seconds_of(pod.created),
         pod.name,
     )
+
+
+def create_pod(writer: InternalWriter, recorder: Recorder, owner: Stored, document: Document) -> Stored:
+    """Makes a pod and tells so in an event of its owner; a refusal is told and raised."""
+    try:
+        pod = writer.create("pods", document)
+    except Refusal as refusal:
+        recorder.tell(owner, "FailedCreate", f"Error creating: {refusal.message}", warning=True)
+        raise
+    recorder.tell(owner, "SuccessfulCreate", f"Created pod: {pod.name}")
+    return pod

@@ -13,7 +13,7 @@ from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.base.times import Clock, timestamp
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Breaks, Controller
-from moorage.cluster.life.controllers.workloads.owned_pods import available_at, pod_of, worth
+from moorage.cluster.life.controllers.workloads.owned_pods import available_at, create_pod, pod_of, worth
 from moorage.cluster.life.controllers.workloads.replica_pods import REPLICA_SETS, ReplicaPods, selects_labels
 from moorage.cluster.life.controllers.workloads.rollout_sizes import wanted
 from moorage.cluster.objects.writes import InternalWriter
@@ -90,13 +90,7 @@ class ReplicaSets(Controller):
         encoded = msgspec.json.encode(pod_of(replica_set, self._reference(replica_set), template))
         breaks = Breaks()
         for _ in range(count):
-            try:
-                pod = self._writer.create("pods", msgspec.json.decode(encoded))
-            except Refusal as refusal:
-                text = f"Error creating: {refusal.message}"
-                self._recorder.tell(replica_set, "FailedCreate", text, warning=True)
-                raise
-            self._recorder.tell(replica_set, "SuccessfulCreate", f"Created pod: {pod.name}")
+            create_pod(self._writer, self._recorder, replica_set, msgspec.json.decode(encoded))
             await breaks.take()
             if not self._is_as_it_was(replica_set):
                 return
