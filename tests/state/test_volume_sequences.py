@@ -119,14 +119,14 @@ def described(state: ClusterState) -> dict[str, Any]:
     volumes, rows = state.volumes, {info.name: info.row for info in state.table}
     limits, claimed, attached = volumes.limits, volumes.claimed, volumes.attached
     return {
-        "users": dict(volumes._users),
+        "users": volumes._users,
         "claims": claimed._claims,
         "depends on volume": claimed._claims_of_volume._by_name,
         "depends on class": claimed._claims_of_class._by_name,
         "attachments": attached._known,
         "attachments of volume": attached._of_volume._by_name,
-        "used": dict(limits._used_at),
-        "attached": dict(limits._attached_at),
+        "used": limits._used_at,
+        "attached": limits._attached_at,
         "limits": limits._limits,
         "columns": {
             driver: {

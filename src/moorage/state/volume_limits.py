@@ -14,12 +14,12 @@ from moorage.api.storage import CSINode
 from moorage.state.columns import Column
 from moorage.state.node_table import NodeTable
 from moorage.state.objects import Objects
-from moorage.state.tally import Tally
 
 if TYPE_CHECKING:
     from moorage.state.node_info import NodeInfo
 
 NO_LIMIT = 2**62
+_NOWHERE: Mapping[str, int] = {}
 
 
 class DriverColumns:
@@ -41,8 +41,8 @@ class VolumeLimits:
         self._table = table
         self._drivers: dict[str, DriverColumns] = {}
         self._limits: dict[str, dict[str, int]] = {}
-        self._used_at: Tally[CSIVolume, str] = Tally()
-        self._attached_at: Tally[str, CSIVolume] = Tally()
+        self._used_at: dict[CSIVolume, dict[str, int]] = {}
+        self._attached_at: dict[str, dict[CSIVolume, int]] = {}
         objects.of(CSINode).follow(self._csi_node_changed)
 
     def of_driver(self, driver: str) -> DriverColumns | None:
@@ -51,24 +51,42 @@ class VolumeLimits:
 
     def nodes_using(self, volume: CSIVolume) -> Mapping[str, int]:
         """The names of the nodes whose pods use a volume; attachments do not count."""
-        return self._used_at.of(volume)
+        return self._used_at.get(volume, _NOWHERE)
 
     # Volumes that pods use, and those that are attached
 
     def hold(self, volume: CSIVolume, node: str) -> None:
-        if self._used_at.add(volume, node) and volume not in self._attached_at.of(node):
+        nodes = self._used_at.setdefault(volume, {})
+        nodes[node] = nodes.get(node, 0) + 1
+        if nodes[node] == 1 and volume not in self._attached_at.get(node, ()):
             self._count(volume.driver, node, 1)
 
     def release(self, volume: CSIVolume, node: str) -> None:
-        if self._used_at.remove(volume, node) and volume not in self._attached_at.of(node):
+        nodes = self._used_at[volume]
+        nodes[node] -= 1
+        if nodes[node]:
+            return
+        del nodes[node]
+        if not nodes:
+            del self._used_at[volume]
+        if volume not in self._attached_at.get(node, ()):
             self._count(volume.driver, node, -1)
 
     def attach(self, volume: CSIVolume, node: str) -> None:
-        if self._attached_at.add(node, volume) and node not in self.nodes_using(volume):
+        volumes = self._attached_at.setdefault(node, {})
+        volumes[volume] = volumes.get(volume, 0) + 1
+        if volumes[volume] == 1 and node not in self.nodes_using(volume):
             self._count(volume.driver, node, 1)
 
     def detach(self, volume: CSIVolume, node: str) -> None:
-        if self._attached_at.remove(node, volume) and node not in self.nodes_using(volume):
+        volumes = self._attached_at[node]
+        volumes[volume] -= 1
+        if volumes[volume]:
+            return
+        del volumes[volume]
+        if not volumes:
+            del self._attached_at[node]
+        if node not in self.nodes_using(volume):
             self._count(volume.driver, node, -1)
 
     def _count(self, driver: str, node: str, change: int) -> None:
@@ -83,7 +101,7 @@ class VolumeLimits:
         """A node got its row; no pod is counted there yet."""
         for driver, limit in self._limits.get(info.name, {}).items():
             self._drivers[driver].limit[info.row] = limit
-        for volume in self._attached_at.of(info.name):
+        for volume in self._attached_at.get(info.name, ()):
             self._count(volume.driver, info.name, 1)
 
     def _csi_node_changed(self, old: CSINode | None, new: CSINode | None) -> None:
@@ -119,11 +137,11 @@ class VolumeLimits:
             del self._drivers[driver]
 
     def _fill(self, driver: str) -> None:
-        for volume, nodes in self._used_at:
+        for volume, nodes in self._used_at.items():
             if volume.driver == driver:
                 for node in nodes:
                     self._count(driver, node, 1)
-        for node, volumes in self._attached_at:
+        for node, volumes in self._attached_at.items():
             for volume in volumes:
                 if volume.driver == driver and node not in self.nodes_using(volume):
                     self._count(driver, node, 1)

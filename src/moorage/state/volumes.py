@@ -9,10 +9,10 @@ from moorage.state.attached_volumes import AttachedVolumes
 from moorage.state.claimed_volumes import ClaimedVolumes
 from moorage.state.node_table import NodeTable
 from moorage.state.objects import Objects
-from moorage.state.tally import Tally
 from moorage.state.volume_limits import VolumeLimits
 
 _DISKS = (UseKind.READS_DISK, UseKind.WRITES_DISK)
+_NOWHERE: Mapping[str, int] = {}
 
 
 class Volumes:
@@ -20,7 +20,7 @@ class Volumes:
 
     def __init__(self, table: NodeTable, objects: Objects) -> None:
         self._table = table
-        self._users: Tally[VolumeUse, str] = Tally()
+        self._users: dict[VolumeUse, dict[str, int]] = {}
         self.limits = VolumeLimits(table, objects)
         self.claimed = ClaimedVolumes(objects, self.limits, self.nodes_with)
         self.attached = AttachedVolumes(objects, self.limits)
@@ -28,17 +28,26 @@ class Volumes:
     def use(self, node: str, uses: Iterable[VolumeUse]) -> None:
         """A pod on the node takes these."""
         for use in uses:
-            if self._users.add(use, node) and use.kind not in _DISKS:
+            nodes = self._users.setdefault(use, {})
+            nodes[node] = nodes.get(node, 0) + 1
+            if nodes[node] == 1 and use.kind not in _DISKS:
                 self.claimed.use(use, node)
 
     def unuse(self, node: str, uses: Iterable[VolumeUse]) -> None:
         for use in uses:
-            if self._users.remove(use, node) and use.kind not in _DISKS:
+            nodes = self._users[use]
+            nodes[node] -= 1
+            if nodes[node]:
+                continue
+            del nodes[node]
+            if not nodes:
+                del self._users[use]
+            if use.kind not in _DISKS:
                 self.claimed.unuse(use, node)
 
     def nodes_with(self, use: VolumeUse) -> Mapping[str, int]:
         """The names of the nodes on which pods take this, each with the number of times."""
-        return self._users.of(use)
+        return self._users.get(use, _NOWHERE)
 
     def is_used(self, use: VolumeUse) -> bool:
         """Whether a pod on a node that exists takes this."""
