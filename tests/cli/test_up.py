@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -18,6 +19,9 @@ from tests.controlplane.servers import HOST, Program, wait_for
 from tests.embedded.clusters import Embedded
 
 STOP_SECONDS = 20.0
+
+SAVED_AT = 1_700_000_000_000_000_000
+"""In nanoseconds: what is saved twice within a second, in the same length, must not look like the same."""
 
 KEEPS_OFF = """
 from moorage import FilterPlugin, Status
@@ -218,25 +222,34 @@ def test_a_file_of_nodes_and_a_configuration(tmp_path: Path) -> None:
 @pytest.fixture
 def reloading(tmp_path: Path) -> Iterator[Embedded]:
     plugin = write_plugin(tmp_path / "keeps_off.py", KEEPS_OFF.format("0"))
+    os.utime(plugin, ns=(0, SAVED_AT))
     with Embedded("--nodes=2", f"--plugin={plugin}", "--reload", folder=tmp_path) as cluster:
         yield cluster
+
+
+def _save(plugin: Path, text: str, at: int) -> None:
+    """Replaces the file at once, so that no half of it is ever seen."""
+    new = plugin.with_suffix(".new")
+    new.write_text(text)
+    os.utime(new, ns=(0, at))
+    new.rename(plugin)
 
 
 def test_a_changed_plugin_is_loaded_again(reloading: Embedded, tmp_path: Path) -> None:
     plugin, api = tmp_path / "keeps_off.py", Api(reloading)
     first, second = sorted(each["metadata"]["name"] for each in api.items("nodes"))
     last = first[-1], second[-1]
-    plugin.write_text(KEEPS_OFF.format(last[0]))
+    _save(plugin, KEEPS_OFF.format(last[0]), SAVED_AT + 1)
     _wait_for_line(reloading.program, "keeps_off.py: reloaded; waiting pods are tried again", times=1)
     api.create([pod("a", namespace="default")])
     wait_for("the first pod's node", lambda: api.bound().get("a") == second)
 
-    plugin.write_text("def broken(")
+    _save(plugin, "def broken(", SAVED_AT + 2)
     _wait_for_line(reloading.program, "keeps_off.py: not reloaded, the old one goes on: ", times=1)
     api.create([pod("b", namespace="default")])
     wait_for("the second pod's node", lambda: api.bound().get("b") == second)
 
-    plugin.write_text(KEEPS_OFF.format(last[1]))
+    _save(plugin, KEEPS_OFF.format(last[1]), SAVED_AT + 3)
     _wait_for_line(reloading.program, "keeps_off.py: reloaded; waiting pods are tried again", times=2)
     api.create([pod("c", namespace="default")])
     wait_for("the third pod's node", lambda: api.bound().get("c") == first)

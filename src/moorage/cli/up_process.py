@@ -74,6 +74,9 @@ def run_up(options: UpOptions) -> int:
     """Runs the cluster until a signal; returns the exit code."""
     started = time.monotonic()
     nodes = read_nodes(DEFAULT_NODES if options.nodes is None else options.nodes)
+    if options.reload:
+        # Byte code knows only the second of its source: what is saved twice within one would stay as it was.
+        sys.dont_write_bytecode = True
     setup = options.set_up() if options.scheduler else None
     logs.configure(verbosity=options.verbosity)
     try:
