@@ -103,6 +103,10 @@ class Program:
                 f"{self.name} did not end within {seconds:.0f} s:\n{self.log_end()}"
             ) from None
 
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
     def stop(self) -> None:
         self._process.terminate()
         try:
@@ -178,7 +182,8 @@ class ControlPlane:
             self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="controlplane-")))
             etcd_port, peer_port, self._port = free_ports(3)
             self._etcd_port = etcd_port
-            self._etcd = self._start(stack, "etcd", self._etcd_flags(etcd_port, peer_port))
+            self._etcd_running_flags = self._etcd_flags(etcd_port, peer_port)
+            self._etcd = self._start(stack, "etcd", self._etcd_running_flags)
             self._running_flags = self._prepare_apiserver(etcd_port)
             self._write_kubeconfig()
             self._start_apiserver(stack)
@@ -198,6 +203,24 @@ class ControlPlane:
     def start_apiserver(self) -> None:
         """Starts it again, at the same address with the same data."""
         self._start_apiserver(self._stack)
+
+    def kill_apiserver(self) -> None:
+        """Ends the API server as a crash would."""
+        self._apiserver.kill()
+
+    def restart_etcd(self) -> None:
+        """Kills etcd and starts it again, at the same address with the same data."""
+        self._etcd.kill()
+        self._etcd = self._start(self._stack, "etcd", self._etcd_running_flags)
+
+    def start_another_apiserver(self) -> str:
+        """One more API server for the same data, with the same certificate; returns its URL."""
+        [port] = free_ports(1)
+        audit = (f"--audit-log-path={self._folder / f'audit-{port}.log'}",) if self._audit else ()
+        flags = (*self._running_flags, f"--secure-port={port}", *audit)
+        another = self._start(self._stack, "kube-apiserver", flags, log=f"kube-apiserver-{port}")
+        self._wait_for_path("/readyz", (self._etcd, another), port=port)
+        return f"https://{HOST}:{port}"
 
     def compact(self) -> None:
         """Makes etcd forget all but the present state."""
@@ -269,8 +292,10 @@ class ControlPlane:
         for path in ("/readyz", "/api/v1/namespaces/default"):
             self._wait_for_path(path, (self._etcd, self._apiserver))
 
-    def _start(self, stack: contextlib.ExitStack, name: str, flags: Sequence[str]) -> Program:
-        program = Program(self._programs / name, flags, self._folder / f"{name}.log")
+    def _start(
+        self, stack: contextlib.ExitStack, name: str, flags: Sequence[str], *, log: str = ""
+    ) -> Program:
+        program = Program(self._programs / name, flags, self._folder / f"{log or name}.log")
         stack.callback(program.stop)
         return program
 
@@ -328,11 +353,11 @@ class ControlPlane:
         }
         self.kubeconfig.write_text(json.dumps(content, indent=2))
 
-    def _wait_for_path(self, path: str, programs: Sequence[Program]) -> None:
+    def _wait_for_path(self, path: str, programs: Sequence[Program], *, port: int = 0) -> None:
         def served() -> bool:
             for program in programs:
                 program.check_running()
-            return self._status(path) == http.HTTPStatus.OK
+            return self._status(path, port or self._port) == http.HTTPStatus.OK
 
         try:
             wait_for(f"a good answer to {path}", served, seconds=START_SECONDS)
@@ -350,11 +375,11 @@ class ControlPlane:
         found: dict[str, Any] = json.loads(text)
         return found
 
-    def _status(self, path: str) -> int | None:
+    def _status(self, path: str, port: int) -> int | None:
         """The status the API server answers with; None while it does not answer."""
         try:
             context = ssl.create_default_context(cafile=self.ca_file)
-            connection = http.client.HTTPSConnection(HOST, self._port, timeout=5, context=context)
+            connection = http.client.HTTPSConnection(HOST, port, timeout=5, context=context)
             with contextlib.closing(connection):
                 connection.request("GET", path, headers={"Authorization": f"Bearer {self.admin_token}"})
                 return connection.getresponse().status
