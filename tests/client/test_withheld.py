@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from moorage.client.connection import ConnectionConfig
-from moorage.client.errors import Withheld
+from moorage.client.errors import TimedOut, Withheld
 from moorage.client.http import HttpClient
 from moorage.client.pod_writer import PodWriter
 from tests.client.conversations import NODES, POD, Recorder, ok, talk
@@ -86,3 +86,20 @@ def test_nothing_is_written_through_a_proxy_either() -> None:
 
     asyncio.run(main())
     assert bodies == [b'{"n":1}']
+
+
+def test_a_bind_is_given_up_before_the_lease_can_be_anothers() -> None:
+    asked: list[str] = []
+
+    async def slow_to_bind(request: web.BaseRequest) -> web.StreamResponse:
+        asked.append(f"{request.method} {request.path}")
+        if request.method == "POST":
+            await asyncio.sleep(30)
+        return ok(metadata={"namespace": "a", "name": "b", "uid": "u"}, spec={})
+
+    async def conversation(client: HttpClient) -> None:
+        with pytest.raises(TimedOut):
+            await PodWriter(client, bind_seconds=0.05).bind(POD, "n")
+
+    talk(slow_to_bind, conversation)
+    assert asked == ["POST /api/v1/namespaces/a/pods/b/binding", "GET /api/v1/namespaces/a/pods/b"]

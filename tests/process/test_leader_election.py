@@ -464,6 +464,36 @@ def test_may_act_ends_with_the_renew_deadline_even_if_nothing_noticed() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("lease", "renew", "write_seconds", "acts_for"),
+    [(15, 10, 5.0, 10.0), (15, 14, 5.0, 10.0), (60, 40, 5.0, 40.0), (6, 4, 2.0, 4.0), (6, 5, 2.0, 4.0)],
+)
+def test_what_may_begin_ends_within_the_lease(
+    lease: int, renew: int, write_seconds: float, acts_for: float
+) -> None:
+    async def main() -> None:
+        settings = LeaderElection(
+            resource_name="moorage",
+            lease_duration=Duration.of_seconds(lease),
+            renew_deadline=Duration.of_seconds(renew),
+        )
+        server, clock = Server(), Clock()
+        stuck = asyncio.Event()
+
+        async def never(seconds: float) -> None:
+            await stuck.wait()
+
+        ours = LeaderElector(server.connect, settings, identity="me", clock=clock, sleep=never)
+        ours.start()
+        await asyncio.wait_for(ours.wait_until_leading(), PATIENCE)
+        assert ours.write_seconds == write_seconds
+        assert ours.may_act(clock.now + acts_for - 0.1)
+        assert not ours.may_act(clock.now + acts_for)
+        await ours.stop()
+
+    asyncio.run(main())
+
+
 def test_a_blocked_scheduler_does_not_hold_up_renewals() -> None:
     async def main() -> None:
         server, clock = Server(), Clock()
