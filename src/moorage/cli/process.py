@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from moorage.cli.run_logs import configure_logs
 from moorage.cli.run_options import RunOptions
 from moorage.cli.run_server import RunServer
 from moorage.cli.setup import BadInput, Setup
@@ -40,7 +40,7 @@ def run_process(options: RunOptions) -> int:
     if options.write_config_to is not None:
         return _write_config(options.write_config_to, setup)
     make_extenders(setup.config.extenders)  # what is wrong with them is told before anything is begun
-    logs.configure(verbosity=options.verbosity, format=options.logging_format)
+    configure_logs(options)
     try:
         connection = find(setup.config.client_connection.kubeconfig, options.master or "")
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -168,7 +168,7 @@ class Process:
     def _stop(self, number: signal.Signals) -> None:
         if self._stopping.is_set():
             # The second signal means it.
-            sys.stderr.flush()
+            logs.flush()
             os._exit(1)
         log.info(0, "Stopping", signal=number.name)
         self._stopping.set()
