@@ -46,6 +46,12 @@ def build_info() -> dict[str, str]:
     }
 
 
+def user_agent(program: str, part: str) -> str:
+    """As what a program tells an API server who asks, in the form of those in Go."""
+    info = build_info()
+    return f"{program}/{info['gitVersion']} ({info['platform']}) kubernetes/unknown/{part}"
+
+
 def raw_build_info() -> str:
     """The same in the form of `kube-scheduler --version=raw`."""
     major, minor, *rest = ((_go_name(key), value) for key, value in build_info().items())

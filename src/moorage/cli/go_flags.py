@@ -46,8 +46,9 @@ class WrongFlags(click.UsageError):
     exit_code = 1
 
     def show(self, file: IO[Any] | None = None) -> None:
-        command = self.ctx.command_path if self.ctx else "moorage run"
-        click.echo(f"Error: {self.message.rstrip('.')}; `{command} --help` tells the flags", file, err=True)
+        remedy = f"; `{self.ctx.command_path} --help` tells the flags" if self.ctx else ""
+        said = self.message.rstrip(".")
+        click.echo(f"Error: {said}{'' if '; ' in said else remedy}", file, err=True)
 
 
 def _doubled(arg: str) -> str:

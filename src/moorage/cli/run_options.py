@@ -86,7 +86,7 @@ class RunOptions:
         options.shown = {
             **shown(flags),
             "legacy-scheduler-annotation": options.legacy_scheduler_annotation,
-            "plugin": f"[{','.join(map(str, options.plugins))}]",
+            "plugin": f"[{','.join(_name(plugin) for plugin in options.plugins)}]",
             "strict-config-version": str(options.strict_config_version).lower(),
         }
         return options
@@ -164,6 +164,10 @@ class RunOptions:
             text = getattr(self, f"leader_elect_{name}")
             if text is not None:
                 setattr(election, name, text)
+
+
+def _name(plugin: str | type[Plugin]) -> str:
+    return plugin if isinstance(plugin, str) else plugin.__name__
 
 
 def _duration(flag: str, text: str) -> Duration:
