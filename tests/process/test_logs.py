@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -95,7 +97,7 @@ def test_configuring_anew_loses_nothing(capsys: Capture) -> None:
 
 
 def test_a_closed_stream_stops_nobody(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patched, open("/dev/null", "w") as stream:
+    with monkeypatch.context() as patched, Path(os.devnull).open("w") as stream:
         patched.setattr(sys, "stdout", stream)
         logs.configure(split=logs.Split(10_000, 600.0))
     log.info(0, "info")

@@ -29,6 +29,7 @@ from moorage.process.leader_election import ElectionEnded, LeaderElector
 from moorage.process.permissions import missing_permissions
 from moorage.scheduler.scheduler import Scheduler
 from moorage.server.tls import TlsError
+from moorage.version import build_info
 
 log = Logger(__name__)
 
@@ -178,7 +179,7 @@ class Process:
             dump(self._scheduler)
 
     def _log_start(self) -> None:
-        log.info(0, "Starting Moorage")
+        log.info(0, "Starting Moorage", version=build_info()["gitVersion"])
         if log.enabled(2):
             points_of = self._registry.points_of()
             for profile in show_expanded(self._config, points_of)["profiles"]:

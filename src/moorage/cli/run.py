@@ -183,6 +183,7 @@ def _run(flags: dict[str, Any]) -> None:
         warnings = options.gates.warnings()
         if options.prints_version():
             return
+        options.check()
         given = [name for name in _WITHOUT_EFFECT if flags[name.replace("-", "_")] is not None]
         warn([*(f"--{name} has no effect" for name in given), *warnings])
         from moorage.cli.process import run_process

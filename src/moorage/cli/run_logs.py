@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from moorage.api import quantities
 from moorage.api.durations import Duration
 from moorage.cli.setup import BadInput
-from moorage.process import logs
 
 if TYPE_CHECKING:
     from moorage.cli.run_options import RunOptions
@@ -36,6 +35,8 @@ def check_logs(options: RunOptions) -> None:
 
 
 def configure_logs(options: RunOptions) -> None:
+    from moorage.process import logs
+
     form = options.logging_format
     split = logs.Split(_size(options, form), _flush_frequency(options).seconds)
     logs.configure(

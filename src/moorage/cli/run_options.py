@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,8 +18,10 @@ from moorage.config import ConfigError
 from moorage.config.feature_gates import CURRENT, FeatureGateError, FeatureGates
 from moorage.config.types import KubeSchedulerConfiguration
 from moorage.config.validate import validate
-from moorage.framework.extension_points import Plugin
 from moorage.version import build_info, raw_build_info, report_as
+
+if TYPE_CHECKING:
+    from moorage.framework.extension_points import Plugin
 
 ADDRESS_VARIABLE = "MOORAGE_POD_ADDRESS"
 """Set by the embedded cluster, whose pods have no network of their own."""
@@ -112,20 +114,8 @@ class RunOptions:
                 raise BadInput(f"--version: {error}") from None
         return self.version in ("true", "raw")
 
-    def set_up(self) -> Setup:
-        """The plugins and the configuration: the file, or without one the flags it would replace."""
-        self._refuse_impossible()
-        setup = set_up(self.config, self.plugins, strict_version=self.strict_config_version)
-        if self.config is None:
-            self._apply_deprecated(setup.config)
-        self._apply_leader_election(setup.config)
-        problems = validate(setup.config)
-        if problems:
-            raise ConfigError(problems)
-        return setup
-
-    def _refuse_impossible(self) -> None:
-        """What kube-scheduler refuses before it looks at its configuration."""
+    def check(self) -> None:
+        """Refuses what kube-scheduler refuses before it looks at its configuration."""
         check_logs(self)
         if not 0 <= self.secure_port <= 65535:
             raise BadInput(f"--secure-port {self.secure_port} must be between 0 and 65535; 0 for no server")
@@ -134,6 +124,17 @@ class RunOptions:
                 f"--show-hidden-metrics-for-version must be omitted or have the value '{_PREVIOUS}'; "
                 "only the previous minor version is allowed"
             )
+
+    def set_up(self) -> Setup:
+        """The plugins and the configuration: the file, or without one the flags it would replace."""
+        setup = set_up(self.config, self.plugins, strict_version=self.strict_config_version)
+        if self.config is None:
+            self._apply_deprecated(setup.config)
+        self._apply_leader_election(setup.config)
+        problems = validate(setup.config)
+        if problems:
+            raise ConfigError(problems)
+        return setup
 
     def max_in_unschedulable(self) -> float:
         text = self.pod_max_in_unschedulable_pods_duration
