@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 
 import pytest
 import yaml
@@ -15,10 +16,10 @@ NAMED = "v=v1beta1;g=config.k8s.io;as=Flagz"
 CONTENT = Content(flags={"v": "2", "config": ""})
 
 
-def asked(path: str, content: Content = CONTENT, **headers: str) -> Reply:
+def asked(path: str, headers: Mapping[str, str] | None = None, content: Content = CONTENT) -> Reply:
     async def main() -> Reply:
         async with serving(content) as ask:
-            return await ask(path, headers=headers)
+            return await ask(path, headers=headers or {})
 
     return asyncio.run(main())
 
@@ -45,7 +46,7 @@ def asked(path: str, content: Content = CONTENT, **headers: str) -> Reply:
     ],
 )
 def test_what_is_accepted(accept: str, content_type: str | None) -> None:
-    reply = asked("/flagz", Accept=accept)
+    reply = asked("/flagz", {"Accept": accept})
     if content_type is None:
         assert reply.status == 406
         said = "only the following media types are accepted: application/json, application/yaml, text/plain"
@@ -61,17 +62,17 @@ def test_an_object_in_both_forms() -> None:
         "metadata": {"name": "kube-scheduler"},
         "flags": {"config": "", "v": "2"},
     }
-    compact = asked("/flagz", Accept=f"application/json;{NAMED}")
+    compact = asked("/flagz", {"Accept": f"application/json;{NAMED}"})
     assert compact.text == json.dumps(document, separators=(",", ":")) + "\n"
     assert "Warning" not in compact.headers
     for how in ({"User-Agent": "curl/8"}, {"Accept": f"application/json;pretty=1;{NAMED}"}):
-        shown = asked("/flagz", **{"Accept": f"application/json;{NAMED}", **how})
+        shown = asked("/flagz", {"Accept": f"application/json;{NAMED}", **how})
         assert shown.text == json.dumps(document, indent=2)
-    assert yaml.safe_load(asked("/flagz", Accept=f"application/yaml;{NAMED}").text) == document
+    assert yaml.safe_load(asked("/flagz", {"Accept": f"application/yaml;{NAMED}"}).text) == document
 
 
 def test_the_old_version_is_deprecated() -> None:
-    reply = asked("/statusz", Accept="application/json;v=v1alpha1;g=config.k8s.io;as=Statusz")
+    reply = asked("/statusz", {"Accept": "application/json;v=v1alpha1;g=config.k8s.io;as=Statusz"})
     assert json.loads(reply.text)["apiVersion"] == "config.k8s.io/v1alpha1"
     said = "This version of the statusz endpoint is deprecated. Please use a newer version."
     assert reply.headers["Warning"] == f'299 - "{said}"'
@@ -79,6 +80,6 @@ def test_the_old_version_is_deprecated() -> None:
 
 def test_without_their_gates_there_are_no_such_pages() -> None:
     content = Content(flags=None, shows_status=False)
-    assert [asked(path, content).status for path in ("/flagz", "/statusz")] == [404, 404]
-    paths = asked("/statusz", Content(flags=None)).text.splitlines()[-1]
+    assert [asked(path, content=content).status for path in ("/flagz", "/statusz")] == [404, 404]
+    paths = asked("/statusz", content=Content(flags=None)).text.splitlines()[-1]
     assert paths == "Paths: /configz /healthz /livez /metrics /readyz /version"
