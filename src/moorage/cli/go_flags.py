@@ -146,7 +146,7 @@ def _numbers(text: str) -> str:
 
 
 def _pairs(text: str) -> str:
-    if any("=" not in part for part in re.split(r",(?=[^,]*=)", text) if part):
+    if "=" not in text:
         raise ValueError
     return text
 
@@ -191,8 +191,12 @@ def kube_flag(name: str, **more: Any) -> Callable[[Any], Any]:
     kind = KUBE_FLAGS[name].kind
     if kind in _TYPES:
         more["type"] = _TYPES[kind]
+    if isinstance(more.get("type"), Boolean):
+        more.setdefault("metavar", "[=true|false]")
     if kind in _LISTS:
         default = more.pop("default", None)
+        if more.get("show_default"):
+            more["show_default"] = default
         more |= {"multiple": True, "callback": lambda _ctx, _param, given: ",".join(given) or default}
     names = ("-v", "--v", "verbosity") if name == "v" else (f"--{name}",)
     return click.option(*names, **more)

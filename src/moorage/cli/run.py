@@ -76,9 +76,7 @@ _OPTIONS = (
     _value(
         "feature-gates", "Name=true|false pairs, with warnings about what they cannot do.", metavar="PAIRS"
     ),
-    _value(
-        "emulated-version", "Take stages and defaults of feature gates from 1.33 to 1.36.", metavar="VERSION"
-    ),
+    _value("emulated-version", "Have the feature gates of 1.33, 1.34 or 1.35.", metavar="VERSION"),
     _value("min-compatibility-version", "The oldest version in the control plane.", metavar="VERSION"),
     _value("logging-format", "text or json.", type=click.Choice(["text", "json"]), default="text"),
     _value("v", "How much is logged; 2 is usual, 10 is all.", default=0),
@@ -101,7 +99,7 @@ _OPTIONS = (
         default="warn",
         show_default=True,
     ),
-    _value("version", "Print the version, `raw` in all detail; v1.36.4-... is reported in its place."),
+    _value("version", "Print the version, or report another one of v1.36.4.", metavar="[=raw|VERSION]"),
 )
 
 
