@@ -5,10 +5,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from moorage.api import booleans
 from moorage.api.durations import Duration
 from moorage.cli.kube_flags import KUBE_FLAGS
 
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
     _ParamType = click.ParamType[Any]
 else:
     _ParamType = click.ParamType
-
-TRUE, FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 
 
 class GoFlags(click.Command):
@@ -27,7 +27,7 @@ class GoFlags(click.Command):
         return super().parse_args(ctx, [_doubled(arg) for arg in args])
 
 
-class KubeFlags(GoFlags):
+class KubeFlags(click.Command):
     """Takes kube-scheduler's flags and ends as it does if they are wrong: with one line and exit code 1."""
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
@@ -64,7 +64,7 @@ def _completed(args: list[str], params: Iterable[click.Parameter]) -> list[str]:
     As in Go, a boolean takes a value only after `=`, every other flag takes the next word, whatever it is.
     """
     options = [param for param in params if isinstance(param, click.Option)]
-    booleans = {name for option in options if isinstance(option.type, Boolean) for name in option.opts}
+    may_be_bare = {name for option in options if isinstance(option.type, Boolean) for name in option.opts}
     switches = {name for option in options if option.is_flag for name in option.opts}
     done: list[str] = []
     words = iter(args)
@@ -76,12 +76,12 @@ def _completed(args: list[str], params: Iterable[click.Parameter]) -> list[str]:
             done.append(word)
             continue
         name = name.replace("_", "-")
-        if name in booleans and not equals:
+        if name in may_be_bare and not equals:
             done.append(f"{name}=true")
         elif equals or name in switches:
             done.append(f"{name}{equals}{value}")
         else:
-            done += [name, *(next_word for next_word in [next(words, None)] if next_word is not None)]
+            done += [name, *islice(words, 1)]
     return done
 
 
@@ -103,12 +103,6 @@ class Checked(_ParamType):
 
 class Boolean(Checked):
     """A flag that needs no value."""
-
-
-def _boolean(text: str) -> bool:
-    if text not in TRUE + FALSE:
-        raise ValueError
-    return text in TRUE
 
 
 def _integer(bits: int) -> Callable[[str], int]:
@@ -163,12 +157,12 @@ def _levels_of_files(text: str) -> str:
 def _version(text: str) -> str:
     if text == "raw" or text.startswith("v"):
         return text
-    return "true" if _boolean(text) else "false"
+    return "true" if booleans.parse(text) else "false"
 
 
 _INT = Checked("INTEGER", _integer(64), "a whole number")
 _TYPES: Mapping[str, Checked] = {
-    "bool": Boolean("BOOLEAN", _boolean, "true or false"),
+    "bool": Boolean("BOOLEAN", booleans.parse, "true or false"),
     "version": Boolean("VERSION", _version, "nothing, raw or a version"),
     "int": _INT,
     "int32": Checked("INTEGER", _integer(32), "a whole number"),

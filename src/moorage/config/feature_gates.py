@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from moorage.api import booleans
 from moorage.version import KUBERNETES_MINOR
 
 HEEDED = frozenset(("ComponentFlagz", "ComponentStatusz", "LoggingAlphaOptions", "LoggingBetaOptions"))
@@ -20,7 +21,6 @@ HEEDED = frozenset(("ComponentFlagz", "ComponentStatusz", "LoggingAlphaOptions",
 _DATA = Path(__file__).parent / "data" / "feature_gates.txt"
 _COMPONENT = "kube"
 _WHOLE_STAGES = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
-_TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 
 
 class FeatureGateError(Exception):
@@ -201,10 +201,10 @@ def _switch(pair: str) -> tuple[str, bool]:
     name, equals, value = (part.strip() for part in pair.partition("="))
     if not equals:
         raise FeatureGateError("feature-gates", f"missing bool value for {name}")
-    if value not in _TRUE + _FALSE:
-        why = f'strconv.ParseBool: parsing "{value}": invalid syntax'
-        raise FeatureGateError("feature-gates", f"invalid value of {name}={value}, err: {why}")
-    return name, value in _TRUE
+    try:
+        return name, booleans.parse(value)
+    except ValueError as error:
+        raise FeatureGateError("feature-gates", f"invalid value of {name}={value}, err: {error}") from None
 
 
 def _version(flag: str, text: str) -> Version | None:

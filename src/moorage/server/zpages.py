@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,11 +11,12 @@ import msgspec
 import yaml
 from aiohttp import web
 
+from moorage.api import booleans
+
 GROUP = "config.k8s.io"
 _VERSIONS = {"v1alpha1": "deprecated", "v1beta1": ""}
 _TYPES = ("application/json", "application/yaml", "text/plain")
 _HUMANS = ("curl", "Wget", "Mozilla/5.0")
-_TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _HEADING = """
 {component} {page}
 Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees \
@@ -109,7 +111,9 @@ def _halves(pair: str) -> tuple[str, str, str]:
 
 def _for_humans(request: web.Request) -> bool:
     if asked := request.query.get("pretty"):
-        return asked in _TRUE
+        with suppress(ValueError):
+            return booleans.parse(asked)
+        return False
     return request.headers.get("User-Agent", "").startswith(_HUMANS)
 
 
