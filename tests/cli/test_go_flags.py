@@ -54,6 +54,7 @@ def read(*args: str) -> dict[str, Any]:
         (["--bind-address=::"], {"bind_address": "::"}),
         (["--kube-api-qps=1e3"], {"kube_api_qps": 1000.0}),
         (["--allow-metric-labels=a,b='1,2'"], {"allow_metric_labels": "a,b='1,2'"}),
+        (["--authorization-always-allow-paths="], {"authorization_always_allow_paths": ""}),
         (["--version"], {"version": "true"}),
         (["--version=raw"], {"version": "raw"}),
         (["--vmodule=a=1,b*=2", "--vmodule=c=3"], {"vmodule": "a=1,b*=2,c=3"}),

@@ -160,11 +160,10 @@ def _version(text: str) -> str:
     return "true" if booleans.parse(text) else "false"
 
 
-_INT = Checked("INTEGER", _integer(64), "a whole number")
 _TYPES: Mapping[str, Checked] = {
     "bool": Boolean("BOOLEAN", booleans.parse, "true or false"),
     "version": Boolean("VERSION", _version, "nothing, raw or a version"),
-    "int": _INT,
+    "int": Checked("INTEGER", _integer(64), "a whole number"),
     "int32": Checked("INTEGER", _integer(32), "a whole number"),
     "float32": Checked("FLOAT", float, "a number"),
     "Level": Checked("INTEGER", _level, "a whole number from 0 on"),
@@ -181,17 +180,20 @@ _IN_BRACKETS = ("strings", "int32Slice", "stringToString", "namedCertKey")
 
 
 def kube_flag(name: str, **more: Any) -> Callable[[Any], Any]:
-    """The click option for a flag of kube-scheduler, which is read as there; None unless it is given."""
+    """The click option for a flag of kube-scheduler, which is read as there; None unless it is given.
+
+    A list is one text with commas, however often the flag is given.
+    """
     kind = KUBE_FLAGS[name].kind
     if kind in _TYPES:
-        more["type"] = _TYPES[kind]
-    if isinstance(more.get("type"), Boolean):
+        more.setdefault("type", _TYPES[kind])
+    if kind == "bool":
         more.setdefault("metavar", "[=true|false]")
-    if kind in _LISTS:
+    if kind in _LISTS and "multiple" not in more:
         default = more.pop("default", None)
         if more.get("show_default"):
             more["show_default"] = default
-        more |= {"multiple": True, "callback": lambda _ctx, _param, given: ",".join(given) or default}
+        more |= {"multiple": True, "callback": lambda _, __, given: ",".join(given) if given else default}
     names = ("-v", "--v", "verbosity") if name == "v" else (f"--{name}",)
     return click.option(*names, **more)
 
