@@ -187,7 +187,7 @@ def test_flags() -> None:
     assert text.startswith(
         "\nkube-scheduler flagz\nWarning: This endpoint is not meant to be machine parseable"
     )
-    assert text.endswith("\n\nconfig=/etc/config.yaml\nv=2\n")
+    assert text.endswith("only.\nconfig=/etc/config.yaml\nv=2\n")
 
 
 def test_status() -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import signal
-import sys
 import threading
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from moorage.cli.run_logs import configure_logs
 from moorage.cli.run_options import RunOptions
 from moorage.cli.run_server import RunServer
 from moorage.cli.setup import BadInput, Setup
@@ -31,6 +30,7 @@ from moorage.process.dump import dump
 from moorage.process.leader_election import ElectionEnded, LeaderElector
 from moorage.process.permissions import missing_permissions
 from moorage.server.tls import TlsError
+from moorage.version import build_info
 
 log = Logger(__name__)
 
@@ -46,7 +46,7 @@ def run_process(options: RunOptions) -> int:
     if options.write_config_to is not None:
         return _write_config(options.write_config_to, setup)
     make_extenders(setup.config.extenders)  # what is wrong with them is told before anything is begun
-    logs.configure(verbosity=options.verbosity, format=options.logging_format)
+    configure_logs(options)
     try:
         connection = find(setup.config.client_connection.kubeconfig, options.master or "")
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -64,8 +64,7 @@ def _write_config(file: str, setup: Setup) -> int:
 
 
 def _exit_now() -> None:
-    logging.shutdown()
-    sys.stderr.flush()
+    logs.flush()
     os._exit(1)
 
 
@@ -215,7 +214,7 @@ class Process:
             dump(self._assembly.scheduler)
 
     def _log_start(self) -> None:
-        log.info(0, "Starting Moorage")
+        log.info(0, "Starting Moorage", version=build_info()["gitVersion"])
         if log.enabled(2):
             points_of = self._registry.points_of()
             for profile in show_expanded(self._config, points_of)["profiles"]:

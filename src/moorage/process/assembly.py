@@ -16,10 +16,11 @@ from moorage.process.event_recorder import EventBroadcaster, EventsClient
 from moorage.process.informers import Informers
 from moorage.process.metrics import SchedulerMetrics
 from moorage.scheduler.scheduler import DEFAULT_MAX_IN_UNSCHEDULABLE, Scheduler
+from moorage.version import user_agent
 
 log = Logger(__name__)
 
-USER_AGENT = "moorage/scheduler"
+USER_AGENT = user_agent("moorage", "scheduler")
 _LATE_EVENTS = 3.0
 
 
