@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from moorage.api.pods import Pod
 from moorage.server import pod_resources
+from moorage.server.debugging import DebugPages
 from moorage.server.exposition import CONTENT_TYPE, render
 from moorage.server.health import HealthChecks, HealthMetrics, HealthReport, ping
 from moorage.server.process import KUBERNETES_VERSION, version
@@ -71,11 +72,13 @@ class Pages:
         }
         for path in self._health:
             self._by_path[path] = self._health_all
+        self._debug: dict[str, Page] = {}
         if content.set_verbosity is not None:
             self._by_path["/debug/flags/v"] = self._verbosity
+            self._debug.update(DebugPages().by_path)
 
     def find(self, path: str) -> Page | None:
-        page = self._by_path.get(path)
+        page = self._by_path.get(path) or self._debug.get(path)
         if page is None:
             parent, _, name = path.rpartition("/")
             if parent in self._health and name in self._health[parent]:
