@@ -81,7 +81,11 @@ class Asker:
         self._connections: dict[Path | None, http.client.HTTPSConnection] = {}
 
     def ask(
-        self, path: str, certificate: Path | None = None, token: str = "", headers: dict[str, str] | None = None
+        self,
+        path: str,
+        certificate: Path | None = None,
+        token: str = "",
+        headers: dict[str, str] | None = None,
     ) -> Answer:
         if certificate not in self._connections:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -134,9 +138,9 @@ def outcome(answer: Answer) -> tuple[int, str]:
 
 FLAGS = {
     "as the cluster says": (),
-    "given": ("--client-ca-file={own}",),
-    "nothing is looked up": ("--authentication-skip-lookup",),
+    "clients given": ("--client-ca-file={own}",),
     "front proxies given": (
+        "--authentication-skip-lookup",
         "--requestheader-client-ca-file={proxies}",
         "--requestheader-username-headers=X-Name,X-Remote-User",
     ),

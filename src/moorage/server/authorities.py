@@ -28,17 +28,15 @@ class Authorities:
         """Raises ValueError if there is no certificate in it, or one that cannot be read."""
         self.pem = pem
         self.certificates = x509.load_pem_x509_certificates(pem)
-        self._store = crypto.X509Store()
-        self._store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
-        for certificate in self.certificates:
-            self._store.add_cert(crypto.X509.from_cryptography(certificate))
+        self._trusted = [crypto.X509.from_cryptography(each) for each in self.certificates]
 
     def verify(self, shown: Chain, now: datetime | None = None) -> None:
         """Raises Untrusted unless the first certificate is one for clients, valid now, and of theirs."""
         leaf, *others = (crypto.X509.from_cryptography(each) for each in shown)
-        self._store.set_time(now or datetime.now(UTC))
         try:
-            chain = crypto.X509StoreContext(self._store, leaf, others).get_verified_chain()
+            chain = crypto.X509StoreContext(
+                self._store(now or datetime.now(UTC)), leaf, others
+            ).get_verified_chain()
         except crypto.X509StoreContextError as error:
             raise Untrusted(str(error)) from None
         *links, root = (each.to_cryptography() for each in chain)
@@ -47,6 +45,15 @@ class Authorities:
         for link in links:
             if isinstance(link.signature_hash_algorithm, _BROKEN_HASHES):
                 raise Untrusted(f"signed with {link.signature_hash_algorithm.name}, which is not secure")
+
+    def _store(self, now: datetime) -> crypto.X509Store:
+        """One for each question: a store keeps the first time that it is told."""
+        store = crypto.X509Store()
+        store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
+        store.set_time(now)
+        for certificate in self._trusted:
+            store.add_cert(certificate)
+        return store
 
 
 def _check_usage(certificate: x509.Certificate) -> None:
