@@ -88,7 +88,7 @@ def contexts(**settings: Any) -> TlsContexts:
 
 
 def test_the_least_version_is_1_2_unless_told_otherwise() -> None:
-    old = {"maximum_version": ssl.TLSVersion.TLSv1_2}
+    old: Any = {"maximum_version": ssl.TLSVersion.TLSv1_2}
     assert shake_hands(contexts(), **old).version == "TLSv1.2"
     assert shake_hands(contexts()).version == "TLSv1.3"
     with pytest.raises((ssl.SSLError, SSL.Error), match="protocol"):

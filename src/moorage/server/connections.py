@@ -6,7 +6,7 @@ import asyncio
 import logging
 import resource
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,6 +65,9 @@ class Connections:
 
     def __len__(self) -> int:
         return len(self._accounts)
+
+    def __iter__(self) -> Iterator[TlsConnection]:
+        return iter(self._accounts)
 
     def opened(self, connection: TlsConnection) -> None:
         if len(self._accounts) >= self._most:

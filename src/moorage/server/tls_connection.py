@@ -105,7 +105,7 @@ class TlsConnection(asyncio.Protocol):
             return
         rest = memoryview(data)
         try:
-            while rest:
+            while rest and not self.tcp.is_closing():
                 rest = rest[self._tls.send(rest[:_PIECE]) :]
                 self._flush()
         except SSL.Error as error:
