@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from moorage.server.pages import Content
-from moorage.server.profiling import Place, Profile, Sampler, stacks
+from moorage.server.profiling import Profile, Sampler, stacks
 from tests.server.test_app import Reply, answers, serving
 
 DEBUGGING = Content(set_verbosity=lambda level: None)
@@ -38,7 +38,7 @@ def waiting_thread() -> Iterator[None]:
 
 
 def test_a_profile_counts_stacks() -> None:
-    profile = Profile(interval=0.5)
+    profile = Profile()
     with waiting_thread():
         for _ in range(3):
             profile.sample()
@@ -53,17 +53,16 @@ def test_a_thread_can_be_left_out() -> None:
 
 
 def test_a_profile_for_speedscope() -> None:
-    profile = Profile(interval=0.5)
-    main, work, wait = Place("main"), Place("work", "a.py", 1), Place("wait", "b.py", 2)
-    profile.counts.update({(main, work): 2, (main, work, wait): 1, (Place("other"), wait): 4})
+    profile = Profile()
+    with waiting_thread():
+        for _ in range(4):
+            profile.sample()
+    profile.seconds = 2.0
     shown = profile.speedscope()
-    assert shown["shared"]["frames"] == [
-        {"name": "work", "file": "a.py", "line": 1},
-        {"name": "wait", "file": "b.py", "line": 2},
-    ]
-    [first, second] = shown["profiles"]
-    assert (first["name"], first["samples"], first["weights"]) == ("main", [[0], [0, 1]], [1.0, 0.5])
-    assert (second["name"], second["endValue"]) == ("other", 2.0)
+    [thread] = [each for each in shown["profiles"] if each["name"] == "a; thread"]
+    assert (thread["weights"], thread["endValue"], thread["unit"]) == ([2.0], 2.0, "seconds")
+    names = [shown["shared"]["frames"][place]["name"] for place in thread["samples"][0]]
+    assert names[-3:] == ["waiting_thread.<locals>.waits_here", "Event.wait", "Condition.wait"]
 
 
 def test_one_profile_at_a_time() -> None:

@@ -39,6 +39,7 @@ def most_connections() -> int:
 
 @dataclass
 class _Account:
+    phase: Phase
     since: float
     """When the phase began."""
     full_since: float | None = None
@@ -62,6 +63,8 @@ class Connections:
         self._clock = clock
         self._sleep = sleep
         self._accounts: dict[TlsConnection, _Account] = {}
+        self._in_phase: dict[Phase, dict[TlsConnection, None]] = {phase: {} for phase in Phase}
+        """In the order in which they came into it."""
 
     def __len__(self) -> int:
         return len(self._accounts)
@@ -71,17 +74,23 @@ class Connections:
 
     def opened(self, connection: TlsConnection) -> None:
         if len(self._accounts) >= self._most:
-            least = min(self._accounts, key=lambda each: (each.phase, self._accounts[each].since))
-            log.debug("too many connections: the oldest of those in phase %s is closed", least.phase.name)
-            self._end(least)
-        self._accounts[connection] = _Account(self._clock())
+            phase = min(phase for phase, connections in self._in_phase.items() if connections)
+            log.debug("too many connections: the oldest of those in phase %s is closed", phase.name)
+            self._end(next(iter(self._in_phase[phase])))
+        self._accounts[connection] = _Account(connection.phase, self._clock())
+        self._in_phase[connection.phase][connection] = None
 
     def moved_on(self, connection: TlsConnection) -> None:
-        if connection in self._accounts:
-            self._accounts[connection].since = self._clock()
+        account = self._accounts.get(connection)
+        if account is not None:
+            del self._in_phase[account.phase][connection]
+            account.phase, account.since = connection.phase, self._clock()
+            self._in_phase[account.phase][connection] = None
 
     def closed(self, connection: TlsConnection) -> None:
-        self._accounts.pop(connection, None)
+        account = self._accounts.pop(connection, None)
+        if account is not None:
+            del self._in_phase[account.phase][connection]
 
     def end_all(self) -> None:
         for connection in list(self._accounts):
@@ -101,11 +110,11 @@ class Connections:
                 account.full_since = None
             elif account.full_since is None:
                 account.full_since = now
-            is_late = now - account.since >= SECONDS[connection.phase]
+            is_late = now - account.since >= SECONDS[account.phase]
             is_stuck = account.full_since is not None and now - account.full_since >= SECONDS_TO_TAKE
             if is_late or is_stuck:
                 self._end(connection)
 
     def _end(self, connection: TlsConnection) -> None:
-        self._accounts.pop(connection, None)
+        self.closed(connection)
         connection.abort()

@@ -6,6 +6,7 @@ import asyncio
 import io
 import sys
 import threading
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -34,12 +35,15 @@ class Place(NamedTuple):
 class Profile:
     """How often each stack was seen; the first place of a stack names its thread."""
 
-    def __init__(self, interval: float = SAMPLE_SECONDS) -> None:
-        self._interval = interval
+    def __init__(self) -> None:
         self.counts: Counter[Stack] = Counter()
+        self.seconds = 0.0
+        """How long it took; the samples are spread over it."""
+        self._samples = 0
 
     def sample(self, leave_out: Iterable[int] = ()) -> None:
         """Adds where all threads are now, but those with the given numbers."""
+        self._samples += 1
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         for number, frame in sys._current_frames().items():
             if number not in leave_out:
@@ -52,6 +56,7 @@ class Profile:
 
     def speedscope(self) -> dict[str, Any]:
         """For https://www.speedscope.app: one profile for each thread."""
+        interval = self.seconds / max(self._samples, 1)
         frames: dict[Place, int] = {}
         profiles: dict[str, dict[str, Any]] = {}
         for (thread, *calls), count in sorted(self.counts.items()):
@@ -68,8 +73,8 @@ class Profile:
                 },
             )
             profile["samples"].append([frames.setdefault(call, len(frames)) for call in calls])
-            profile["weights"].append(count * self._interval)
-            profile["endValue"] += count * self._interval
+            profile["weights"].append(count * interval)
+            profile["endValue"] += count * interval
         return {
             "$schema": "https://www.speedscope.app/file-format-schema.json",
             "exporter": "moorage",
@@ -103,7 +108,8 @@ class Sampler:
             return None
         self._busy = True
         ending = threading.Event()
-        profile = Profile(self._interval)
+        profile = Profile()
+        began = time.monotonic()
         try:
             sampling = asyncio.get_running_loop().run_in_executor(None, self._sample, profile, ending)
             try:
@@ -111,6 +117,7 @@ class Sampler:
             finally:
                 ending.set()
                 await sampling
+                profile.seconds = time.monotonic() - began
         finally:
             self._busy = False
         return profile

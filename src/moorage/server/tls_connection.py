@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 from cryptography import x509
@@ -64,7 +65,6 @@ class TlsConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not asyncio's, but have its methods.
         self.tcp = cast(asyncio.Transport, transport)
-        self._tls = self._make_tls(str((transport.get_extra_info("sockname") or ("",))[0]))
         self._follower.opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -72,6 +72,11 @@ class TlsConnection(asyncio.Protocol):
         self._follower.closed(self)
         if self._inside is not None:
             self._inside.connection_lost(error)
+
+    @cached_property
+    def _tls(self) -> SSL.Connection:
+        """Made when it is needed: who only connects costs little."""
+        return self._make_tls(str((self.tcp.get_extra_info("sockname") or ("",))[0]))
 
     def data_received(self, data: bytes) -> None:
         self._tls.bio_write(data)
