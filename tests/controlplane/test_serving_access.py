@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from tests.controlplane.programs import programs_for
-from tests.controlplane.schedulers import Answer, Moorage, moorage
+from tests.controlplane.schedulers import Answer, moorage
 from tests.controlplane.servers import HOST, ControlPlane, Program, free_ports, wait_for
 from tests.server.certificates import Authority
 
 READER = "reader"
+FILE_FLAGS = ("tls-cert-file", "tls-private-key-file", "client-ca-file")
 PATHS = ("/healthz", "/readyz/ping", "/metrics", "/configz", "/debug/pprof/", "/nothing")
 PROXY_HEADERS = {
     "X-Remote-User": READER,
@@ -106,7 +108,7 @@ class Asker:
 
 
 @contextlib.contextmanager
-def both(world: World, *flags: str) -> Iterator[tuple[Asker, Asker, Moorage]]:
+def both(world: World, *flags: str) -> Iterator[tuple[Asker, Asker]]:
     """kube-scheduler and Moorage with the same flags."""
     [port] = free_ports(1)
     with (
@@ -116,7 +118,7 @@ def both(world: World, *flags: str) -> Iterator[tuple[Asker, Asker, Moorage]]:
         ours.wait_ready()
         wait_for("readiness", lambda: _is_ready(port, theirs), seconds=60)
         with contextlib.closing(Asker(port)) as kube, contextlib.closing(Asker(ours.port)) as own:
-            yield kube, own, ours
+            yield kube, own
 
 
 def _is_ready(port: int, program: Program) -> bool:
@@ -151,7 +153,7 @@ FLAGS = {
 def test_everybody_gets_the_answer_of_kube_scheduler(flags: tuple[str, ...], world: World) -> None:
     flags = tuple(flag.format(own=world.own_ca, proxies=world.front_proxy_ca) for flag in flags)
     cases = list(product(world.certificates, world.tokens, PATHS, ({}, PROXY_HEADERS)))
-    with both(world, *flags) as (theirs, ours, _):
+    with both(world, *flags) as (theirs, ours):
         expected, found = (
             {
                 (certificate, token, path, bool(headers)): outcome(
@@ -163,3 +165,72 @@ def test_everybody_gets_the_answer_of_kube_scheduler(flags: tuple[str, ...], wor
         )
     assert found == expected
     assert {status for status, _ in found.values()} == {200, 401, 403, 404}
+
+
+def test_certificates_are_followed_as_they_change(world: World, tmp_path: Path) -> None:
+    """Those it serves with, and whose count for clients; connections that are open stay so."""
+    first, second = (Authority(tmp_path / name, name) for name in ("first", "second"))
+    files = [tmp_path / name for name in ("tls.crt", "tls.key", "ca.crt")]
+    flags = [f"--{flag}={file}" for flag, file in zip(FILE_FLAGS, files, strict=True)]
+
+    def put(authority: Authority) -> None:
+        pem = authority.client("server").read_bytes()
+        for file, content in zip(files, (pem, pem, authority.file.read_bytes()), strict=True):
+            file.write_bytes(content)
+
+    def served() -> str:
+        pem = ssl.get_server_certificate((HOST, ours.port))
+        return x509.load_pem_x509_certificate(pem.encode()).issuer.rfc4514_string()
+
+    put(first)
+    with moorage(world.plane, *flags, serve=True) as ours, contextlib.closing(Asker(ours.port)) as asker:
+        old, new = (each.client("admin", "system:masters") for each in (first, second))
+        assert (served(), asker.ask("/configz", old).status) == ("CN=first", 200)
+        assert asker.ask("/configz", new).status == 401
+        files[1].write_bytes(b"half")
+        ours.wait_until("a complaint", lambda: "Changed files cannot be used" in ours.log_text())
+        assert served() == "CN=first"
+        put(second)
+        ours.wait_until("the new certificate", lambda: served() == "CN=second")
+        ours.wait_until("the new authority", lambda: asker.ask("/configz", new).status == 200)
+        assert asker.ask("/configz", old).status == 401
+
+
+def test_what_the_cluster_says_is_followed(world: World, tmp_path: Path) -> None:
+    plane, name = world.plane, "extension-apiserver-authentication"
+    authority = Authority(tmp_path)
+    before = json.loads(plane.kubectl("get", "configmap", name, "-n", "kube-system", "-o", "json"))["data"]
+    after = {"client-ca-file": authority.file.read_text(), "requestheader-allowed-names": '["other-proxy"]'}
+
+    def patch(data: dict[str, str]) -> None:
+        plane.kubectl("patch", "configmap", name, "-n", "kube-system", "-p", json.dumps({"data": data}))
+
+    def proxied(certificate: str) -> int:
+        return asker.ask("/metrics", world.certificates[certificate], headers=PROXY_HEADERS).status
+
+    with moorage(plane, serve=True) as ours, contextlib.closing(Asker(ours.port)) as asker:
+        admin = authority.client("admin", "system:masters")
+        assert asker.ask("/configz", admin).status == 401
+        assert (proxied("a front proxy"), proxied("no front proxy by name")) == (200, 401)
+        try:
+            patch(after)
+            ours.wait_until("the new authority", lambda: asker.ask("/configz", admin).status == 200)
+            assert (proxied("a front proxy"), proxied("no front proxy by name")) == (401, 200)
+            patch({"client-ca-file": "broken"})
+            ours.wait_until("a complaint", lambda: "A part of a config map cannot be used" in ours.log_text())
+            assert asker.ask("/configz", admin).status == 200
+        finally:
+            patch(before)
+
+
+def test_a_cluster_that_does_not_say_whose_certificates_count(world: World, tmp_path: Path) -> None:
+    plane = world.plane
+    plane.kubectl("create", "serviceaccount", "nobody")
+    kubeconfig = plane.kubeconfig_of(plane.token("nobody", "default"), tmp_path / "kubeconfig")
+    asking = f"--authentication-kubeconfig={kubeconfig}"
+    strict = "--authentication-tolerate-lookup-failure=false"
+    with moorage(plane, asking, strict, serve=True, ready=False) as ours:
+        assert ours.exit_code(30) == 1
+        assert "create rolebinding -n kube-system" in ours.log_text()
+    with moorage(plane, asking, serve=True) as ours:
+        assert "The cluster does not say whose certificates count" in ours.log_text()
