@@ -111,14 +111,42 @@ def test_a_bare_boolean_flag_means_true(file: str, tmp_path: Path) -> None:
 
 def test_flags_of_kube_scheduler_without_effect_are_taken_and_warned_about(file: str, tmp_path: Path) -> None:
     target = tmp_path / "written.yaml"
-    flags = ["--tls-cipher-suites=TLS_AES_128_GCM_SHA256", "--permit-port-sharing", "--vmodule=a=1"]
+    flags = ["--tls-curve-preferences=29", "--disable-http2-serving", "--vmodule=a=1"]
     result = CliRunner().invoke(run, ["--config", file, *flags, f"--write-config-to={target}"])
     assert result.exit_code == 0, result.output
     assert result.stderr.splitlines() == [
-        "Warning: --permit-port-sharing has no effect",
-        "Warning: --tls-cipher-suites has no effect",
+        "Warning: --disable-http2-serving has no effect",
+        "Warning: --tls-curve-preferences has no effect",
         "Warning: --vmodule has no effect",
     ]
+
+
+def test_lists_have_commas_and_may_be_repeated(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[RunOptions] = []
+
+    def keep(options: RunOptions) -> int:
+        seen.append(options)
+        return 0
+
+    monkeypatch.setattr("moorage.cli.process.run_process", keep)
+    flags = [
+        "--requestheader-allowed-names=a,b",
+        "--requestheader-allowed-names=c",
+        "--tls-sni-cert-key=a.crt,a.key",
+        "--tls-sni-cert-key=b.crt,b.key:b.test,c.test",
+        "--permit-port-sharing",
+        "--authentication-token-webhook-cache-ttl=1m",
+    ]
+    result = CliRunner().invoke(run, ["--config", file, *flags])
+    assert (result.exit_code, result.stderr) == (0, "")
+    [options] = seen
+    assert options.requestheader_allowed_names == ("a", "b", "c")
+    assert options.requestheader_username_headers == ("x-remote-user",)
+    assert options.requestheader_uid_headers == ()
+    assert options.tls_sni_cert_key == ("a.crt,a.key", "b.crt,b.key:b.test,c.test")
+    assert options.permit_port_sharing
+    assert options.seconds("authentication-token-webhook-cache-ttl") == 60.0
+    assert options.seconds("authorization-webhook-cache-authorized-ttl") == 10.0
 
 
 def test_extenders_that_cannot_be_used_are_named(file: str, tmp_path: Path) -> None:

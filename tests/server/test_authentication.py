@@ -128,7 +128,7 @@ def test_an_authority_below_another_is_trusted_by_itself(clients: Authority) -> 
 
 def test_a_bundle_must_hold_a_certificate() -> None:
     for pem in (b"", b"-----BEGIN CERTIFICATE-----\nMIIB"):
-        with pytest.raises(ValueError, match="PEM"):
+        with pytest.raises(ValueError, match="there is no certificate as PEM in it"):
             Authorities(pem)
 
 

@@ -49,8 +49,9 @@ class RunServer:
             await server.start()
         except OSError as error:
             place = f"{options.listen_address}:{options.secure_port}"
+            why = str(error.strerror).partition(" (while")[0]
             raise BadInput(
-                f"--secure-port: cannot listen on {place}: {error.strerror}; choose another or 0 for none"
+                f"--secure-port: cannot listen on {place}: {why}; choose another or 0 for none"
             ) from None
         stack.push_async_callback(server.stop)
         log.info(1, "Serving securely", address=f"{options.listen_address}:{server.port}")

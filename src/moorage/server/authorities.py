@@ -27,7 +27,7 @@ class Authorities:
     def __init__(self, pem: bytes) -> None:
         """Raises ValueError if there is no certificate in it, or one that cannot be read."""
         self.pem = pem
-        self.certificates = x509.load_pem_x509_certificates(pem)
+        self.certificates = certificates_of(pem)
         self._trusted = [crypto.X509.from_cryptography(each) for each in self.certificates]
 
     def verify(self, shown: Chain, now: datetime | None = None) -> None:
@@ -54,6 +54,14 @@ class Authorities:
         for certificate in self._trusted:
             store.add_cert(certificate)
         return store
+
+
+def certificates_of(pem: bytes) -> list[x509.Certificate]:
+    """Raises ValueError if there is none, or one that cannot be read."""
+    try:
+        return x509.load_pem_x509_certificates(pem)
+    except ValueError as error:
+        raise ValueError("there is no certificate as PEM in it, or one that cannot be read") from error
 
 
 def _check_usage(certificate: x509.Certificate) -> None:

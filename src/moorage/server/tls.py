@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from OpenSSL import SSL
 
-from moorage.server.authorities import Authorities
+from moorage.server.authorities import Authorities, certificates_of
 
 MIN_VERSIONS = {
     "VersionTLS10": SSL.TLS1_VERSION,
@@ -69,11 +69,13 @@ class KeyPair:
 
     def __init__(self, certificate_pem: bytes, key_pem: bytes) -> None:
         """Raises ValueError if they cannot be read or do not belong together."""
-        self.chain = x509.load_pem_x509_certificates(certificate_pem)
+        self.chain = certificates_of(certificate_pem)
         try:
             self.key: PrivateKeyTypes = serialization.load_pem_private_key(key_pem, None)
         except TypeError as error:
-            raise ValueError(f"the key is encrypted: {error}") from None
+            raise ValueError("the key is encrypted; give one without a password") from error
+        except ValueError as error:
+            raise ValueError("there is no private key as PEM, or one that cannot be read") from error
         if self.chain[0].public_key() != self.key.public_key():
             raise ValueError("the key is not that of the certificate")
 
