@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import ssl
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -394,3 +396,28 @@ def test_a_caller_that_vanishes(loop_factory: LoopFactory, caplog: pytest.LogCap
 
     run(main(), loop_factory)
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+@LOOPS
+def test_what_has_ended_leaves_nothing_behind(loop_factory: LoopFactory) -> None:
+    """Kubelets open a connection for each probe, and the scheduler collects garbage rarely."""
+
+    async def main() -> None:
+        async with World().serving() as world:
+            remembered = []
+            for data in (b"", HEALTH[:10], HEALTH):
+                caller = await world.call()
+                caller.send(data)
+                if data == HEALTH:
+                    assert await caller.status() == 200
+                await world.until(lambda: len(world.connections) == 1)
+                remembered += [weakref.ref(connection) for connection in world.connections]
+                caller.writer.close()
+            await world.until(lambda: len(world.connections) == 0)
+            await world.until(lambda: not any(reference() for reference in remembered))
+
+    gc.disable()
+    try:
+        run(main(), loop_factory)
+    finally:
+        gc.enable()

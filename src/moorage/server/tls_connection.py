@@ -57,7 +57,6 @@ class TlsConnection(asyncio.Protocol):
         self._make_tls, self._make_inside = make_tls, make_inside
         self._inside: asyncio.Protocol | None = None
         self._follower = follower
-        self._transport = TlsTransport(self)
         self.phase = Phase.HANDSHAKE
         self.certificates: list[x509.Certificate] = []
         """What the caller showed, its own first."""
@@ -72,6 +71,9 @@ class TlsConnection(asyncio.Protocol):
         self._follower.closed(self)
         if self._inside is not None:
             self._inside.connection_lost(error)
+        # What refers to one another is in memory until the next garbage collection, which may be far.
+        self._inside = None
+        self.__dict__.pop("_tls", None)
 
     @cached_property
     def _tls(self) -> SSL.Connection:
@@ -79,6 +81,8 @@ class TlsConnection(asyncio.Protocol):
         return self._make_tls(str((self.tcp.get_extra_info("sockname") or ("",))[0]))
 
     def data_received(self, data: bytes) -> None:
+        if self.phase is Phase.CLOSING:
+            return
         self._tls.bio_write(data)
         if self._inside is None:
             self._inside = self._shake_hands()
@@ -99,7 +103,8 @@ class TlsConnection(asyncio.Protocol):
 
     def begin_request(self) -> None:
         """The head of a request is there."""
-        self._move_on(Phase.REQUEST)
+        if self.phase is not Phase.CLOSING:
+            self._move_on(Phase.REQUEST)
 
     def end_request(self) -> None:
         if self.phase is Phase.REQUEST:
@@ -149,7 +154,7 @@ class TlsConnection(asyncio.Protocol):
         self._flush()
         self._move_on(Phase.HEAD)
         inside = self._make_inside()
-        inside.connection_made(self._transport)
+        inside.connection_made(TlsTransport(self))
         return inside
 
     def _read(self, inside: asyncio.Protocol) -> None:
