@@ -106,6 +106,12 @@ def test_health_is_open_to_all(path: str) -> None:
     assert reply.headers["Content-Type"] == "text/plain; charset=utf-8"
 
 
+def test_no_answer_is_to_be_kept_or_tells_what_serves_it() -> None:
+    for reply in answers("/healthz", "/configz", "/metrics/resources", "/nothing"):
+        assert reply.headers["Cache-Control"] == "no-cache, private"
+        assert "Server" not in reply.headers
+
+
 def test_everything_else_is_forbidden() -> None:
     known, unknown, check = answers("/metrics", "/nothing", "/healthz/ping", access=Access())
     assert (known.status, unknown.status, check.status) == (403, 403, 403)

@@ -7,6 +7,7 @@ import errno
 import logging
 import socket
 from contextlib import suppress
+from http import HTTPStatus
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -72,6 +73,7 @@ class Server:
         """Listens from here on; raises OSError if that is not possible."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._answer)
+        app.on_response_prepare.append(_complete_headers)
         listener = listen(self._host, self._port, share_port=self._share_port)
         # aiohttp waits this long for requests under way, and once more after it has cancelled them.
         runner = self._runner = web.AppRunner(
@@ -143,6 +145,12 @@ def listen(host: str, port: int, *, share_port: bool = False) -> socket.socket:
     return socket.create_server((host, port), family=family, backlog=_BACKLOG, reuse_port=share_port)
 
 
+async def _complete_headers(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.setdefault("Cache-Control", "no-cache, private")
+    # Whoever may not see our version need not know it from here.
+    response.headers.popall("Server", None)
+
+
 def _refusal(refused: Refused) -> web.Response:
     status = {
         "kind": "Status",
@@ -151,6 +159,7 @@ def _refusal(refused: Refused) -> web.Response:
         "status": "Failure",
         "message": refused.message,
         "reason": refused.reason,
+        **({"details": {}} if refused.code == HTTPStatus.FORBIDDEN else {}),
         "code": refused.code,
     }
     return json_response(status, status=refused.code, indent=2)
