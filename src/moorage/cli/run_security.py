@@ -42,7 +42,11 @@ class RunSecurity:
         self._options = options
         self._stack = stack
         self._files = WatchedFiles()
-        self._trust = ClientTrust(headers=_front_proxy_headers(options))
+        headers = _front_proxy_headers(options)
+        # The flags go with the authority of their own; to that of the cluster belongs what the cluster says.
+        self._trust = ClientTrust(
+            headers=headers if options.requestheader_client_ca_file else FrontProxyHeaders()
+        )
 
     async def open(self) -> tuple[TlsContexts, Access]:
         options = self._options
