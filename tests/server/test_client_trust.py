@@ -29,7 +29,7 @@ class World:
 
     def known(self) -> list[str | None]:
         both = (self.trust.clients, self.trust.front_proxies)
-        return [each and each.pem.decode() for each in both]
+        return [None if each is None else each.pem.decode() for each in both]
 
     def _changed(self) -> None:
         self.changes += 1
