@@ -88,16 +88,44 @@ def test_a_bare_boolean_flag_means_true(file: str, tmp_path: Path) -> None:
 
 def test_flags_of_kube_scheduler_without_effect_are_taken_and_warned_about(file: str, tmp_path: Path) -> None:
     target = tmp_path / "written.yaml"
-    flags = ["--disabled-metrics=a", "--kube-api-content-type=text/plain", "--permit-port-sharing"]
+    flags = ["--disabled-metrics=a", "--kube-api-content-type=text/plain", "--tls-curve-preferences=29"]
     flags += ["--feature-gates=OpportunisticBatching=false"]
     result = CliRunner().invoke(run, ["--config", file, *flags, f"--write-config-to={target}"])
     assert result.exit_code == 0, result.output
     assert result.stderr.splitlines() == [
         "Warning: --disabled-metrics has no effect",
         "Warning: --kube-api-content-type has no effect",
-        "Warning: --permit-port-sharing has no effect",
+        "Warning: --tls-curve-preferences has no effect",
         "Warning: --feature-gates: OpportunisticBatching=false has no effect",
     ]
+
+
+def test_lists_have_commas_and_may_be_repeated(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[RunOptions] = []
+
+    def keep(options: RunOptions) -> int:
+        seen.append(options)
+        return 0
+
+    monkeypatch.setattr("moorage.cli.process.run_process", keep)
+    flags = [
+        "--requestheader-allowed-names=a,b",
+        "--requestheader-allowed-names=c",
+        "--tls-sni-cert-key=a.crt,a.key",
+        "--tls-sni-cert-key=b.crt,b.key:b.test,c.test",
+        "--permit-port-sharing",
+        "--authentication-token-webhook-cache-ttl=1m",
+    ]
+    result = CliRunner().invoke(run, ["--config", file, *flags])
+    assert (result.exit_code, result.stderr) == (0, "")
+    [options] = seen
+    assert options.requestheader_allowed_names == ("a", "b", "c")
+    assert options.requestheader_username_headers == ("x-remote-user",)
+    assert options.requestheader_uid_headers == ()
+    assert options.tls_sni_cert_key == ("a.crt,a.key", "b.crt,b.key:b.test,c.test")
+    assert options.permit_port_sharing
+    assert options.seconds("authentication-token-webhook-cache-ttl") == 60.0
+    assert options.seconds("authorization-webhook-cache-authorized-ttl") == 10.0
 
 
 def test_extenders_that_cannot_be_used_are_named(file: str, tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -17,10 +19,12 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Gauge
 
 from moorage.server.access import Access
-from moorage.server.app import Server
+from moorage.server.app import Server, listen
+from moorage.server.authentication import Authentication, ClientTrust
+from moorage.server.authorities import Authorities
 from moorage.server.health import HealthChecks, ping
 from moorage.server.pages import Content
-from moorage.server.tls import server_context
+from moorage.server.tls import KeyPair, TlsContexts, TlsSettings, self_signed
 from moorage.testing import make_pod
 from tests.server.certificates import Authority
 
@@ -37,24 +41,43 @@ class Reply(NamedTuple):
 Ask = Callable[..., Awaitable[Reply]]
 
 
+PEM = self_signed()
+
+
+def contexts(*, asks_for_certificates: bool = False) -> TlsContexts:
+    return TlsContexts(TlsSettings(asks_for_certificates=asks_for_certificates), KeyPair(PEM, PEM))
+
+
+def everything() -> Access:
+    return Access(always_allow_paths=["*"])
+
+
+def insecure(file: Path | None = None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    if file is not None:
+        context.load_cert_chain(file)
+    return context
+
+
 @asynccontextmanager
 async def serving(
     content: Content | None = None,
     access: Access | None = None,
-    context: ssl.SSLContext | None = None,
-    client: ssl.SSLContext | bool = True,
+    tls: TlsContexts | None = None,
+    certificate: Path | None = None,
 ) -> AsyncIterator[Ask]:
     """A server and a way to ask it; by default everything is allowed."""
-    server = Server(HOST, 0, context, content or Content(), access or Access(always_allow_paths=["*"]))
+    server = Server(HOST, 0, tls or contexts(), content or Content(), access or everything())
     await server.start()
-    scheme = "http" if context is None else "https"
     timeout = aiohttp.ClientTimeout(total=TIMEOUT)
-    connector = aiohttp.TCPConnector(ssl=client)
+    connector = aiohttp.TCPConnector(ssl=insecure(certificate))
     try:
         async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
 
             async def ask(path: str, method: str = "GET", **how: Any) -> Reply:
-                url = f"{scheme}://{HOST}:{server.port}{path}"
+                url = f"https://{HOST}:{server.port}{path}"
                 async with session.request(method, url, **how) as response:
                     return Reply(response.status, await response.text(), response.headers)
 
@@ -81,6 +104,12 @@ def test_health_is_open_to_all(path: str) -> None:
     [reply] = answers(path, access=Access())
     assert (reply.status, reply.text) == (200, "ok")
     assert reply.headers["Content-Type"] == "text/plain; charset=utf-8"
+
+
+def test_no_answer_is_to_be_kept_or_tells_what_serves_it() -> None:
+    for reply in answers("/healthz", "/configz", "/metrics/resources", "/nothing"):
+        assert reply.headers["Cache-Control"] == "no-cache, private"
+        assert "Server" not in reply.headers
 
 
 def test_everything_else_is_forbidden() -> None:
@@ -178,8 +207,9 @@ def test_configuration() -> None:
     assert reply.headers["Content-Type"] == "application/json"
 
 
-def test_version() -> None:
-    assert json.loads(answer("/version").text)["minor"] == "36"
+def test_there_is_no_page_for_the_version() -> None:
+    """kube-scheduler tells it in /statusz and in its metrics."""
+    assert answer("/version").status == 404
 
 
 def test_flags() -> None:
@@ -218,60 +248,86 @@ def test_verbosity_is_set() -> None:
     assert levels == [5]
 
 
-def insecure(file: Path | None = None) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    if file is not None:
-        context.load_cert_chain(file)
-    return context
-
-
 @pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_tls_and_client_certificates(
     tmp_path: Path, loop_factory: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
-    authority = Authority(tmp_path)
-    context = server_context(client_ca_file=str(authority.file))
+    authority, stranger = Authority(tmp_path / "known"), Authority(tmp_path / "unknown")
+    trust = ClientTrust(Authorities(authority.file.read_bytes()))
 
-    async def status(path: str, file: Path | None) -> int:
-        async with serving(access=Access(), context=context, client=insecure(file)) as ask:
-            return (await ask(path)).status
-
-    async def main() -> list[int]:
-        admin, user = authority.client("admin", "system:masters"), authority.client("bob", "users")
-        return [
-            await status("/healthz", None),
-            await status("/metrics", None),
-            await status("/metrics", user),
-            await status("/metrics", admin),
-        ]
-
-    with asyncio.Runner(loop_factory=loop_factory) as runner:
-        assert runner.run(main()) == [200, 403, 403, 200]
-
-
-def test_a_certificate_of_a_stranger_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    authority, stranger = Authority(tmp_path), Authority(tmp_path / "other")
-    context = server_context(client_ca_file=str(authority.file))
+    async def statuses(file: Path | None, tls: TlsContexts) -> list[int]:
+        access = Access(Authentication(trust))
+        async with serving(access=access, tls=tls, certificate=file) as ask:
+            return [(await ask(path)).status for path in ("/healthz", "/metrics")]
 
     async def main() -> None:
-        file = stranger.client("admin", "system:masters")
-        async with serving(access=Access(), context=context, client=insecure(file)) as ask:
-            with pytest.raises((aiohttp.ClientError, ConnectionError)):
-                await ask("/metrics")
+        tls = contexts(asks_for_certificates=True)
+        assert await statuses(None, tls) == [200, 403]
+        assert await statuses(authority.client("bob", "users"), tls) == [200, 403]
+        admin = authority.client("admin", "system:masters")
+        assert await statuses(admin, tls) == [200, 200]
+        assert await statuses(admin, contexts()) == [200, 403]
+        # What it is worth does not keep the connection from being made.
+        assert await statuses(stranger.client("admin", "system:masters"), tls) == [401, 401]
 
-    asyncio.run(main())
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(main())
+
+
+def test_an_intermediate_authority_comes_with_the_certificate(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    below = authority.authority("below")
+    alone = authority.client("admin", "system:masters", by="below")
+    both = tmp_path / "both.pem"
+    both.write_bytes(alone.read_bytes() + below.read_bytes())
+    trust = ClientTrust(Authorities(authority.file.read_bytes()))
+
+    async def status(file: Path) -> int:
+        access, tls = Access(Authentication(trust)), contexts(asks_for_certificates=True)
+        async with serving(access=access, tls=tls, certificate=file) as ask:
+            return (await ask("/metrics")).status
+
+    assert (asyncio.run(status(alone)), asyncio.run(status(both))) == (401, 200)
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_large_answers_and_bodies(loop_factory: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    config = {str(number): "x" * 1000 for number in range(5000)}
+
+    async def main() -> None:
+        async with serving(Content(config=lambda: config, set_verbosity=lambda level: None)) as ask:
+            assert json.loads((await ask("/configz")).text) == {"componentconfig": config}
+            reply = await ask("/debug/flags/v", "PUT", data=io.BytesIO(b"1" * 2**21))
+            assert reply.status == 413
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(main())
+
+
+def test_it_listens_everywhere_by_both_protocols() -> None:
+    with listen("0.0.0.0", 0) as listening:
+        port = listening.getsockname()[1]
+        for host in ("127.0.0.1", "::1") if socket.has_dualstack_ipv6() else ("127.0.0.1",):
+            socket.create_connection((host, port), timeout=TIMEOUT).close()
+    with listen(HOST, 0) as listening:
+        assert listening.getsockname()[0] == HOST
+
+
+def test_a_port_can_be_shared() -> None:
+    with listen(HOST, 0, share_port=True) as first:
+        port = first.getsockname()[1]
+        listen(HOST, port, share_port=True).close()
+        with pytest.raises(OSError, match="Address already in use"):
+            listen(HOST, port)
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:
     async def main() -> None:
-        first = Server(HOST, 0, None, Content(), Access())
+        first = Server(HOST, 0, contexts(), Content(), Access())
         await first.start()
         try:
-            second = Server(HOST, first.port, None, Content(), Access())
-            with pytest.raises(OSError, match="address already in use"):
+            second = Server(HOST, first.port, contexts(), Content(), Access())
+            with pytest.raises(OSError, match="Address already in use"):
                 await second.start()
             await second.stop()
         finally:
@@ -289,11 +345,11 @@ def test_stopping_does_not_wait_for_those_that_hang(monkeypatch: pytest.MonkeyPa
             await asyncio.Event().wait()
             raise AssertionError
 
-        server = Server(HOST, 0, None, Content(), Access(always_allow_paths=["*"]), seconds_to_stop=0.05)
+        server = Server(HOST, 0, contexts(), Content(), everything(), seconds_to_stop=0.05)
         monkeypatch.setattr(server._pages, "find", lambda path: hangs)
         await server.start()
-        async with aiohttp.ClientSession() as session:
-            request = asyncio.ensure_future(session.get(f"http://{HOST}:{server.port}/configz"))
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=insecure())) as session:
+            request = asyncio.ensure_future(session.get(f"https://{HOST}:{server.port}/configz"))
             await asyncio.wait_for(asked.wait(), TIMEOUT)
             await asyncio.wait_for(server.stop(), TIMEOUT)
             with pytest.raises(aiohttp.ClientError):

@@ -82,4 +82,4 @@ def test_without_their_gates_there_are_no_such_pages() -> None:
     content = Content(flags=None, shows_status=False)
     assert [asked(path, content=content).status for path in ("/flagz", "/statusz")] == [404, 404]
     paths = asked("/statusz", content=Content(flags=None)).text.splitlines()[-1]
-    assert paths == "Paths: /configz /healthz /livez /metrics /readyz /version"
+    assert paths == "Paths: /configz /healthz /livez /metrics /readyz"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from moorage.cli.go_flags import GoFlags as GoFlags
 from moorage.cli.go_flags import KubeFlags, kube_flag
 from moorage.cli.kube_flags import KUBE_FLAGS
 from moorage.cli.setup import errors_in_lines, warn
@@ -27,6 +26,23 @@ def _value(name: str, help: str, **more: Any) -> Callable[[F], F]:
     if name in KUBE_FLAGS:
         return kube_flag(name, help=help, **more)
     return click.option(f"--{name}", help=help, **more)
+
+
+def _list(name: str, help: str, default: tuple[str, ...] = ()) -> Callable[[F], F]:
+    """Values with commas between them; the flag may also be repeated."""
+
+    def split(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(part for text in given for part in text.split(","))
+
+    return click.option(
+        f"--{name}",
+        help=help,
+        multiple=True,
+        metavar="LIST",
+        default=default,
+        show_default=bool(default),
+        callback=split,
+    )
 
 
 _OPTIONS = (
@@ -59,14 +75,48 @@ _OPTIONS = (
     _value("tls-cert-file", "Its certificate; without one, self-signed.", metavar="FILE"),
     _value("tls-private-key-file", "The key of the certificate.", metavar="FILE"),
     _value("tls-min-version", "VersionTLS12 or VersionTLS13.", metavar="VERSION"),
+    _list("tls-cipher-suites", "Its cipher suites up to TLS 1.2, in Go's names."),
+    _value(
+        "tls-sni-cert-key",
+        "A further certificate, for callers of some host names. Repeatable.",
+        multiple=True,
+        metavar="CERT,KEY[:NAMES]",
+    ),
+    _flag("permit-port-sharing", False, "Let other processes listen on the same port."),
+    _flag("permit-address-sharing", False, "Ignored: it is so always."),
     _value("cert-dir", "Ignored: a self-signed certificate stays in memory.", hidden=True),
     _value(
-        "client-ca-file", "Callers with a certificate of this CA are authenticated by it.", metavar="FILE"
+        "client-ca-file",
+        "Callers with a certificate of this CA are authenticated by it; without it, of the cluster's.",
+        metavar="FILE",
+    ),
+    _value(
+        "requestheader-client-ca-file",
+        "Callers with a certificate of this CA are front proxies, which name the user in headers; without "
+        "it, as the cluster says.",
+        metavar="FILE",
+    ),
+    _list("requestheader-allowed-names", "The common names of front proxies; all unless given."),
+    _list("requestheader-username-headers", "Where front proxies name the user.", ("x-remote-user",)),
+    _list("requestheader-uid-headers", "Where they name its uid."),
+    _list("requestheader-group-headers", "Where they name its groups.", ("x-remote-group",)),
+    _list(
+        "requestheader-extra-headers-prefix",
+        "How headers begin that say more about it.",
+        ("x-remote-extra-",),
     ),
     _value("authentication-kubeconfig", "How to reach the API server for TokenReviews.", metavar="FILE"),
     _value("authorization-kubeconfig", "How to reach it for SubjectAccessReviews.", metavar="FILE"),
-    _flag("authentication-skip-lookup", False, "Ignored."),
-    _flag("authentication-tolerate-lookup-failure", True, "Ignored."),
+    _flag("authentication-skip-lookup", False, "Do not ask the cluster whose certificates count."),
+    _flag("authentication-tolerate-lookup-failure", True, "Serve also while the cluster cannot be asked."),
+    *(
+        _value(name, f"How long {what} counts.", metavar="DURATION", default="10s", show_default=True)
+        for name, what in (
+            ("authentication-token-webhook-cache-ttl", "a TokenReview"),
+            ("authorization-webhook-cache-authorized-ttl", "a permission"),
+            ("authorization-webhook-cache-unauthorized-ttl", "a refusal"),
+        )
+    ),
     _value(
         "authorization-always-allow-paths",
         "Paths open to everyone.",
@@ -106,25 +156,12 @@ _OPTIONS = (
 _WITHOUT_EFFECT = (
     "allow-metric-labels",
     "allow-metric-labels-manifest",
-    "authentication-token-webhook-cache-ttl",
-    "authorization-webhook-cache-authorized-ttl",
-    "authorization-webhook-cache-unauthorized-ttl",
     "disable-http2-serving",
     "disabled-metrics",
     "http2-max-streams-per-connection",
     "kube-api-content-type",
-    "permit-address-sharing",
-    "permit-port-sharing",
-    "requestheader-allowed-names",
-    "requestheader-client-ca-file",
-    "requestheader-extra-headers-prefix",
-    "requestheader-group-headers",
-    "requestheader-uid-headers",
-    "requestheader-username-headers",
     "show-hidden-metrics-for-version",
-    "tls-cipher-suites",
     "tls-curve-preferences",
-    "tls-sni-cert-key",
 )
 """Flags of kube-scheduler that are taken, so that its command line still works, and warned about."""
 

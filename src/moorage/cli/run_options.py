@@ -52,10 +52,24 @@ class RunOptions:
     tls_cert_file: str | None = None
     tls_private_key_file: str | None = None
     tls_min_version: str | None = None
+    tls_cipher_suites: tuple[str, ...] = ()
+    tls_sni_cert_key: tuple[str, ...] = ()
+    permit_port_sharing: bool | None = None
     client_ca_file: str | None = None
+    requestheader_client_ca_file: str | None = None
+    requestheader_allowed_names: tuple[str, ...] = ()
+    requestheader_username_headers: tuple[str, ...] = ("x-remote-user",)
+    requestheader_uid_headers: tuple[str, ...] = ()
+    requestheader_group_headers: tuple[str, ...] = ("x-remote-group",)
+    requestheader_extra_headers_prefix: tuple[str, ...] = ("x-remote-extra-",)
     authentication_kubeconfig: str | None = None
+    authentication_skip_lookup: bool | None = None
+    authentication_tolerate_lookup_failure: bool | None = None
+    authentication_token_webhook_cache_ttl: str = "10s"
     authorization_kubeconfig: str | None = None
     authorization_always_allow_paths: str = "/healthz,/readyz,/livez"
+    authorization_webhook_cache_authorized_ttl: str = "10s"
+    authorization_webhook_cache_unauthorized_ttl: str = "10s"
     feature_gates: str | None = None
     emulated_version: str | None = None
     min_compatibility_version: str | None = None
@@ -139,6 +153,10 @@ class RunOptions:
     def max_in_unschedulable(self) -> float:
         text = self.pod_max_in_unschedulable_pods_duration
         return 300.0 if text is None else _duration("pod-max-in-unschedulable-pods-duration", text).seconds
+
+    def seconds(self, flag: str) -> float:
+        """What a flag that is a duration says."""
+        return _duration(flag, getattr(self, flag.replace("-", "_"))).seconds
 
     def _apply_deprecated(self, config: KubeSchedulerConfiguration) -> None:
         connection = config.client_connection

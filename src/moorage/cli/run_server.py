@@ -9,21 +9,16 @@ from typing import Any
 
 from moorage.api.pods import Pod
 from moorage.cli.run_options import RunOptions
+from moorage.cli.run_security import RunSecurity
 from moorage.cli.setup import BadInput
-from moorage.client.connection import find
-from moorage.client.errors import ConfigurationError
-from moorage.client.http import HttpClient
 from moorage.config import KubeSchedulerConfiguration, show
 from moorage.framework.logger import Logger, set_verbosity
-from moorage.process.assembly import USER_AGENT, Assembly
+from moorage.process.assembly import Assembly
 from moorage.process.leader_election import LeaderElector
-from moorage.server.access import Access
 from moorage.server.app import Server
 from moorage.server.health import HealthChecks, ping
 from moorage.server.pages import Content
 from moorage.server.process import ProcessMetrics
-from moorage.server.reviews import ApiReviewer
-from moorage.server.tls import server_context
 
 log = Logger(__name__)
 
@@ -41,23 +36,22 @@ class RunServer:
     async def start(self, stack: AsyncExitStack) -> None:
         """Listens until the stack is closed."""
         options = self.options
-        context = server_context(
-            options.tls_cert_file or "",
-            options.tls_private_key_file or "",
-            client_ca_file=options.client_ca_file or "",
-            **({"min_version": options.tls_min_version} if options.tls_min_version else {}),
+        contexts, access = await RunSecurity(options, stack).open()
+        server = Server(
+            options.listen_address,
+            options.secure_port,
+            contexts,
+            self._content(),
+            access,
+            share_port=bool(options.permit_port_sharing),
         )
-        access = Access(
-            await self._reviewer(stack),
-            always_allow_paths=[path for path in options.authorization_always_allow_paths.split(",") if path],
-        )
-        server = Server(options.listen_address, options.secure_port, context, self._content(), access)
         try:
             await server.start()
         except OSError as error:
             place = f"{options.listen_address}:{options.secure_port}"
+            why = str(error.strerror).partition(" (while")[0]
             raise BadInput(
-                f"--secure-port: cannot listen on {place}: {error.strerror}; choose another or 0 for none"
+                f"--secure-port: cannot listen on {place}: {why}; choose another or 0 for none"
             ) from None
         stack.push_async_callback(server.stop)
         log.info(1, "Serving securely", address=f"{options.listen_address}:{server.port}")
@@ -107,18 +101,3 @@ class RunServer:
         if self.elector is not None and not self.elector.is_leading:
             return []
         return self.assembly.scheduler.door.pods()
-
-    async def _reviewer(self, stack: AsyncExitStack) -> ApiReviewer | None:
-        """Who answers for callers: the API server of the given kubeconfigs, or of the pod this runs in."""
-        clients: list[HttpClient] = []
-        for kubeconfig in (self.options.authentication_kubeconfig, self.options.authorization_kubeconfig):
-            try:
-                config = find(kubeconfig or "")
-            except ConfigurationError as error:
-                if kubeconfig:
-                    raise BadInput(str(error)) from None
-                log.warning("Callers cannot be authenticated; only the open paths are served", err=str(error))
-                return None
-            client = HttpClient(config, qps=-1, user_agent=USER_AGENT)
-            clients.append(await stack.enter_async_context(client))
-        return ApiReviewer(*clients)

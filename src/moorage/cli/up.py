@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from moorage.cli.run import GoFlags
+from moorage.cli.go_flags import GoFlags
 from moorage.cli.setup import config_option, errors_in_lines, plugin_option, strict_version_option
 
 

@@ -3,77 +3,152 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
+import errno
+import logging
+import socket
 from contextlib import suppress
+from http import HTTPStatus
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from moorage.server.access import Access, Refused
+from moorage.server.authentication import Credentials
+from moorage.server.connections import SECONDS, Connections
 from moorage.server.pages import Content, Pages, json_response
+from moorage.server.tls import TlsContexts
+from moorage.server.tls_connection import Phase, TlsConnection
 
 SECONDS_TO_STOP = 5.0
+_ANYWHERE = ("0.0.0.0", "::")
+_NO_IPV6 = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+_BACKLOG = 1024
+
+log = logging.getLogger(__name__)
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Bytes that are no request are answered and are nobody else's concern."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError | web.RequestPayloadError)
+
+
+log.addFilter(_is_worth_a_line)
 
 
 class Server:
-    """Serves `content` to those whom `access` lets in; plain HTTP if there is no TLS context."""
+    """Serves `content` over TLS to those whom `access` lets in."""
 
     def __init__(
         self,
         host: str,
         port: int,
-        ssl_context: ssl.SSLContext | None,
+        tls: TlsContexts,
         content: Content,
         access: Access,
         *,
+        connections: Connections | None = None,
+        share_port: bool = False,
         seconds_to_stop: float = SECONDS_TO_STOP,
     ) -> None:
-        self._host, self._port, self._ssl = host, port, ssl_context
+        """With `share_port`, other processes may listen on the same port."""
+        self._host, self._port, self._share_port = host, port, share_port
+        self._tls = tls
         self._pages = Pages(content)
         self._access = access
+        self._connections = Connections() if connections is None else connections
         self._seconds_to_stop = seconds_to_stop
+        self._listening: asyncio.Server | None = None
         self._runner: web.AppRunner | None = None
+        self._following: asyncio.Task[None] | None = None
 
     @property
     def port(self) -> int:
         """The port it listens on, which the system chose if 0 was asked for."""
-        if self._runner is not None and self._runner.addresses:
-            return int(self._runner.addresses[0][1])
+        if self._listening is not None and self._listening.sockets:
+            return int(self._listening.sockets[0].getsockname()[1])
         return self._port
 
     async def start(self) -> None:
         """Listens from here on; raises OSError if that is not possible."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._answer)
+        app.on_response_prepare.append(_complete_headers)
+        listener = listen(self._host, self._port, share_port=self._share_port)
         # aiohttp waits this long for requests under way, and once more after it has cancelled them.
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=self._seconds_to_stop * 0.4)
+        runner = self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            logger=log,
+            keepalive_timeout=SECONDS[Phase.IDLE],
+            shutdown_timeout=self._seconds_to_stop * 0.4,
+        )
         await runner.setup()
-        try:
-            await web.TCPSite(runner, self._host, self._port, ssl_context=self._ssl).start()
-        except BaseException:
-            await runner.cleanup()
-            raise
-        self._runner = runner
+        make_inside = runner.server
+        assert make_inside is not None
+        self._listening = await asyncio.get_running_loop().create_server(
+            lambda: TlsConnection(self._tls.connection, make_inside, self._connections),
+            sock=listener,
+            backlog=_BACKLOG,
+        )
+        self._following = asyncio.create_task(self._connections.follow())
 
     async def stop(self) -> None:
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            listening.close()
         runner, self._runner = self._runner, None
         if runner is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(runner.cleanup(), self._seconds_to_stop)
+        following, self._following = self._following, None
+        if following is not None:
+            following.cancel()
+        self._connections.end_all()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
+        connection: TlsConnection | None = request.get_extra_info("connection")
+        if connection is None:
+            raise ConnectionResetError("the caller has gone")
+        connection.begin_request()
+        try:
+            return await self._page(request, Credentials(connection.certificates, request.headers))
+        finally:
+            connection.end_request()
+
+    async def _page(self, request: web.Request, credentials: Credentials) -> web.StreamResponse:
         # The path that is authorised is the very one by which the page is found.
         path = request.path
         try:
-            await self._access.check(
-                request.get_extra_info("peercert"),
-                request.headers.get("Authorization", ""),
-                request.method.lower(),
-                path,
-            )
+            await self._access.check(credentials, request.method.lower(), path)
         except Refused as refused:
             return _refusal(refused)
         page = self._pages.find(path)
         return web.Response(status=404, text="404 page not found\n") if page is None else await page(request)
+
+
+def listen(host: str, port: int, *, share_port: bool = False) -> socket.socket:
+    """A socket that listens; `0.0.0.0` and `::` mean everywhere, by IPv4 and by IPv6."""
+    if host in _ANYWHERE and socket.has_dualstack_ipv6():
+        try:
+            return socket.create_server(
+                ("::", port),
+                family=socket.AF_INET6,
+                dualstack_ipv6=True,
+                backlog=_BACKLOG,
+                reuse_port=share_port,
+            )
+        except OSError as error:
+            if error.errno not in _NO_IPV6 or host == "::":
+                raise
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=_BACKLOG, reuse_port=share_port)
+
+
+async def _complete_headers(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.setdefault("Cache-Control", "no-cache, private")
+    # Whoever may not see our version need not know it from here.
+    response.headers.popall("Server", None)
 
 
 def _refusal(refused: Refused) -> web.Response:
@@ -84,6 +159,7 @@ def _refusal(refused: Refused) -> web.Response:
         "status": "Failure",
         "message": refused.message,
         "reason": refused.reason,
+        **({"details": {}} if refused.code == HTTPStatus.FORBIDDEN else {}),
         "code": refused.code,
     }
     return json_response(status, status=refused.code, indent=2)

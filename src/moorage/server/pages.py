@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from moorage.api.pods import Pod
 from moorage.server import pod_resources
+from moorage.server.debugging import DebugPages
 from moorage.server.exposition import CONTENT_TYPE, render
 from moorage.server.health import HealthChecks, HealthMetrics, HealthReport, ping
 from moorage.server.zpages import ZPage
@@ -63,7 +64,6 @@ class Pages:
             "/metrics/slis": self._metrics_slis,
             "/metrics/resources": self._metrics_resources,
             "/configz": self._configz,
-            "/version": self._version,
         }
         for path in self._health:
             self._by_path[path] = self._health_all
@@ -79,11 +79,13 @@ class Pages:
                 lambda: self._status_text(paths),
                 lambda: self._status(paths),
             )
+        self._debug: dict[str, Page] = {}
         if content.set_verbosity is not None:
             self._by_path["/debug/flags/v"] = self._verbosity
+            self._debug.update(DebugPages().by_path)
 
     def find(self, path: str) -> Page | None:
-        page = self._by_path.get(path)
+        page = self._by_path.get(path) or self._debug.get(path)
         if page is None:
             parent, _, name = path.rpartition("/")
             if parent in self._health and name in self._health[parent]:
@@ -123,9 +125,6 @@ class Pages:
 
     async def _configz(self, request: web.Request) -> web.Response:
         return json_response({"componentconfig": self._content.config()})
-
-    async def _version(self, request: web.Request) -> web.Response:
-        return json_response(build_info(), indent=2)
 
     def _flags(self) -> dict[str, str]:
         return dict(sorted((self._content.flags or {}).items()))

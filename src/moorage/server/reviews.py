@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from moorage.server.access import UserInfo
+from moorage.server.authentication import UserInfo
 
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -17,14 +17,10 @@ class JsonClient(Protocol):
 
 
 class ApiReviewer:
-    """Asks the API server with TokenReview and SubjectAccessReview.
+    """Asks an API server with TokenReview and SubjectAccessReview."""
 
-    The two may go to different servers, as --authentication-kubeconfig and --authorization-kubeconfig say.
-    """
-
-    def __init__(self, tokens: JsonClient, access: JsonClient | None = None) -> None:
-        self._tokens = tokens
-        self._access = access or tokens
+    def __init__(self, client: JsonClient) -> None:
+        self._client = client
 
     async def review_token(self, token: str) -> UserInfo | None:
         review = {
@@ -32,7 +28,7 @@ class ApiReviewer:
             "kind": "TokenReview",
             "spec": {"token": token},
         }
-        answer = await self._tokens.request_json("POST", TOKEN_REVIEWS, review)
+        answer = await self._client.request_json("POST", TOKEN_REVIEWS, review)
         status = answer.get("status") or {}
         if status.get("error") and not status.get("authenticated"):
             raise RuntimeError(status["error"])
@@ -54,6 +50,6 @@ class ApiReviewer:
         if user.extra:
             spec["extra"] = {key: list(values) for key, values in user.extra}
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        answer = await self._access.request_json("POST", ACCESS_REVIEWS, review)
+        answer = await self._client.request_json("POST", ACCESS_REVIEWS, review)
         status = answer.get("status") or {}
         return bool(status.get("allowed")) and not status.get("denied")
