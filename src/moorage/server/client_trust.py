@@ -9,8 +9,8 @@ import msgspec
 
 from moorage.api.meta import Object
 from moorage.client.errors import ApiError, Forbidden, NotFound
-from moorage.client.http import HttpClient, Listing
-from moorage.client.informer import WATCH_SECONDS, Informer
+from moorage.client.http import WATCH_SECONDS, HttpClient, Listing
+from moorage.client.informer import Informer
 from moorage.client.resources import Resource
 from moorage.client.watching import Change
 from moorage.framework.logger import Logger
@@ -148,6 +148,7 @@ class _InNamespace:
         resource_version: str,
         field_selector: str = "",
         timeout_seconds: int = WATCH_SECONDS,
+        heard: Callable[[], object] = lambda: None,
     ) -> AsyncGenerator[Change[T], None]:
         return self._client.watch(
             resource,
@@ -155,4 +156,5 @@ class _InNamespace:
             field_selector=field_selector,
             namespace=NAMESPACE,
             timeout_seconds=timeout_seconds,
+            heard=heard,
         )
