@@ -26,7 +26,8 @@ Imports = Mapping[str, set[str]]
 def drawn(text: str) -> str:
     """The document with the drawings as they should be now."""
     graph = grimp.build_graph("moorage")
-    everything = _imports(graph, sorted(graph.find_children("moorage")))
+    packages = [name for name in graph.find_children("moorage") if graph.find_children(name)]
+    everything = _imports(graph, sorted(packages))
     floors = sorted(graph.find_children(_CLUSTER))
     inside = _imports(graph, [*floors, *sorted(everything[_CLUSTER])])
     cluster = {

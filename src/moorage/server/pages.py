@@ -17,7 +17,7 @@ from moorage.api.pods import Pod
 from moorage.server import pod_resources
 from moorage.server.exposition import CONTENT_TYPE, render
 from moorage.server.health import HealthChecks, HealthMetrics, HealthReport, ping
-from moorage.server.process import KUBERNETES_VERSION, version
+from moorage.version import GIT_VERSION, KUBERNETES_MINOR, build_info
 
 Page = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -117,7 +117,7 @@ class Pages:
         return json_response({"componentconfig": self._content.config()})
 
     async def _version(self, request: web.Request) -> web.Response:
-        return json_response(version(), indent=2)
+        return json_response(build_info(), indent=2)
 
     async def _flagz(self, request: web.Request) -> web.Response:
         lines = [f"{name}={value}\n" for name, value in sorted(self._content.flags.items())]
@@ -127,13 +127,12 @@ class Pages:
         minutes, seconds = divmod(int(self._content.clock() - self._started), 60)
         hours, minutes = divmod(minutes, 60)
         started = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(self._started))
-        emulated = KUBERNETES_VERSION.rpartition(".")[0]
         lines = [
             f"Started: {started}",
             f"Up: {hours} hr {minutes:02d} min {seconds:02d} sec",
             f"Python version: {sys.version.split()[0]}",
-            f"Binary version: {version()['gitVersion']}",
-            f"Emulation version: {emulated}",
+            f"Binary version: {GIT_VERSION}",
+            f"Emulation version: {KUBERNETES_MINOR}",
             f"Paths: {' '.join(sorted(self._by_path))}",
         ]
         return web.Response(text=self._heading("statusz") + "\n".join(lines) + "\n")

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector
 from prometheus_client.registry import Collector
 
-from moorage import __version__
-
-KUBERNETES_VERSION = "1.36.0"
-"""The kube-scheduler whose place Moorage takes."""
-
-_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
-
-
-def version() -> dict[str, str]:
-    """What /version answers. The fields are those of Go components; what compiles and runs is Python."""
-    major, minor, _ = KUBERNETES_VERSION.split(".")
-    machine = platform.machine()
-    return {
-        "major": major,
-        "minor": minor,
-        "gitVersion": f"v{KUBERNETES_VERSION}+moorage.{__version__}",
-        "gitCommit": "",
-        "gitTreeState": "",
-        "buildDate": "",
-        "goVersion": f"python{platform.python_version()}",
-        "compiler": platform.python_implementation().lower(),
-        "platform": f"{platform.system().lower()}/{_MACHINES.get(machine, machine)}",
-    }
-
+from moorage.version import build_info
 
 _BUILD_LABELS = {
     "gitVersion": "git_version",
@@ -55,7 +31,7 @@ class ProcessMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         build = Metric("kubernetes_build_info", "[ALPHA] The version of this process; always 1.", "gauge")
-        build.add_sample(build.name, _build_labels(version()), 1)
+        build.add_sample(build.name, _build_labels(build_info()), 1)
         yield build
         if self._leads is not None:
             master = Metric(
@@ -67,5 +43,5 @@ class ProcessMetrics(Collector):
             yield master
 
 
-def _build_labels(version: Mapping[str, str]) -> dict[str, str]:
-    return {_BUILD_LABELS.get(key, key): value for key, value in version.items()}
+def _build_labels(info: Mapping[str, str]) -> dict[str, str]:
+    return {_BUILD_LABELS.get(key, key): value for key, value in info.items()}
