@@ -57,7 +57,7 @@ class Assembly:
             max_in_unschedulable=max_in_unschedulable,
             legacy_annotation=legacy_annotation,
         )
-        self.metrics.watch(self.scheduler.queue, self.scheduler.state)
+        self.metrics.watch(self.scheduler.queue, self.scheduler.state, self.scheduler.profiles.values())
         self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
         self._stack = AsyncExitStack()
 
