@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -103,6 +103,10 @@ class Program:
                 f"{self.name} did not end within {seconds:.0f} s:\n{self.log_end()}"
             ) from None
 
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
     def stop(self) -> None:
         self._process.terminate()
         try:
@@ -131,7 +135,7 @@ class ControlPlane:
     """etcd and kube-apiserver between `start` and `stop`, or for the length of a `with` block.
 
     `programs` is the folder with the binaries; `apiserver_flags` come last, so they win over the flags given
-    here. With `audit`, every request to bind a pod is recorded.
+    here. With `audit`, every request to bind a pod is recorded, or what another `audit_policy` says.
     """
 
     def __init__(
@@ -141,14 +145,16 @@ class ControlPlane:
         apiserver_flags: Sequence[str] = (),
         disabled_admission: Sequence[str] = WITHOUT_CONTROLLERS,
         audit: bool = False,
+        audit_policy: Mapping[str, Any] = AUDIT_POLICY,
     ) -> None:
         self._programs = programs
         self._apiserver_flags = apiserver_flags
         self._disabled_admission = disabled_admission
         self._audit = audit
+        self._audit_policy = audit_policy
         self._stack = contextlib.ExitStack()
         self._folder = Path()
-        self._port = self._etcd_port = 0
+        self._port = self.etcd_port = 0
         self.admin_token = secrets.token_hex(16)
 
     @property
@@ -176,10 +182,10 @@ class ControlPlane:
     def start(self) -> None:
         with contextlib.ExitStack() as stack:
             self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="controlplane-")))
-            etcd_port, peer_port, self._port = free_ports(3)
-            self._etcd_port = etcd_port
-            self._etcd = self._start(stack, "etcd", self._etcd_flags(etcd_port, peer_port))
-            self._running_flags = self._prepare_apiserver(etcd_port)
+            self.etcd_port, peer_port, self._port = free_ports(3)
+            self._etcd_running_flags = self._etcd_flags(self.etcd_port, peer_port)
+            self._etcd = self._start(stack, "etcd", self._etcd_running_flags)
+            self._running_flags = self._prepare_apiserver()
             self._write_kubeconfig()
             self._start_apiserver(stack)
             self._stack = stack.pop_all()
@@ -199,11 +205,31 @@ class ControlPlane:
         """Starts it again, at the same address with the same data."""
         self._start_apiserver(self._stack)
 
+    def kill_apiserver(self) -> None:
+        """Ends the API server as a crash would."""
+        self._apiserver.kill()
+
+    def restart_etcd(self) -> None:
+        """Kills etcd and starts it again, at the same address with the same data."""
+        self._etcd.kill()
+        self._etcd = self._start(self._stack, "etcd", self._etcd_running_flags)
+
+    def start_another_apiserver(self) -> str:
+        """One more API server for the same data, with the same certificate; returns its URL."""
+        [port] = free_ports(1)
+        audit = (f"--audit-log-path={self._folder / f'audit-{port}.log'}",) if self._audit else ()
+        flags = (*self._running_flags, f"--secure-port={port}", *audit)
+        another = self._start(self._stack, "kube-apiserver", flags, log=f"kube-apiserver-{port}")
+        self._wait_for_path("/readyz", (self._etcd, another), port=port)
+        return f"https://{HOST}:{port}"
+
     def compact(self) -> None:
         """Makes etcd forget all but the present state."""
-        status = self._ask_etcd("/v3/maintenance/status", {})
-        revision = status["header"]["revision"]
-        self._ask_etcd("/v3/kv/compaction", {"revision": revision, "physical": True})
+        self._ask_etcd("/v3/kv/compaction", {"revision": str(self.revision()), "physical": True})
+
+    def revision(self) -> int:
+        """How many writes etcd has seen."""
+        return int(self._ask_etcd("/v3/maintenance/status", {})["header"]["revision"])
 
     def bindings(self) -> list[Bound]:
         """Every request to bind a pod so far, in the order of the answers; needs `audit`."""
@@ -213,8 +239,18 @@ class ControlPlane:
                 entry["responseStatus"]["code"],
                 datetime.fromisoformat(entry["requestReceivedTimestamp"]).timestamp(),
             )
-            for entry in map(json.loads, (self._folder / "audit.log").read_text().splitlines())
+            for entry in self.audit_log()
         ]
+
+    def audit_log(self) -> list[dict[str, Any]]:
+        """What all API servers have recorded so far."""
+        whole = (
+            line
+            for file in sorted(self._folder.glob("audit*.log"))
+            for line in file.read_text().splitlines(keepends=True)
+            if line.endswith("\n")
+        )
+        return [json.loads(line) for line in whole]
 
     def token(self, service_account: str, namespace: str = "kube-system") -> str:
         """A token that a pod of the service account would get."""
@@ -269,8 +305,10 @@ class ControlPlane:
         for path in ("/readyz", "/api/v1/namespaces/default"):
             self._wait_for_path(path, (self._etcd, self._apiserver))
 
-    def _start(self, stack: contextlib.ExitStack, name: str, flags: Sequence[str]) -> Program:
-        program = Program(self._programs / name, flags, self._folder / f"{name}.log")
+    def _start(
+        self, stack: contextlib.ExitStack, name: str, flags: Sequence[str], *, log: str = ""
+    ) -> Program:
+        program = Program(self._programs / name, flags, self._folder / f"{log or name}.log")
         stack.callback(program.stop)
         return program
 
@@ -286,14 +324,14 @@ class ControlPlane:
             "--unsafe-no-fsync",
         ]
 
-    def _prepare_apiserver(self, etcd_port: int) -> list[str]:
+    def _prepare_apiserver(self) -> list[str]:
         """Write the files kube-apiserver reads, and return its flags."""
         tokens = self._folder / "tokens.csv"
         tokens.write_text(f"{self.admin_token},admin,admin,system:masters\n")
         key = self._folder / "service-account.key"
         _make_key(key)
         return [
-            f"--etcd-servers=http://{HOST}:{etcd_port}",
+            f"--etcd-servers=http://{HOST}:{self.etcd_port}",
             f"--bind-address={HOST}",
             f"--advertise-address={HOST}",
             f"--secure-port={self._port}",
@@ -313,7 +351,7 @@ class ControlPlane:
 
     def _audit_flags(self) -> tuple[str, str]:
         policy = self._folder / "audit-policy.json"
-        policy.write_text(json.dumps(AUDIT_POLICY))
+        policy.write_text(json.dumps(self._audit_policy))
         return f"--audit-policy-file={policy}", f"--audit-log-path={self._folder / 'audit.log'}"
 
     def _write_kubeconfig(self) -> None:
@@ -328,11 +366,11 @@ class ControlPlane:
         }
         self.kubeconfig.write_text(json.dumps(content, indent=2))
 
-    def _wait_for_path(self, path: str, programs: Sequence[Program]) -> None:
+    def _wait_for_path(self, path: str, programs: Sequence[Program], *, port: int = 0) -> None:
         def served() -> bool:
             for program in programs:
                 program.check_running()
-            return self._status(path) == http.HTTPStatus.OK
+            return self._status(path, port or self._port) == http.HTTPStatus.OK
 
         try:
             wait_for(f"a good answer to {path}", served, seconds=START_SECONDS)
@@ -340,7 +378,7 @@ class ControlPlane:
             raise ControlPlaneError(f"{error}\n{programs[-1].log_end()}") from None
 
     def _ask_etcd(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
-        connection = http.client.HTTPConnection(HOST, self._etcd_port, timeout=COMMAND_SECONDS)
+        connection = http.client.HTTPConnection(HOST, self.etcd_port, timeout=COMMAND_SECONDS)
         with contextlib.closing(connection):
             connection.request("POST", path, json.dumps(question))
             answer = connection.getresponse()
@@ -350,11 +388,11 @@ class ControlPlane:
         found: dict[str, Any] = json.loads(text)
         return found
 
-    def _status(self, path: str) -> int | None:
+    def _status(self, path: str, port: int) -> int | None:
         """The status the API server answers with; None while it does not answer."""
         try:
             context = ssl.create_default_context(cafile=self.ca_file)
-            connection = http.client.HTTPSConnection(HOST, self._port, timeout=5, context=context)
+            connection = http.client.HTTPSConnection(HOST, port, timeout=5, context=context)
             with contextlib.closing(connection):
                 connection.request("GET", path, headers={"Authorization": f"Bearer {self.admin_token}"})
                 return connection.getresponse().status

@@ -42,7 +42,7 @@ class Server:
         self.failing: Exception | None = None
         self.lose_answers = False
         self.on_request: Callable[[], None] = lambda: None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -53,8 +53,9 @@ class Server:
     def hold(self, identity: str, **fields: Any) -> None:
         """Has somebody else write the lease."""
         spec = {"holderIdentity": identity, "leaseDurationSeconds": 15, "leaseTransitions": 3, **fields}
-        metadata = {"name": "moorage", "labels": {"keep": "me"}, **(self.lease or {}).get("metadata", {})}
-        self._store({"metadata": metadata, "spec": spec})
+        with self._lock:
+            metadata = {"name": "moorage", "labels": {"keep": "me"}, **(self.lease or {}).get("metadata", {})}
+            self._store({"metadata": metadata, "spec": spec})
 
     async def request_json(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         with self._lock:
@@ -376,15 +377,17 @@ def test_waits_with_jitter_and_takes_over_what_ran_out() -> None:
     asyncio.run(main())
 
 
-def test_losing_the_lease_is_told_in_the_loop_of_the_scheduler(caplog: pytest.LogCaptureFixture) -> None:
+def test_losing_the_lease_is_told_even_while_the_scheduler_is_blocked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def main() -> None:
         server, clock = Server(), Clock()
-        lost: asyncio.Future[threading.Thread] = asyncio.get_running_loop().create_future()
-        ours = elector(server, clock, on_lost=lambda: lost.set_result(threading.current_thread()))
+        lost = threading.Event()
+        ours = elector(server, clock, on_lost=lost.set)
         ours.start()
         await asyncio.wait_for(ours.wait_until_leading(), PATIENCE)
         server.failing = ConnectionRefusedError("connection refused")
-        assert await asyncio.wait_for(lost, PATIENCE) is threading.current_thread()
+        assert lost.wait(PATIENCE)
         assert not ours.is_leading
         assert not ours.may_act()
         # As long as the others believe in the lease, so did we try: not longer.
@@ -399,12 +402,12 @@ def test_losing_the_lease_is_told_in_the_loop_of_the_scheduler(caplog: pytest.Lo
 def test_a_lease_that_another_holds_is_lost_at_once() -> None:
     async def main() -> None:
         server, clock = Server(), Clock()
-        lost = asyncio.Event()
+        lost = threading.Event()
         ours = elector(server, clock, on_lost=lost.set)
         ours.start()
         await asyncio.wait_for(ours.wait_until_leading(), PATIENCE)
         server.hold("other")
-        await asyncio.wait_for(lost.wait(), PATIENCE)
+        assert lost.wait(PATIENCE)
         await ours.stop()
         assert server.spec["holderIdentity"] == "other"
 
