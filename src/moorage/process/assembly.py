@@ -45,8 +45,8 @@ class Assembly:
     ) -> None:
         self.http = http
         self._late = late
-        self._events = EventBroadcaster(events)
         self.metrics = SchedulerMetrics()
+        self._events = EventBroadcaster(events, on_drop=self.metrics.events_dropped)
         self.scheduler = Scheduler(
             config,
             registry,

@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.status import Code
+from moorage.process.event_recorder import WHY_DROPPED
 
 if TYPE_CHECKING:
     from moorage.queue.scheduling_queue import SchedulingQueue
@@ -208,6 +209,10 @@ class SchedulerMetrics(Collector):
         )
         self._pending = self._gauge("pending_pods", "[STABLE] Pods that wait, by queue.", ("queue",))
         self._sizes = self._gauge("cache_size", "[ALPHA] Nodes, pods and assumed pods known.", ("type",))
+        self._events_dropped = Numbers(
+            "counter", "moorage_events_dropped_total", "[ALPHA] Events that were not written.", ("reason",)
+        )
+        self._families.append(self._events_dropped)
         self._gauges = (self._unschedulable, self._running, self._pending, self._sizes)
         self.registry.register(self)
 
@@ -307,6 +312,11 @@ class SchedulerMetrics(Collector):
     def event_handled(self, event: str, seconds: float) -> None:
         self._event_seconds[(event,)].observe(seconds)
 
+    # Events
+
+    def events_dropped(self, reason: str, count: int) -> None:
+        self._events_dropped[reason,] += count
+
     # The scrape
 
     def collect(self) -> Iterator[Metric]:
@@ -326,6 +336,8 @@ class SchedulerMetrics(Collector):
         for (point, profile), plugins in self._evaluated.items():
             for plugin, count in plugins.items():
                 self._evaluations[plugin, point, profile] = count
+        for reason in WHY_DROPPED:
+            self._events_dropped.setdefault((reason,), 0)
         if self._queue is not None:
             for queue, pods in self._queue.counts()._asdict().items():
                 self._pending[(queue,)] = pods
