@@ -96,13 +96,14 @@ def used() -> tuple[SchedulerMetrics, SchedulingQueue]:
 def test_all_are_named_from_the_start() -> None:
     metrics = SchedulerMetrics()
     types = dict(line.split()[2:4] for line in render([metrics.registry]).splitlines() if "# TYPE" in line)
-    assert types == {f"scheduler_{name}": kind for name, kind in NAMES.items()}
+    ours = {"moorage_events_dropped_total": "counter", "moorage_watch_silence_seconds": "gauge"}
+    assert types == {f"scheduler_{name}": kind for name, kind in NAMES.items()} | ours
 
 
 def test_the_text_can_be_parsed_and_has_no_other_series() -> None:
     metrics, _ = used()
     families = list(text_string_to_metric_families(render([metrics.registry])))
-    assert len(families) == len(NAMES)
+    assert len(families) == len(NAMES) + 2
     names = {sample.name for family in families for sample in family.samples}
     assert not [name for name in names if name.endswith("_created")]
 
@@ -116,6 +117,25 @@ def test_what_has_no_labels_is_there_from_the_start() -> None:
         'pod_scheduling_attempts_bucket{le="+Inf"} 0',
     ):
         assert line in lines
+
+
+def test_dropped_events_are_counted_from_zero_on() -> None:
+    metrics = SchedulerMetrics()
+
+    def dropped() -> dict[str, float]:
+        text = render([metrics.registry])
+        return {
+            reason: float(count)
+            for reason, count in re.findall(r'moorage_events_dropped_total\{reason="(\w+)"\} (\S+)', text)
+        }
+
+    none = {"too_many": 0, "unreachable": 0, "rejected": 0, "shutdown": 0}
+    assert dropped() == none
+    metrics.events_dropped("too_many", 3)
+    metrics.events_dropped("too_many", 1)
+    assert dropped() == none | {"too_many": 4}
+    metrics.reset()
+    assert dropped() == none
 
 
 @pytest.mark.parametrize(

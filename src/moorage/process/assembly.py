@@ -45,8 +45,8 @@ class Assembly:
     ) -> None:
         self.http = http
         self._late = late
-        self._events = EventBroadcaster(events)
         self.metrics = SchedulerMetrics()
+        self._events = EventBroadcaster(events, on_drop=self.metrics.events_dropped)
         self.scheduler = Scheduler(
             config,
             registry,
@@ -59,6 +59,7 @@ class Assembly:
         )
         self.metrics.watch(self.scheduler.queue, self.scheduler.state, self.scheduler.profiles.values())
         self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
+        self.metrics.watch_silences(self.informers.silences)
         self._stack = AsyncExitStack()
         self._late_events = _LATE_EVENTS
 

@@ -96,10 +96,9 @@ def bound_label(bound: float) -> str:
 
 
 class Families(Collector):
-    """Instruments that are exported together, by `registry`, and whose names begin alike."""
+    """Instruments that are exported together, by `registry`."""
 
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
+    def __init__(self) -> None:
         self._families: list[Numbers | Histograms] = []
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -111,12 +110,12 @@ class Families(Collector):
         return self._numbers("gauge", name, help, labels)
 
     def _numbers(self, type: str, name: str, help: str, labels: Labels) -> Numbers:
-        made = Numbers(type, self._prefix + name, help, labels)
+        made = Numbers(type, name, help, labels)
         self._families.append(made)
         return made
 
     def histograms(self, name: str, help: str, bounds: Bounds, labels: Labels = ()) -> Histograms:
-        made = Histograms(self._prefix + name, help, bounds, labels)
+        made = Histograms(name, help, bounds, labels)
         self._families.append(made)
         return made
 

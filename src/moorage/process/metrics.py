@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from moorage.framework.queued_pod import QueuedPod
+from moorage.process.event_recorder import WHY_DROPPED
 from moorage.process.instruments import Families, Labels, exponential
 
 if TYPE_CHECKING:
@@ -35,132 +36,151 @@ class SchedulerMetrics(Families):
     """
 
     def __init__(self, chance: Callable[[], float] = random.random) -> None:
-        super().__init__("scheduler_")
+        super().__init__()
         self._chance = chance
         self._queue: SchedulingQueue | None = None
         self._state: ClusterState | None = None
         self._profiles: Iterable[Profile] = ()
+        self._silences: Callable[[], Mapping[str, float]] = dict
 
         self._attempts = self.counter(
-            "schedule_attempts_total", "[STABLE] Attempts to schedule pods, by result.", ("result", "profile")
+            "scheduler_schedule_attempts_total",
+            "[STABLE] Attempts to schedule pods, by result.",
+            ("result", "profile"),
         )
         self._attempt_seconds = self.histograms(
-            "scheduling_attempt_duration_seconds",
+            "scheduler_scheduling_attempt_duration_seconds",
             "[STABLE] Duration of an attempt to schedule a pod, binding included.",
             exponential(0.001, 2, 15),
             ("result", "profile"),
         )
         self._algorithm_seconds = self.histograms(
-            "scheduling_algorithm_duration_seconds",
+            "scheduler_scheduling_algorithm_duration_seconds",
             "[ALPHA] Duration of the search for a node.",
             exponential(0.001, 2, 15),
         )
         self._point_seconds = self.histograms(
-            "framework_extension_point_duration_seconds",
+            "scheduler_framework_extension_point_duration_seconds",
             "[STABLE] Duration of all plugins of an extension point.",
             exponential(0.0001, 2, 12),
             ("extension_point", "status", "profile"),
         )
         self._plugin_seconds = self.histograms(
-            "plugin_execution_duration_seconds",
+            "scheduler_plugin_execution_duration_seconds",
             "[ALPHA] Duration of one plugin at an extension point, sampled.",
             exponential(0.00001, 1.5, 20),
             ("plugin", "extension_point", "status"),
         )
         self._evaluations = self.counter(
-            "plugin_evaluation_total",
+            "scheduler_plugin_evaluation_total",
             "[BETA] Calls of a plugin at an extension point.",
             ("plugin", "extension_point", "profile"),
         )
         self._failures = self.counter(
-            "plugin_failures_total",
+            "scheduler_plugin_failures_total",
             "[ALPHA] Failures of a plugin: it raised, or answered what it must not.",
             ("plugin", "profile"),
         )
         self._slow_calls = self.counter(
-            "plugin_slow_calls_total",
+            "scheduler_plugin_slow_calls_total",
             "[ALPHA] Calls of a plugin that held up everything else for more than half a second.",
             ("plugin", "extension_point", "profile"),
         )
         # By extension point and profile first, so that all plugins of a point are counted in one go.
         self._evaluated: defaultdict[Labels, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._victims = self.histograms(
-            "preemption_victims", "[STABLE] Victims selected per preemption.", exponential(1, 2, 7)
+            "scheduler_preemption_victims", "[STABLE] Victims selected per preemption.", exponential(1, 2, 7)
         )
         self._preemptions = self.counter(
-            "preemption_attempts_total", "[STABLE] Attempts to make room by preemption."
+            "scheduler_preemption_attempts_total", "[STABLE] Attempts to make room by preemption."
         )
         self._evictions = self.counter(
-            "preemption_goroutines_execution_total",
+            "scheduler_preemption_goroutines_execution_total",
             "[ALPHA] Preemptions carried out beside scheduling, by result.",
             ("result",),
         )
         self._eviction_seconds = self.histograms(
-            "preemption_goroutines_duration_seconds",
+            "scheduler_preemption_goroutines_duration_seconds",
             "[ALPHA] Duration of carrying out a preemption, until the last victim was told to go.",
             exponential(0.01, 2, 20),
             ("result",),
         )
         self._pod_attempts = self.histograms(
-            "pod_scheduling_attempts",
+            "scheduler_pod_scheduling_attempts",
             "[STABLE] Attempts a pod took until it was scheduled.",
             exponential(1, 2, 5),
         )
         self._pod_seconds = self.histograms(
-            "pod_scheduling_sli_duration_seconds",
+            "scheduler_pod_scheduling_sli_duration_seconds",
             "[BETA] Duration from a pod's first entry into the active queue until it was scheduled.",
             exponential(0.01, 2, 20),
             ("attempts",),
         )
         self._after_flush = self.counter(
-            "pod_scheduled_after_flush_total",
+            "scheduler_pod_scheduled_after_flush_total",
             "[ALPHA] Pods scheduled after they had waited for an event for too long.",
         )
         self._permit_seconds = self.histograms(
-            "permit_wait_duration_seconds",
+            "scheduler_permit_wait_duration_seconds",
             "[BETA] Duration of the wait that Permit plugins asked for.",
             exponential(0.001, 2, 15),
             ("result",),
         )
         self._volume_failures = self.counter(
-            "volume_scheduling_stage_error_total",
+            "scheduler_volume_scheduling_stage_error_total",
             "[ALPHA] Volumes of a pod that could not be judged, reserved or bound.",
             ("operation",),
         )
         self._event_seconds = self.histograms(
-            "event_handling_duration_seconds",
+            "scheduler_event_handling_duration_seconds",
             "[ALPHA] Duration of what follows from an event of the cluster.",
             exponential(0.0001, 2, 12),
             ("event",),
         )
         self._hint_seconds = self.histograms(
-            "queueing_hint_execution_duration_seconds",
+            "scheduler_queueing_hint_execution_duration_seconds",
             "[ALPHA] Duration of asking a plugin whether an event helps a pod that it rejected.",
             exponential(0.00001, 1.5, 20),
             ("plugin", "event", "hint"),
         )
         self._incoming = self.counter(
-            "queue_incoming_pods_total", "[STABLE] Pods added to a queue, by event.", ("queue", "event")
+            "scheduler_queue_incoming_pods_total",
+            "[STABLE] Pods added to a queue, by event.",
+            ("queue", "event"),
         )
         self._unschedulable = self.gauge(
-            "unschedulable_pods",
+            "scheduler_unschedulable_pods",
             "[BETA] Pods in the queue that a plugin rejected.",
             ("plugin", "profile"),
         )
         self._running = self.gauge(
-            "goroutines", "[BETA] Operations under way, by what they do.", ("operation",)
+            "scheduler_goroutines", "[BETA] Operations under way, by what they do.", ("operation",)
         )
-        self._pending = self.gauge("pending_pods", "[STABLE] Pods that wait, by queue.", ("queue",))
-        self._sizes = self.gauge("cache_size", "[ALPHA] Nodes, pods and assumed pods known.", ("type",))
+        self._pending = self.gauge("scheduler_pending_pods", "[STABLE] Pods that wait, by queue.", ("queue",))
+        self._sizes = self.gauge(
+            "scheduler_cache_size", "[ALPHA] Nodes, pods and assumed pods known.", ("type",)
+        )
         self._in_flight = self.gauge(
-            "inflight_events",
+            "scheduler_inflight_events",
             "[ALPHA] Pods being scheduled (PodPopped), and events remembered for them.",
             ("event",),
+        )
+        self._events_dropped = self.counter(
+            "moorage_events_dropped_total", "[ALPHA] Events that were not written.", ("reason",)
+        )
+        self._silence = self.gauge(
+            "moorage_watch_silence_seconds",
+            "[ALPHA] Time since the API server last said anything on a watch, by resource.",
+            ("resource",),
         )
 
     def watch(self, queue: SchedulingQueue, state: ClusterState, profiles: Iterable[Profile] = ()) -> None:
         """Sets where the numbers come from that are read at scrape time."""
         self._queue, self._state, self._profiles = queue, state, profiles
+
+    def watch_silences(self, silences: Callable[[], Mapping[str, float]]) -> None:
+        """Sets what tells, by resource, for how long its watch has been silent."""
+        self._silences = silences
 
     # The scheduling cycle
 
@@ -263,6 +283,11 @@ class SchedulerMetrics(Families):
     def event_handled(self, event: str, seconds: float) -> None:
         self._event_seconds[(event,)].observe(seconds)
 
+    # Events
+
+    def events_dropped(self, reason: str, count: int) -> None:
+        self._events_dropped[reason,] += count
+
     # The scrape
 
     def reset(self) -> None:
@@ -275,6 +300,10 @@ class SchedulerMetrics(Families):
         for (point, name), plugins in self._evaluated.items():
             for plugin, count in plugins.items():
                 self._evaluations[plugin, point, name] = count
+        for reason in WHY_DROPPED:
+            self._events_dropped.setdefault((reason,), 0)
+        for resource, seconds in self._silences().items():
+            self._silence[(resource,)] = seconds
         if (queue := self._queue) is not None:
             for part, pods in queue.counts()._asdict().items():
                 self._pending[(part,)] = pods
