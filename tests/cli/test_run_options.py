@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from moorage import CycleState, NodeInfo, Pod, ScorePlugin, __version__, new_scheduler_command
+from moorage import CycleState, NodeInfo, Pod, ScorePlugin, new_scheduler_command
 from moorage.cli.run import run
-from moorage.cli.run_options import ADDRESS_VARIABLE, RunOptions, check_feature_gates
+from moorage.cli.run_options import ADDRESS_VARIABLE, RunOptions
 from moorage.cli.setup import BadInput
 from moorage.config import ConfigError
 
@@ -64,33 +64,10 @@ def test_the_longest_wait_for_an_event(text: str | None, seconds: float) -> None
 
 
 @pytest.mark.parametrize(
-    "gates",
-    ["", "PodLevelResources=true", "GangScheduling=false", "PodLevelResources=true, GenericWorkload=False"],
-)
-def test_gates_that_change_nothing_are_fine(gates: str) -> None:
-    check_feature_gates(gates)
-
-
-@pytest.mark.parametrize(
-    ("gates", "problem"),
-    [
-        ("NoSuchGate=true", "there is no gate called NoSuchGate"),
-        ("PodLevelResources=false", "PodLevelResources cannot be switched off"),
-        ("GangScheduling=true", "GangScheduling is not implemented"),
-        ("PodLevelResources", "is not of the form Name=true or Name=false"),
-        ("PodLevelResources=maybe", "is not of the form Name=true or Name=false"),
-    ],
-)
-def test_gates_that_would_change_something_are_refused(gates: str, problem: str) -> None:
-    with pytest.raises(BadInput, match=problem):
-        check_feature_gates(gates)
-
-
-@pytest.mark.parametrize(
     "arguments",
     [
         ["-v=5", "--leader-elect=false"],
-        ["--v=5", "--leader-elect", "false"],
+        ["--v=5", "--leader_elect=0"],
         ["-v", "5", "-leader-elect=false"],
         ["-v5", "--leader-elect=False"],
     ],
@@ -111,13 +88,15 @@ def test_a_bare_boolean_flag_means_true(file: str, tmp_path: Path) -> None:
 
 def test_flags_of_kube_scheduler_without_effect_are_taken_and_warned_about(file: str, tmp_path: Path) -> None:
     target = tmp_path / "written.yaml"
-    flags = ["--tls-cipher-suites=TLS_AES_128_GCM_SHA256", "--permit-port-sharing", "--vmodule=a=1"]
+    flags = ["--disabled-metrics=a", "--kube-api-content-type=text/plain", "--permit-port-sharing"]
+    flags += ["--feature-gates=OpportunisticBatching=false"]
     result = CliRunner().invoke(run, ["--config", file, *flags, f"--write-config-to={target}"])
     assert result.exit_code == 0, result.output
     assert result.stderr.splitlines() == [
+        "Warning: --disabled-metrics has no effect",
+        "Warning: --kube-api-content-type has no effect",
         "Warning: --permit-port-sharing has no effect",
-        "Warning: --tls-cipher-suites has no effect",
-        "Warning: --vmodule has no effect",
+        "Warning: --feature-gates: OpportunisticBatching=false has no effect",
     ]
 
 
@@ -133,7 +112,8 @@ def test_extenders_that_cannot_be_used_are_named(file: str, tmp_path: Path) -> N
 
 def test_positional_arguments_are_refused(file: str) -> None:
     result = CliRunner().invoke(run, ["--config", file, "positional"])
-    assert result.exit_code == 2
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: Got unexpected extra argument (positional); `")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +121,7 @@ def test_positional_arguments_are_refused(file: str) -> None:
     [
         (["--config", "missing.yaml"], "missing.yaml: cannot read the file"),
         (["--kubeconfig", "missing.kubeconfig"], "missing.kubeconfig"),
-        (["--feature-gates", "Nope=true"], "--feature-gates: there is no gate called Nope"),
+        (["--feature-gates", "Nope=true"], "--feature-gates: unrecognized feature gate: Nope"),
         (["--plugin", "missing_plugin.py"], "missing_plugin.py: no such file"),
     ],
 )
@@ -191,9 +171,3 @@ def test_a_program_of_its_own_has_its_plugins_built_in(tmp_path: Path) -> None:
     again = CliRunner().invoke(new_scheduler_command(Mine, Mine), ["--write-config-to", str(written)])
     assert again.exit_code == 1
     assert "a plugin named Mine already exists" in again.output
-
-
-@pytest.mark.parametrize("flags", [["--version"], ["-v=5", "-version"]])
-def test_the_version_can_be_asked_for(flags: list[str]) -> None:
-    result = CliRunner().invoke(run, flags)
-    assert (result.exit_code, result.output) == (0, f"moorage, version {__version__}\n")

@@ -71,7 +71,7 @@ def main() -> None:
         sys.exit(moorage(standalone_mode=False))
     except click.UsageError as error:
         error.show()
-        sys.exit(2)
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(1)

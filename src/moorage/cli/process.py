@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import signal
-import sys
 import threading
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from moorage.cli.run_logs import configure_logs
 from moorage.cli.run_options import RunOptions
 from moorage.cli.run_server import RunServer
 from moorage.cli.setup import BadInput, Setup
@@ -46,7 +45,7 @@ def run_process(options: RunOptions) -> int:
     if options.write_config_to is not None:
         return _write_config(options.write_config_to, setup)
     make_extenders(setup.config.extenders)  # what is wrong with them is told before anything is begun
-    logs.configure(verbosity=options.verbosity, format=options.logging_format)
+    configure_logs(options)
     try:
         connection = find(setup.config.client_connection.kubeconfig, options.master or "")
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -64,8 +63,7 @@ def _write_config(file: str, setup: Setup) -> int:
 
 
 def _exit_now() -> None:
-    logging.shutdown()
-    sys.stderr.flush()
+    logs.flush()
     os._exit(1)
 
 

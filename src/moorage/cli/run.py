@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from moorage import __version__
+from moorage.cli.go_flags import GoFlags as GoFlags
+from moorage.cli.go_flags import KubeFlags, kube_flag
+from moorage.cli.kube_flags import KUBE_FLAGS
 from moorage.cli.setup import errors_in_lines, warn
 
 if TYPE_CHECKING:
@@ -17,28 +18,14 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class GoFlags(click.Command):
-    """Takes flags the way Go programs do: `-v=5`, `--leader-elect=false`, `-config x`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [_doubled(arg) for arg in args])
-
-
-def _doubled(arg: str) -> str:
-    """`-v=5` and `-leader-elect` with two dashes; `-v 5` stays."""
-    if re.fullmatch(r"-v=.*", arg) or re.match(r"-[a-z][a-z-]+", arg):
-        return f"-{arg}"
-    return arg
-
-
 def _flag(name: str, default: bool, help: str) -> Callable[[F], F]:
     """A boolean that may be given a value: `--leader-elect`, `--leader-elect=false`."""
-    return click.option(
-        f"--{name}", is_flag=False, flag_value="true", type=bool, default=None, help=f"{help} [{default}]"
-    )
+    return kube_flag(name, help=f"{help} [{default}]")
 
 
 def _value(name: str, help: str, **more: Any) -> Callable[[F], F]:
+    if name in KUBE_FLAGS:
+        return kube_flag(name, help=help, **more)
     return click.option(f"--{name}", help=help, **more)
 
 
@@ -51,7 +38,6 @@ _OPTIONS = (
     _value("master", "The address of the API server; overrides the kubeconfig.", metavar="URL"),
     _value("kube-api-qps", "Deprecated: requests per second, without --config.", type=float),
     _value("kube-api-burst", "Deprecated: requests at once, without --config.", type=int),
-    _value("kube-api-content-type", "Deprecated: Moorage always speaks JSON.", hidden=True),
     _flag("profiling", True, "Deprecated, without --config."),
     _flag("contention-profiling", True, "Deprecated, without --config."),
     _value(
@@ -88,11 +74,21 @@ _OPTIONS = (
         show_default=True,
     ),
     _value(
-        "feature-gates", "name=true|false pairs; only what Moorage implements can be on.", metavar="PAIRS"
+        "feature-gates", "Name=true|false pairs, with warnings about what they cannot do.", metavar="PAIRS"
     ),
+    _value(
+        "emulated-version", "Take stages and defaults of feature gates from 1.33 to 1.36.", metavar="VERSION"
+    ),
+    _value("min-compatibility-version", "The oldest version in the control plane.", metavar="VERSION"),
     _value("logging-format", "text or json.", type=click.Choice(["text", "json"]), default="text"),
-    click.option(
-        "-v", "--v", "verbosity", type=int, default=0, help="How much is logged; 2 is usual, 10 is all."
+    _value("v", "How much is logged; 2 is usual, 10 is all.", default=0),
+    _value("vmodule", "Another -v for some files, such as `cycle=10,bind*=5`.", metavar="FILE=N,..."),
+    _flag("log-text-split-stream", False, "In text format, infos to stdout, the rest to stderr."),
+    _value("log-text-info-buffer-size", "Then collect so many bytes of infos first.", metavar="SIZE"),
+    _flag("log-json-split-stream", False, "In JSON format, infos to stdout, errors to stderr."),
+    _value("log-json-info-buffer-size", "Then collect so many bytes of infos first.", metavar="SIZE"),
+    _value(
+        "log-flush-frequency", "When collected infos are written at the latest.  [5s]", metavar="DURATION"
     ),
     click.option(
         "--plugin", "plugins", multiple=True, metavar="PLUGIN", help="Register a plugin. Repeatable."
@@ -105,7 +101,7 @@ _OPTIONS = (
         default="warn",
         show_default=True,
     ),
-    click.version_option(__version__, prog_name="moorage"),
+    _value("version", "Print the version, `raw` in all detail; v1.36.4-... is reported in its place."),
 )
 
 
@@ -117,10 +113,8 @@ _WITHOUT_EFFECT = (
     "authorization-webhook-cache-unauthorized-ttl",
     "disable-http2-serving",
     "disabled-metrics",
-    "emulated-version",
     "http2-max-streams-per-connection",
-    "log-flush-frequency",
-    "min-compatibility-version",
+    "kube-api-content-type",
     "permit-address-sharing",
     "permit-port-sharing",
     "requestheader-allowed-names",
@@ -133,20 +127,22 @@ _WITHOUT_EFFECT = (
     "tls-cipher-suites",
     "tls-curve-preferences",
     "tls-sni-cert-key",
-    "vmodule",
 )
 """Flags of kube-scheduler that are taken, so that its command line still works, and warned about."""
 
 
+_CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
 def _with_options(command: F) -> F:
     for name in _WITHOUT_EFFECT:
-        command = click.option(f"--{name}", is_flag=False, flag_value="true", hidden=True)(command)
+        command = kube_flag(name, hidden=True)(command)
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-@click.command(cls=GoFlags)
+@click.command(cls=KubeFlags, context_settings=_CONTEXT)
 @_with_options
 def run(**flags: Any) -> None:
     """Schedule the pods of a cluster, in place of or beside kube-scheduler.
@@ -170,7 +166,7 @@ def new_scheduler_command(*plugins: type[Plugin]) -> click.Command:
         new_scheduler_command(MyPlugin)()
     """
 
-    @click.command(cls=GoFlags)
+    @click.command(cls=KubeFlags, context_settings=_CONTEXT)
     @_with_options
     def command(**flags: Any) -> None:
         """Schedule the pods of a cluster; the flags are kube-scheduler's."""
@@ -180,10 +176,14 @@ def new_scheduler_command(*plugins: type[Plugin]) -> click.Command:
 
 
 def _run(flags: dict[str, Any]) -> None:
-    given = [name for name in _WITHOUT_EFFECT if flags[name.replace("-", "_")] is not None]
-    warn(f"--{name} has no effect" for name in given)
     with errors_in_lines(verbose=flags["verbosity"] >= 5):
         from moorage.cli.process import run_process
         from moorage.cli.run_options import RunOptions
 
-        raise click.exceptions.Exit(run_process(RunOptions.from_flags(flags)))
+        options = RunOptions.from_flags(flags)
+        warnings = options.gates.warnings()
+        if options.prints_version():
+            return
+        given = [name for name in _WITHOUT_EFFECT if flags[name.replace("-", "_")] is not None]
+        warn([*(f"--{name} has no effect" for name in given), *warnings])
+        raise click.exceptions.Exit(run_process(options))

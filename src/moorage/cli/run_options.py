@@ -3,60 +3,28 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
+import click
+
 from moorage.api.durations import Duration, DurationError
+from moorage.cli.go_flags import shown
+from moorage.cli.run_logs import check_logs
 from moorage.cli.setup import BadInput, Setup, set_up
 from moorage.config import ConfigError
+from moorage.config.feature_gates import CURRENT, FeatureGateError, FeatureGates
 from moorage.config.types import KubeSchedulerConfiguration
 from moorage.config.validate import validate
 from moorage.framework.extension_points import Plugin
+from moorage.version import build_info, raw_build_info, report_as
 
 ADDRESS_VARIABLE = "MOORAGE_POD_ADDRESS"
 """Set by the embedded cluster, whose pods have no network of their own."""
 
-GATES_THAT_ARE_ON = frozenset(
-    (
-        "ClearingNominatedNodeNameAfterBinding",
-        "InPlacePodLevelResourcesVerticalScaling",
-        "InPlacePodVerticalScaling",
-        "MatchLabelKeysInPodAffinity",
-        "MatchLabelKeysInPodTopologySpread",
-        "NodeDeclaredFeatures",
-        "NodeInclusionPolicyInPodTopologySpread",
-        "NominatedNodeNameForExpectation",
-        "PodLevelResources",
-        "PodObservedGenerationTracking",
-        "PodSchedulingReadiness",
-        "SchedulerAsyncPreemption",
-        "SchedulerPopFromBackoffQ",
-        "SchedulerQueueingHints",
-        "SidecarContainers",
-    )
-)
-"""What Moorage does as if the gate were on, and cannot do otherwise."""
-
-GATES_THAT_ARE_OFF = frozenset(
-    (
-        "CoordinatedLeaderElection",
-        "DRADeviceTaintRules",
-        "DRAListTypeAttributes",
-        "DRANodeAllocatableResources",
-        "DRAWorkloadResourceClaims",
-        "DynamicResourceAllocation",
-        "GangScheduling",
-        "GenericWorkload",
-        "OpportunisticBatching",
-        "SchedulerAsyncAPICalls",
-        "StorageCapacityScoring",
-        "TaintTolerationComparisonOperators",
-        "TopologyAwareWorkloadScheduling",
-        "VolumeLimitScaling",
-        "WorkloadAwarePreemption",
-    )
-)
-"""What Moorage does not implement."""
+_PREVIOUS = f"{CURRENT.major}.{CURRENT.minor - 1}"
 
 
 @dataclass
@@ -87,11 +55,23 @@ class RunOptions:
     authorization_kubeconfig: str | None = None
     authorization_always_allow_paths: str = "/healthz,/readyz,/livez"
     feature_gates: str | None = None
+    emulated_version: str | None = None
+    min_compatibility_version: str | None = None
+    show_hidden_metrics_for_version: str | None = None
     logging_format: str = "text"
+    log_text_split_stream: bool | None = None
+    log_text_info_buffer_size: str | None = None
+    log_json_split_stream: bool | None = None
+    log_json_info_buffer_size: str | None = None
+    log_flush_frequency: str | None = None
+    vmodule: str | None = None
     verbosity: int = 0
+    version: str | None = None
     plugins: tuple[str | type[Plugin], ...] = ()
     strict_config_version: bool = False
     legacy_scheduler_annotation: str = "warn"
+    shown: Mapping[str, str] = field(default_factory=dict)
+    """All flags with their values, as /flagz has them."""
 
     @property
     def listen_address(self) -> str:
@@ -102,11 +82,39 @@ class RunOptions:
     @classmethod
     def from_flags(cls, flags: dict[str, Any]) -> RunOptions:
         known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in flags.items() if name in known})
+        options = cls(**{name: value for name, value in flags.items() if name in known})
+        options.shown = {
+            **shown(flags),
+            "legacy-scheduler-annotation": options.legacy_scheduler_annotation,
+            "plugin": f"[{','.join(map(str, options.plugins))}]",
+            "strict-config-version": str(options.strict_config_version).lower(),
+        }
+        return options
+
+    @cached_property
+    def gates(self) -> FeatureGates:
+        versions = self.emulated_version or "", self.min_compatibility_version or ""
+        try:
+            return FeatureGates(self.feature_gates or "", *versions)
+        except FeatureGateError as error:
+            raise BadInput(f"--{error.flag}: {error}") from None
+
+    def prints_version(self) -> bool:
+        """Whether --version asked for nothing else; it is printed then."""
+        if self.version == "true":
+            click.echo(f"Kubernetes {build_info()['gitVersion']}")
+        elif self.version == "raw":
+            click.echo(raw_build_info())
+        elif self.version not in (None, "false"):
+            try:
+                report_as(self.version)
+            except ValueError as error:
+                raise BadInput(f"--version: {error}") from None
+        return self.version in ("true", "raw")
 
     def set_up(self) -> Setup:
         """The plugins and the configuration: the file, or without one the flags it would replace."""
-        check_feature_gates(self.feature_gates or "")
+        self._refuse_impossible()
         setup = set_up(self.config, self.plugins, strict_version=self.strict_config_version)
         if self.config is None:
             self._apply_deprecated(setup.config)
@@ -115,6 +123,17 @@ class RunOptions:
         if problems:
             raise ConfigError(problems)
         return setup
+
+    def _refuse_impossible(self) -> None:
+        """What kube-scheduler refuses before it looks at its configuration."""
+        check_logs(self)
+        if not 0 <= self.secure_port <= 65535:
+            raise BadInput(f"--secure-port {self.secure_port} must be between 0 and 65535; 0 for no server")
+        if self.show_hidden_metrics_for_version not in (None, "", _PREVIOUS):
+            raise BadInput(
+                f"--show-hidden-metrics-for-version must be omitted or have the value '{_PREVIOUS}'; "
+                "only the previous minor version is allowed"
+            )
 
     def max_in_unschedulable(self) -> float:
         text = self.pod_max_in_unschedulable_pods_duration
@@ -152,18 +171,3 @@ def _duration(flag: str, text: str) -> Duration:
         return Duration.parse(text)
     except DurationError as error:
         raise BadInput(f"--{flag}: {error}; write it like 30s or 1m30s") from None
-
-
-def check_feature_gates(text: str) -> None:
-    """Refuses gates that are unknown, that cannot be switched off, or that Moorage does not implement."""
-    for pair in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, value = pair.partition("=")
-        if not equals or value.lower() not in ("true", "false"):
-            raise BadInput(f"--feature-gates: {pair!r} is not of the form Name=true or Name=false")
-        wanted = value.lower() == "true"
-        if name in GATES_THAT_ARE_ON and not wanted:
-            raise BadInput(f"--feature-gates: {name} cannot be switched off; leave it out")
-        if name in GATES_THAT_ARE_OFF and wanted:
-            raise BadInput(f"--feature-gates: {name} is not implemented; leave it out")
-        if name not in GATES_THAT_ARE_ON | GATES_THAT_ARE_OFF:
-            raise BadInput(f"--feature-gates: there is no gate called {name}; check its spelling")

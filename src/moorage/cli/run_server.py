@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from moorage.api.pods import Pod
@@ -68,6 +68,7 @@ class RunServer:
             lease_name=self.config.leader_election.resource_name,
             leads=None if elector is None else lambda: elector.is_leading,
         )
+        gates = self.options.gates
         of_plugins = self.assembly.scheduler.services.metrics
         return Content(
             healthz=HealthChecks("healthz", **self._election_check(), **({} if elector else {"ping": ping})),
@@ -76,7 +77,8 @@ class RunServer:
             reset_metrics=metrics.reset,
             pods=self._known_pods,
             config=lambda: show(self.config),
-            flags={name.replace("_", "-"): str(value) for name, value in asdict(self.options).items()},
+            flags=self.options.shown if gates.enabled("ComponentFlagz") else None,
+            shows_status=gates.enabled("ComponentStatusz"),
             set_verbosity=set_verbosity if self.config.enable_profiling else None,
         )
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, TextIO
+from contextlib import nullcontext, suppress
+from typing import Any, NamedTuple, TextIO
 
 import msgspec
 import numpy as np
 
 from moorage.api.meta import Object
-from moorage.framework.logger import DEBUG_VERBOSITY, FIELDS, VERBOSITY, set_verbosity
+from moorage.framework.logger import DEBUG_VERBOSITY, FIELDS, VERBOSITY, set_verbosity, set_verbosity_of_files
 from moorage.framework.queued_pod import QueuedPod
 from moorage.state.node_info import NodeInfo
 
@@ -26,16 +28,96 @@ _OF_EVERY_RECORD = frozenset(
 )
 
 
-def configure(*, verbosity: int = 0, format: str = "text", stream: TextIO | None = None) -> None:
-    """Sends all logs of the process to `stream`, by default stderr, line by line; may be called again."""
+class Split(NamedTuple):
+    """Infos go to stdout, what is worse to stderr. Infos are collected up to so many bytes and seconds."""
+
+    bytes: int
+    seconds: float
+
+
+def configure(
+    *,
+    verbosity: int = 0,
+    format: str = "text",
+    stream: TextIO | None = None,
+    split: Split | None = None,
+    files: str = "",
+) -> None:
+    """Sends all logs of the process to `stream`, by default stderr, line by line; may be called again.
+
+    `split` has them sent to two streams instead. `files` gives files another verbosity, such as `cycle=10`.
+    """
     root = logging.getLogger()
-    handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(FORMATS[format]())
     for old in root.handlers[:]:
         if isinstance(old.formatter, TextFormatter | JsonFormatter):
             root.removeHandler(old)
-    root.addHandler(handler)
+            old.close()
+    handlers = (
+        [logging.StreamHandler(stream or sys.stderr)] if split is None else _two_handlers(format, split)
+    )
+    for handler in handlers:
+        handler.setFormatter(FORMATS[format]())
+        root.addHandler(handler)
     set_verbosity(verbosity)
+    set_verbosity_of_files(files)
+
+
+def flush() -> None:
+    """Writes what was collected; to be called where the process ends without further ado."""
+    for handler in logging.getLogger().handlers:
+        handler.flush()
+
+
+def _two_handlers(format: str, split: Split) -> list[logging.Handler]:
+    # As in Go: a warning counts as an info where there is no such severity.
+    worse = logging.WARNING if format == "text" else logging.ERROR
+    infos = CollectingHandler(sys.stdout, split)
+    infos.addFilter(lambda record: record.levelno < worse)
+    others = logging.StreamHandler(sys.stderr)
+    others.setLevel(worse)
+    return [infos, others]
+
+
+class CollectingHandler(logging.Handler):
+    """Writes whole lines, many at once: when so many bytes are there or so many seconds are over."""
+
+    def __init__(self, stream: TextIO, split: Split) -> None:
+        super().__init__()
+        self._stream, self._most = stream, split.bytes
+        self._lines: list[str] = []
+        self._bytes = 0
+        self._closed = threading.Event()
+        if self._most:
+            threading.Thread(target=self._flush_each, args=(split.seconds,), daemon=True).start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            line = f"{self.format(record)}\n"
+            size = len(line.encode(errors="replace"))
+            if self._bytes + size > self._most:
+                self.flush()
+            self._lines.append(line)
+            self._bytes += size
+            if size > self._most:
+                self.flush()
+        except Exception:
+            self.handleError(record)
+
+    def flush(self) -> None:
+        with self.lock or nullcontext():
+            text, self._lines, self._bytes = "".join(self._lines), [], 0
+            with suppress(OSError, ValueError):  # nobody reads any more
+                self._stream.write(text)
+                self._stream.flush()
+
+    def close(self) -> None:
+        self._closed.set()
+        self.flush()
+        super().close()
+
+    def _flush_each(self, seconds: float) -> None:
+        while not self._closed.wait(seconds):
+            self.flush()
 
 
 class TextFormatter(logging.Formatter):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,14 +16,10 @@ from moorage.api.pods import Pod
 from moorage.server import pod_resources
 from moorage.server.exposition import CONTENT_TYPE, render
 from moorage.server.health import HealthChecks, HealthMetrics, HealthReport, ping
-from moorage.version import GIT_VERSION, KUBERNETES_MINOR, build_info
+from moorage.server.zpages import ZPage
+from moorage.version import KUBERNETES_MINOR, build_info
 
 Page = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-_NOT_FOR_MACHINES = (
-    "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees "
-    "and is for debugging purposes only.\n"
-)
 
 
 @dataclass
@@ -41,7 +36,10 @@ class Content:
     """What /metrics/resources shows: all pods, or none unless this process leads."""
     config: Callable[[], Mapping[str, Any]] = dict
     """The component's configuration as a document."""
-    flags: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, str] | None = field(default_factory=dict)
+    """What /flagz shows; None if there is no such page."""
+    shows_status: bool = True
+    """Whether there is /statusz."""
     set_verbosity: Callable[[int], None] | None = None
     """None if debugging endpoints are switched off."""
     component: str = "kube-scheduler"
@@ -66,11 +64,21 @@ class Pages:
             "/metrics/resources": self._metrics_resources,
             "/configz": self._configz,
             "/version": self._version,
-            "/flagz": self._flagz,
-            "/statusz": self._statusz,
         }
         for path in self._health:
             self._by_path[path] = self._health_all
+        if content.flags is not None:
+            self._by_path["/flagz"] = ZPage(
+                content.component, "Flagz", self._flags_text, lambda: {"flags": self._flags()}
+            )
+        if content.shows_status:
+            paths = sorted({f"/{path.split('/')[1]}" for path in self._by_path})
+            self._by_path["/statusz"] = ZPage(
+                content.component,
+                "Statusz",
+                lambda: self._status_text(paths),
+                lambda: self._status(paths),
+            )
         if content.set_verbosity is not None:
             self._by_path["/debug/flags/v"] = self._verbosity
 
@@ -119,23 +127,36 @@ class Pages:
     async def _version(self, request: web.Request) -> web.Response:
         return json_response(build_info(), indent=2)
 
-    async def _flagz(self, request: web.Request) -> web.Response:
-        lines = [f"{name}={value}\n" for name, value in sorted(self._content.flags.items())]
-        return web.Response(text=self._heading("flagz") + "".join(lines))
+    def _flags(self) -> dict[str, str]:
+        return dict(sorted((self._content.flags or {}).items()))
 
-    async def _statusz(self, request: web.Request) -> web.Response:
-        minutes, seconds = divmod(int(self._content.clock() - self._started), 60)
+    def _flags_text(self) -> str:
+        return "".join(f"{name}={value}\n" for name, value in self._flags().items())
+
+    def _status(self, paths: list[str]) -> dict[str, Any]:
+        info = build_info()
+        return {
+            "startTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._started)),
+            "uptimeSeconds": int(self._content.clock() - self._started),
+            "goVersion": info["goVersion"],
+            "binaryVersion": info["gitVersion"].removeprefix("v"),
+            "emulationVersion": KUBERNETES_MINOR,
+            "paths": paths,
+        }
+
+    def _status_text(self, paths: list[str]) -> str:
+        status = self._status(paths)
+        minutes, seconds = divmod(status["uptimeSeconds"], 60)
         hours, minutes = divmod(minutes, 60)
-        started = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(self._started))
-        lines = [
-            f"Started: {started}",
-            f"Up: {hours} hr {minutes:02d} min {seconds:02d} sec",
-            f"Python version: {sys.version.split()[0]}",
-            f"Binary version: {GIT_VERSION}",
-            f"Emulation version: {KUBERNETES_MINOR}",
-            f"Paths: {' '.join(sorted(self._by_path))}",
-        ]
-        return web.Response(text=self._heading("statusz") + "\n".join(lines) + "\n")
+        started = time.strftime("%a %b %e %H:%M:%S UTC %Y", time.gmtime(self._started))
+        return f"""
+Started: {started}
+Up: {hours} hr {minutes:02d} min {seconds:02d} sec
+Go version: {status["goVersion"]}
+Binary version: {status["binaryVersion"]}
+Emulation version: {status["emulationVersion"]}
+Paths: {" ".join(paths)}
+"""
 
     async def _verbosity(self, request: web.Request) -> web.Response:
         if request.method != "PUT":
@@ -146,9 +167,6 @@ class Pages:
         assert self._content.set_verbosity is not None
         self._content.set_verbosity(int(body))
         return web.Response(text=f"successfully set klog.logging.verbosity to {body}")
-
-    def _heading(self, page: str) -> str:
-        return f"\n{self._content.component} {page}\n{_NOT_FOR_MACHINES}\n"
 
 
 def _health_response(answer: HealthReport) -> web.Response:

@@ -1,0 +1,76 @@
+"""The flags of kube-scheduler: of which kind each is and its default, both as the program tells them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class KubeFlag(NamedTuple):
+    kind: str
+    default: str = ""
+
+
+KUBE_FLAGS = {
+    "allow-metric-labels": KubeFlag("stringToString", "[]"),
+    "allow-metric-labels-manifest": KubeFlag("string"),
+    "authentication-kubeconfig": KubeFlag("string"),
+    "authentication-skip-lookup": KubeFlag("bool", "false"),
+    "authentication-token-webhook-cache-ttl": KubeFlag("duration", "10s"),
+    "authentication-tolerate-lookup-failure": KubeFlag("bool", "true"),
+    "authorization-always-allow-paths": KubeFlag("strings", "[/healthz,/readyz,/livez]"),
+    "authorization-kubeconfig": KubeFlag("string"),
+    "authorization-webhook-cache-authorized-ttl": KubeFlag("duration", "10s"),
+    "authorization-webhook-cache-unauthorized-ttl": KubeFlag("duration", "10s"),
+    "bind-address": KubeFlag("ip", "0.0.0.0"),
+    "cert-dir": KubeFlag("string"),
+    "client-ca-file": KubeFlag("string"),
+    "config": KubeFlag("string"),
+    "contention-profiling": KubeFlag("bool", "true"),
+    "disable-http2-serving": KubeFlag("bool", "false"),
+    "disabled-metrics": KubeFlag("strings", "[]"),
+    "emulated-version": KubeFlag("strings", "[]"),
+    "feature-gates": KubeFlag("colonSeparatedMultimapStringString"),
+    "help": KubeFlag("bool", "false"),
+    "http2-max-streams-per-connection": KubeFlag("int", "0"),
+    "kube-api-burst": KubeFlag("int32", "100"),
+    "kube-api-content-type": KubeFlag("string", "application/vnd.kubernetes.protobuf"),
+    "kube-api-qps": KubeFlag("float32", "50"),
+    "kubeconfig": KubeFlag("string"),
+    "leader-elect": KubeFlag("bool", "true"),
+    "leader-elect-lease-duration": KubeFlag("duration", "15s"),
+    "leader-elect-renew-deadline": KubeFlag("duration", "10s"),
+    "leader-elect-resource-lock": KubeFlag("string", "leases"),
+    "leader-elect-resource-name": KubeFlag("string", "kube-scheduler"),
+    "leader-elect-resource-namespace": KubeFlag("string", "kube-system"),
+    "leader-elect-retry-period": KubeFlag("duration", "2s"),
+    "log-flush-frequency": KubeFlag("duration", "5s"),
+    "log-json-info-buffer-size": KubeFlag("quantity", "0"),
+    "log-json-split-stream": KubeFlag("bool", "false"),
+    "log-text-info-buffer-size": KubeFlag("quantity", "0"),
+    "log-text-split-stream": KubeFlag("bool", "false"),
+    "logging-format": KubeFlag("string", "text"),
+    "master": KubeFlag("string"),
+    "min-compatibility-version": KubeFlag("strings", "[]"),
+    "permit-address-sharing": KubeFlag("bool", "false"),
+    "permit-port-sharing": KubeFlag("bool", "false"),
+    "pod-max-in-unschedulable-pods-duration": KubeFlag("duration", "5m0s"),
+    "profiling": KubeFlag("bool", "true"),
+    "requestheader-allowed-names": KubeFlag("strings", "[]"),
+    "requestheader-client-ca-file": KubeFlag("string"),
+    "requestheader-extra-headers-prefix": KubeFlag("strings", "[x-remote-extra-]"),
+    "requestheader-group-headers": KubeFlag("strings", "[x-remote-group]"),
+    "requestheader-uid-headers": KubeFlag("strings", "[]"),
+    "requestheader-username-headers": KubeFlag("strings", "[x-remote-user]"),
+    "secure-port": KubeFlag("int", "10259"),
+    "show-hidden-metrics-for-version": KubeFlag("string"),
+    "tls-cert-file": KubeFlag("string"),
+    "tls-cipher-suites": KubeFlag("strings", "[]"),
+    "tls-curve-preferences": KubeFlag("int32Slice", "[]"),
+    "tls-min-version": KubeFlag("string"),
+    "tls-private-key-file": KubeFlag("string"),
+    "tls-sni-cert-key": KubeFlag("namedCertKey", "[]"),
+    "v": KubeFlag("Level", "0"),
+    "version": KubeFlag("version", "false"),
+    "vmodule": KubeFlag("pattern=N,..."),
+    "write-config-to": KubeFlag("string"),
+}
