@@ -19,7 +19,7 @@ def test_build_and_process_metrics() -> None:
     text = render([ProcessMetrics().registry])
     assert f'git_version="v1.36.4+moorage.{__version__}"' in text
     assert "\nprocess_resident_memory_bytes " in text
-    assert "leader_election_master_status" not in text
+    assert "leader_election_master_status{" not in text
 
 
 def test_whether_it_leads() -> None:

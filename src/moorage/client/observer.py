@@ -22,8 +22,8 @@ class ClientObserver(Protocol):
     ) -> None:
         """The server answered with a code, or did not (`<error>`).
 
-        It took so many `seconds`, of which the client `waited` so many because it may not ask faster; both are
-        None for a watch. `sent` and `received` are sizes of bodies.
+        It took so many `seconds`, of which the client `waited` so many because it may not ask faster; both
+        are None for a watch. `sent` and `received` are sizes of bodies.
         """
 
     def program_ran(self, code: int, status: str) -> None:

@@ -124,6 +124,12 @@ class Families(Collector):
         for family in self._families:
             yield family.family()
 
+    def stability(self) -> Iterator[str]:
+        """How far each family may be relied on, where its text says so: `ALPHA`, `BETA` or `STABLE`."""
+        for family in self._families:
+            if family.help.startswith("["):
+                yield family.help[1 : family.help.index("]")]
+
     def read(self) -> None:
         """Fills in what is not counted when it happens but looked up when it is asked for."""
 
