@@ -124,6 +124,9 @@ class Families(Collector):
         for family in self._families:
             yield family.family()
 
+    def __iter__(self) -> Iterator[Numbers | Histograms]:
+        return iter(self._families)
+
     def stability(self) -> Iterator[str]:
         """How far each family may be relied on, where its text says so: `ALPHA`, `BETA` or `STABLE`."""
         for family in self._families:
