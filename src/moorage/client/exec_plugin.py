@@ -71,7 +71,8 @@ class ExecCredentials:
         self._clock = clock
         self._seconds = seconds
         self._ended = (1, INTERNAL_ERROR)  # the exit code of the last run, and what kind of end it was
-        self._certified_at: float | None = None
+        self._told_of: ClientCertificate | None = None
+        self._valid_since: float | None = None
         self._current: Identity | None = None
         self._expires: float | None = None
         self._running = asyncio.Lock()
@@ -114,15 +115,16 @@ class ExecCredentials:
         return self._current
 
     def _tell_of(self, certificate: ClientCertificate) -> None:
-        if self._observer is None or (self._current and self._current.certificate == certificate):
+        if self._observer is None or certificate == self._told_of:
             return
+        self._told_of = certificate
         try:
             read = x509.load_pem_x509_certificate(certificate.certificate)
         except ValueError:  # whoever connects with it says what is wrong
             return
-        age = None if self._certified_at is None else self._clock() - self._certified_at
+        age = None if self._valid_since is None else self._clock() - self._valid_since
         self._observer.certificate_came(read.not_valid_after_utc.timestamp(), age)
-        self._certified_at = read.not_valid_before_utc.timestamp()
+        self._valid_since = read.not_valid_before_utc.timestamp()
 
     def _run(self) -> _Printed:
         plugin = self._plugin
