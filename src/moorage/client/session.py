@@ -130,11 +130,11 @@ class Session:
             try:
                 answer = await self._exchange(method, target, body, content_type, seconds)
             except _NETWORK_ERRORS as error:
-                self._tell(method, NO_ANSWER, times, (began, waited), body)
+                self._tell(method, NO_ANSWER, times, began, waited, body)
                 if isinstance(error, TimeoutError):
                     await self._distrust_connections()
                 raise _failure(method, path, error) from None
-            self._tell(method, str(answer.status), times, (began, waited), body, answer.body)
+            self._tell(method, str(answer.status), times, began, waited, body, answer.body)
             if answer.status < 300:
                 return answer.body
             if answer.status == 401 and not renewed and self._credentials.rejected(identity):
@@ -187,24 +187,21 @@ class Session:
         method: str,
         code: str,
         times: int,
-        began_and_waited: tuple[float, float] | None = None,
+        began: float | None = None,
+        waited: float | None = None,
         sent: bytes | None = None,
         received: bytes | None = None,
     ) -> None:
-        """Tells who counts how the try number `times` ended."""
+        """Tells who counts how a try ended, which was number `times`."""
         if self._observer is None:
             return
-        seconds = waited = None
-        if began_and_waited is not None:
-            began, waited = began_and_waited
-            seconds = time.perf_counter() - began
         self._observer.asked(
             self._host,
             method,
             code,
             is_retry=times > 1,
             waited=waited,
-            seconds=seconds,
+            seconds=None if began is None else time.perf_counter() - began,
             sent=len(sent or b""),
             received=None if received is None else len(received),
         )
