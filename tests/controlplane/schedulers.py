@@ -41,6 +41,24 @@ class Answer(NamedTuple):
     text: str
 
 
+def ask(
+    port: int, path: str, *, token: str = "", method: str = "GET", body: str | None = None
+) -> Answer | None:
+    """What a scheduler's server answers; None while it does not."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # its certificate is its own
+    connection = http.client.HTTPSConnection(HOST, port, timeout=10, context=context)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with contextlib.closing(connection):
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.read().decode())
+    except (OSError, http.client.HTTPException):
+        return None
+
+
 class Moorage(Program):
     """A running `moorage run`."""
 
@@ -52,18 +70,7 @@ class Moorage(Program):
         self, path: str, *, token: str = "", method: str = "GET", body: str | None = None
     ) -> Answer | None:
         """What its server answers; None while it does not."""
-        context = ssl.create_default_context()
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE  # its certificate is its own
-        connection = http.client.HTTPSConnection(HOST, self.port, timeout=10, context=context)
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        try:
-            with contextlib.closing(connection):
-                connection.request(method, path, body, headers)
-                answer = connection.getresponse()
-                return Answer(answer.status, answer.read().decode())
-        except (OSError, http.client.HTTPException):
-            return None
+        return ask(self.port, path, token=token, method=method, body=body)
 
     def wait_until(self, what: str, condition: Callable[[], Any], *, seconds: float = 40.0) -> Any:
         """Waits as `wait_for` does, but not for a process that has ended."""

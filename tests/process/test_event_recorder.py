@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
+from collections import Counter
 from collections.abc import Coroutine
 from typing import Any
 
@@ -92,8 +94,13 @@ def pod(name: str = "p", version: str = "5") -> Pod:
 class World:
     def __init__(self) -> None:
         self.server = Server()
+        self.dropped: Counter[str] = Counter()
         self.broadcaster = EventBroadcaster(
-            self.server, clock=lambda: START + fake_time.now(), hostname="host-1", rand=lambda: 1.0
+            self.server,
+            on_drop=self._dropped,
+            clock=lambda: START + fake_time.now(),
+            hostname="host-1",
+            rand=lambda: 1.0,
         )
         self.recorder = self.broadcaster.recorder("my-scheduler")
         self.running = asyncio.get_running_loop().create_task(self.broadcaster.run())
@@ -102,6 +109,14 @@ class World:
         self.recorder.event(
             pod() if target is None else target, None, "Warning", "FailedScheduling", "Scheduling", note
         )
+
+    def schedule(self, name: str) -> None:
+        note = f"Successfully assigned shop/{name} to n1"
+        self.recorder.event(pod(name), None, "Normal", "Scheduled", "Binding", note)
+
+    def _dropped(self, why: str, count: int) -> None:
+        assert why in event_recorder.WHY_DROPPED
+        self.dropped[why] += count
 
     async def settle(self, seconds: float = 1.0) -> None:
         await asyncio.sleep(seconds)
@@ -319,9 +334,10 @@ def test_after_twelve_tries_an_event_is_given_up(caplog: pytest.LogCaptureFixtur
         world.fail_scheduling()
         await world.settle(5 * MINUTE)
         assert len(world.server.writes) == 12
+        assert world.dropped == {event_recorder.UNREACHABLE: 1}
 
     in_world(script)
-    assert "could not be written" in caplog.text
+    assert "12 tries failed, the last with ConnectionResetError('gone')" in caplog.text
 
 
 @pytest.mark.parametrize("code", [400, 403, 404, 422])
@@ -331,6 +347,7 @@ def test_a_rejected_event_is_not_tried_again(code: int, caplog: pytest.LogCaptur
         world.fail_scheduling()
         await world.settle(MINUTE)
         assert world.server.verbs == ["create"]
+        assert world.dropped == {event_recorder.REJECTED: 1}
 
     in_world(script)
     assert f"refused with {code}" in caplog.text
@@ -365,32 +382,123 @@ def test_events_that_wait_for_another_try_hold_up_no_others() -> None:
     in_world(script)
 
 
-def test_what_does_not_fit_is_dropped_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_none_of_a_large_burst_is_lost() -> None:
     async def script(world: World) -> None:
-        for number in range(1010):
-            world.fail_scheduling(pod(f"p{number}"))
-        assert world.broadcaster.dropped == 10
+        for number in range(20_000):
+            world.schedule(f"p{number}")
+            if not number % 2000:
+                await world.settle(0)
         await world.settle()
-        assert len(world.server.events) == 1000
+        notes = Counter(event["regarding"]["name"] for event in world.server.events.values())
+        assert notes == {f"p{number}": 1 for number in range(20_000)}
+        assert not world.dropped
+
+    in_world(script)
+
+
+def test_a_burst_longer_than_what_may_wait_is_counted_and_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_recorder, "MOST_WAITING", 100)
+
+    async def script(world: World) -> None:
+        for number in range(110):
+            world.fail_scheduling(pod(f"p{number}"))
+        assert world.dropped == {event_recorder.TOO_MANY: 10}
+        await world.settle()
+        assert len(world.server.events) == 100
         assert caplog.text.count("Events are dropped") == 1
-        for number in range(1001):
+        for number in range(101):
             world.fail_scheduling(pod(f"q{number}"))
-        assert world.broadcaster.dropped == 11
+        await world.settle()
+        assert len(world.server.events) == 200
+        assert world.dropped == {event_recorder.TOO_MANY: 11}
         assert caplog.text.count("Events are dropped") == 2
 
     in_world(script)
 
 
-def test_events_that_wait_for_another_try_are_bounded() -> None:
+def test_a_series_is_counted_even_where_nothing_more_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_recorder, "MOST_WAITING", 2)
+
     async def script(world: World) -> None:
-        world.server.always = ConnectionResetError()
+        for _ in range(5):
+            world.fail_scheduling(pod("p"))
+            world.fail_scheduling(pod("q"))
+        await world.settle()
+        assert [event["series"]["count"] for event in world.server.events.values()] == [5, 5]
+        assert not world.dropped
+
+    in_world(script)
+
+
+def test_an_api_server_that_is_away_for_a_while_loses_nothing() -> None:
+    async def script(world: World) -> None:
+        world.server.always = ConnectionRefusedError()
+        for number in range(500):
+            world.schedule(f"p{number}")
+        await world.settle(100)
+        world.server.always = None
+        await world.settle(20)
+        assert len(world.server.events) == 500
+        assert world.server.most_at_once <= event_recorder.REQUESTS_AT_ONCE
+        assert not world.dropped
+
+    in_world(script)
+
+
+def test_an_api_server_that_stays_away_costs_events_and_one_line(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_recorder, "MOST_WAITING", 500)
+
+    async def script(world: World) -> None:
+        world.server.always = ConnectionRefusedError("nobody listens")
         for batch in range(4):
-            for number in range(500):
-                world.fail_scheduling(pod(f"p{batch}-{number}"))
-            await world.settle()
-        waiting = len(world.broadcaster._writes)
-        assert waiting <= event_recorder.LONGEST_QUEUE + event_recorder.REQUESTS_AT_ONCE
-        assert world.broadcaster.dropped == 2000 - waiting
+            for number in range(200):
+                world.schedule(f"p{batch}-{number}")
+            await world.settle(15)
+        assert world.dropped == {event_recorder.TOO_MANY: 300}
+        await world.settle(10 * MINUTE)
+        assert world.dropped == {event_recorder.TOO_MANY: 300, event_recorder.UNREACHABLE: 500}
+        assert caplog.text.count("Events are dropped") == 2
+        assert caplog.text.count("nobody listens") == 1
+        world.server.always = None
+        world.schedule("after")
+        await world.settle()
+        assert world.only["regarding"]["name"] == "after"
+        assert sum(world.dropped.values()) == 800
+        world.server.always = ConnectionRefusedError("gone again")
+        world.schedule("lost")
+        await world.settle(5 * MINUTE)
+        assert caplog.text.count("gone again") == 1
+
+    in_world(script)
+
+
+def test_what_happens_once_leaves_nothing_behind() -> None:
+    async def script(world: World) -> None:
+        for number in range(50):
+            world.schedule(f"p{number}")
+        world.fail_scheduling()
+        await world.settle()
+        assert [key.reason for key in world.broadcaster._series] == ["FailedScheduling"]
+        assert len(world.server.events) == 51
+
+    in_world(script)
+
+
+def test_a_waiting_event_does_not_keep_its_pod() -> None:
+    async def script(world: World) -> None:
+        world.server.blocked = asyncio.Event()
+        target = pod()
+        references = sys.getrefcount(target)
+        for _ in range(event_recorder.REQUESTS_AT_ONCE + 5):
+            world.recorder.event(target, target, "Normal", "Scheduled", "Binding", "x" * 5000)
+        await world.settle()
+        assert sys.getrefcount(target) == references
+        world.server.blocked.set()
+        await world.settle()
 
     in_world(script)
 
@@ -434,9 +542,27 @@ def test_stop_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -> None:
         assert fake_time.now() == 5
         assert world.running.cancelled()
         await world.broadcaster.stop(5)
+        assert world.dropped == {event_recorder.SHUTDOWN: 1}
 
     fake_time.run(main())
-    assert "1 events were not delivered" in caplog.text
+    assert caplog.text.count("1 events were not delivered") == 1
+
+
+def test_stop_tells_how_many_are_lost(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        world = World()
+        blocked = world.server.blocked = asyncio.Event()
+        for number in range(40):
+            world.schedule(f"p{number}")
+        asyncio.get_running_loop().call_later(4, blocked.set)
+        asyncio.get_running_loop().call_later(4, setattr, world.server, "blocked", asyncio.Event())
+        await world.broadcaster.stop(5)
+        delivered = len(world.server.events)
+        assert delivered == event_recorder.REQUESTS_AT_ONCE
+        assert world.dropped == {event_recorder.SHUTDOWN: 40 - delivered}
+
+    fake_time.run(main())
+    assert f"{40 - event_recorder.REQUESTS_AT_ONCE} events were not delivered" in caplog.text
 
 
 def test_stop_before_it_ran() -> None:

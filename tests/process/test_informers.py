@@ -75,6 +75,20 @@ def test_what_a_plugin_cannot_do_without_is() -> None:
     fake_time.run(main())
 
 
+def test_how_long_nothing_was_heard() -> None:
+    async def main() -> None:
+        informers = informers_of(Server(), Hard=30)
+        assert informers.silences() == {}
+        informers.start()
+        await asyncio.sleep(7)
+        silences = informers.silences()
+        assert {"pods", "nodes", "storageclasses.storage.k8s.io"} <= silences.keys()
+        assert not [name for name in silences if name.startswith("licenses")]
+        await informers.stop()
+
+    fake_time.run(main())
+
+
 def test_until_then_the_scheduler_is_not_ready() -> None:
     async def main() -> None:
         informers = informers_of(Server(), Hard=30)

@@ -228,6 +228,22 @@ def test_renewing_is_one_request_and_keeps_the_time_of_acquisition() -> None:
     asyncio.run(main())
 
 
+def test_a_lease_that_somebody_else_wrote_is_read_before_it_is_renewed() -> None:
+    async def main() -> None:
+        server, clock = Server(), Clock()
+        ours = lock(server, clock)
+        await ours.take_or_keep()
+        await ours.take_or_keep()
+        assert ours.slow_renewals == 0
+        server.hold("me")
+        server.requests.clear()
+        assert await ours.take_or_keep() is Outcome.HELD
+        assert server.requests == ["PUT", "GET", "PUT"]
+        assert ours.slow_renewals == 1
+
+    asyncio.run(main())
+
+
 def test_a_renewal_counts_from_when_it_was_begun() -> None:
     async def main() -> None:
         server, clock = Server(), Clock()

@@ -10,9 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from moorage.framework.handle import Services
 from moorage.framework.queued_pod import QueuedPod
-from moorage.framework.status import Code
 from moorage.plugins.catalog import in_tree_registry
-from moorage.process.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, SchedulerMetrics, exponential
+from moorage.process.instruments import bound_label, exponential
+from moorage.process.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, SchedulerMetrics
+from moorage.queue.change_events import NODE_ADD
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.profiles import default_configuration, make_profiles
 from moorage.server.exposition import render
@@ -25,20 +26,27 @@ NAMES = {
     "event_handling_duration_seconds": "histogram",
     "framework_extension_point_duration_seconds": "histogram",
     "goroutines": "gauge",
+    "inflight_events": "gauge",
     "pending_pods": "gauge",
     "permit_wait_duration_seconds": "histogram",
     "plugin_evaluation_total": "counter",
     "plugin_execution_duration_seconds": "histogram",
+    "plugin_failures_total": "counter",
+    "plugin_slow_calls_total": "counter",
     "pod_scheduled_after_flush_total": "counter",
     "pod_scheduling_attempts": "histogram",
     "pod_scheduling_sli_duration_seconds": "histogram",
     "preemption_attempts_total": "counter",
+    "preemption_goroutines_duration_seconds": "histogram",
+    "preemption_goroutines_execution_total": "counter",
     "preemption_victims": "histogram",
     "queue_incoming_pods_total": "counter",
+    "queueing_hint_execution_duration_seconds": "histogram",
     "schedule_attempts_total": "counter",
     "scheduling_algorithm_duration_seconds": "histogram",
     "scheduling_attempt_duration_seconds": "histogram",
     "unschedulable_pods": "gauge",
+    "volume_scheduling_stage_error_total": "counter",
 }
 
 
@@ -65,7 +73,7 @@ def used() -> tuple[SchedulerMetrics, SchedulingQueue]:
     registry = in_tree_registry()
     profiles = make_profiles(default_configuration(registry), registry, services)
     queue = SchedulingQueue(profiles, clock=lambda: 0.0, nominations=services.nominations, observer=metrics)
-    metrics.watch(queue, services.state)
+    metrics.watch(queue, services.state, profiles.values())
     services.state.put_node(make_node("n1"))
     services.state.add_pod(make_pod("bound", node="n1", uid="1"))
     services.state.assume(make_pod("assumed", uid="2"), "n1")
@@ -85,16 +93,17 @@ def used() -> tuple[SchedulerMetrics, SchedulingQueue]:
     return metrics, queue
 
 
-def test_names_and_types() -> None:
-    metrics, _ = used()
+def test_all_are_named_from_the_start() -> None:
+    metrics = SchedulerMetrics()
     types = dict(line.split()[2:4] for line in render([metrics.registry]).splitlines() if "# TYPE" in line)
-    assert types == {f"scheduler_{name}": kind for name, kind in NAMES.items()}
+    ours = {"moorage_events_dropped_total": "counter", "moorage_watch_silence_seconds": "gauge"}
+    assert types == {f"scheduler_{name}": kind for name, kind in NAMES.items()} | ours
 
 
 def test_the_text_can_be_parsed_and_has_no_other_series() -> None:
     metrics, _ = used()
     families = list(text_string_to_metric_families(render([metrics.registry])))
-    assert len(families) == len(NAMES)
+    assert len(families) == len(NAMES) + 2
     names = {sample.name for family in families for sample in family.samples}
     assert not [name for name in names if name.endswith("_created")]
 
@@ -110,6 +119,25 @@ def test_what_has_no_labels_is_there_from_the_start() -> None:
         assert line in lines
 
 
+def test_dropped_events_are_counted_from_zero_on() -> None:
+    metrics = SchedulerMetrics()
+
+    def dropped() -> dict[str, float]:
+        text = render([metrics.registry])
+        return {
+            reason: float(count)
+            for reason, count in re.findall(r'moorage_events_dropped_total\{reason="(\w+)"\} (\S+)', text)
+        }
+
+    none = {"too_many": 0, "unreachable": 0, "rejected": 0, "shutdown": 0}
+    assert dropped() == none
+    metrics.events_dropped("too_many", 3)
+    metrics.events_dropped("too_many", 1)
+    assert dropped() == none | {"too_many": 4}
+    metrics.reset()
+    assert dropped() == none
+
+
 @pytest.mark.parametrize(
     ("name", "start", "factor", "count"),
     [
@@ -119,6 +147,8 @@ def test_what_has_no_labels_is_there_from_the_start() -> None:
         ("plugin_execution_duration_seconds", 0.00001, 1.5, 20),
         ("permit_wait_duration_seconds", 0.001, 2, 15),
         ("pod_scheduling_sli_duration_seconds", 0.01, 2, 20),
+        ("preemption_goroutines_duration_seconds", 0.01, 2, 20),
+        ("queueing_hint_execution_duration_seconds", 0.00001, 1.5, 20),
     ],
 )
 def test_buckets(name: str, start: float, factor: float, count: int) -> None:
@@ -128,6 +158,8 @@ def test_buckets(name: str, start: float, factor: float, count: int) -> None:
     metrics.plugin_executed("A", "Bind", "Success", 1.0)
     metrics.permit_waited("Success", 1.0)
     metrics.bound(queued(), "other", 1.0, 1.0)
+    metrics.evicted("success", 1.0)
+    metrics.hint_given("A", "NodeAdd", "Queue", 1.0)
     found = bounds(metrics, name)[: count + 1]
     assert found[-1] == "+Inf"
     assert [float(bound) for bound in found[:-1]] == list(exponential(start, factor, count))
@@ -137,6 +169,21 @@ def test_whole_bounds_have_no_fraction() -> None:
     metrics = SchedulerMetrics()
     assert bounds(metrics, "preemption_victims") == ["1", "2", "4", "8", "16", "32", "64", "+Inf"]
     assert bounds(metrics, "pod_scheduling_attempts") == ["1", "2", "4", "8", "16", "+Inf"]
+
+
+@pytest.mark.parametrize(
+    ("bound", "label"),
+    [
+        (0.00016, "0.00016"),
+        (0.000015, "1.5e-05"),
+        (604800, "604800"),
+        (1e6, "1e+06"),
+        (1048576, "1.048576e+06"),
+        (124416000, "1.24416e+08"),
+    ],
+)
+def test_bounds_are_written_as_go_does(bound: float, label: str) -> None:
+    assert bound_label(bound) == label
 
 
 def test_a_histogram_counts_up_to_and_including_its_bounds() -> None:
@@ -210,15 +257,48 @@ def test_evaluations() -> None:
     ]
 
 
+def test_plugins_that_were_not_asked_yet_are_shown() -> None:
+    metrics, _ = used()
+    shown_at_first = shown(metrics, "plugin_evaluation_total")
+    labels = 'extension_point="{}",plugin="{}",profile="default-scheduler"'
+    for point, plugin, count in (
+        ("Filter", "NodeName", 1),
+        ("PreFilter", "NodeAffinity", 0),
+        ("Filter", "TaintToleration", 0),
+        ("PreScore", "PodTopologySpread", 0),
+        ("Score", "ImageLocality", 0),
+    ):
+        assert f"plugin_evaluation_total{{{labels.format(point, plugin)}}} {count}" in shown_at_first
+    metrics.reset()
+    assert len(shown(metrics, "plugin_evaluation_total")) == len(shown_at_first)
+
+
+def test_what_is_kept_for_pods_in_flight() -> None:
+    metrics, queue = used()
+    assert shown(metrics, "inflight_events") == ['inflight_events{event="PodPopped"} 0']
+    popped = queue.pop()
+    assert popped is not None
+    queue.move_all(NODE_ADD, None, make_node("n2"))
+    assert shown(metrics, "inflight_events") == [
+        'inflight_events{event="PodPopped"} 1',
+        'inflight_events{event="NodeAdd"} 1',
+    ]
+    queue.done(popped.pod.uid)
+    assert shown(metrics, "inflight_events") == [
+        'inflight_events{event="PodPopped"} 0',
+        'inflight_events{event="NodeAdd"} 0',
+    ]
+
+
 def test_labels_of_an_extension_point_and_a_plugin() -> None:
     metrics = SchedulerMetrics()
     metrics.extension_point(PROFILE, "Filter", "Unschedulable", 0.5)
-    metrics.pre_enqueue(PROFILE, Code.PENDING, 0.25)
+    metrics.pre_enqueue(PROFILE, 0.25)
     metrics.plugin_executed("Fit", "Filter", "Success", 0.5)
     name = "framework_extension_point_duration_seconds_sum"
     assert shown(metrics, name) == [
         f'{name}{{extension_point="Filter",profile="{PROFILE}",status="Unschedulable"}} 0.5',
-        f'{name}{{extension_point="PreEnqueue",profile="{PROFILE}",status="Pending"}} 0.25',
+        f'{name}{{extension_point="PreEnqueue",profile="{PROFILE}",status="Success"}} 0.25',
     ]
     name = "plugin_execution_duration_seconds_sum"
     assert shown(metrics, name) == [f'{name}{{extension_point="Filter",plugin="Fit",status="Success"}} 0.5']
@@ -270,7 +350,7 @@ def test_sizes_are_read_when_they_are_asked_for() -> None:
 def test_a_reset_forgets_what_was_counted_but_not_what_is() -> None:
     metrics, _ = used()
     metrics.reset()
-    for name in ("schedule_attempts_total", "plugin_evaluation_total", "queue_incoming_pods_total"):
+    for name in ("schedule_attempts_total", "plugin_failures_total", "queue_incoming_pods_total"):
         assert shown(metrics, name) == []
     assert "preemption_victims_count 0" in shown(metrics, "preemption_victims")
     assert shown(metrics, "goroutines") == ['goroutines{operation="binding"} 1']

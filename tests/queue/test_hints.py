@@ -8,6 +8,7 @@ import pytest
 from moorage.framework import events
 from moorage.framework.events import EVERYTHING, Action, ClusterEvent, Hint, HintFunction
 from moorage.framework.queued_pod import QueuedPod
+from moorage.process.metrics import SchedulerMetrics
 from moorage.queue.hints import Interests, Requeue
 from moorage.testing.builders import make_node, make_pod
 from tests.queue.worlds import Rejecter, make_queue_profile
@@ -224,6 +225,31 @@ def test_all_hints_of_a_plugin_are_asked_until_one_says_queue() -> None:
     wide = ClusterEvent("Node", Action.ALL, answering(Hint.QUEUE))
     known = interests(Rejecter("P", [narrow, wide]))
     assert known.worth_requeueing(rejected({"P"}), NODE_ADD, None, None) is Requeue.AFTER_BACKOFF
+
+
+def test_what_hints_say_is_counted() -> None:
+    metrics = SchedulerMetrics()
+    answers = {"A": None, "B": answering(Hint.QUEUE), "C": answering(Hint.SKIP), "D": answering(ValueError())}
+    profile = make_queue_profile(
+        "default-scheduler",
+        *(Rejecter(name, [NODE_ADD._replace(hint=hint)]) for name, hint in answers.items()),
+    )
+    profile.observer = metrics
+    known = Interests({"default-scheduler": profile})
+    for name in answers:
+        known.worth_requeueing(rejected({name}), NODE_ADD, None, None)
+    counted = [
+        (sample.labels["plugin"], sample.labels["event"], sample.labels["hint"], sample.value)
+        for family in metrics.collect()
+        for sample in family.samples
+        if sample.name == "scheduler_queueing_hint_execution_duration_seconds_count"
+    ]
+    assert counted == [
+        ("A", "NodeAdd", "Queue", 1),
+        ("B", "NodeAdd", "Queue", 1),
+        ("C", "NodeAdd", "QueueSkip", 1),
+        ("D", "NodeAdd", "Error", 1),
+    ]
 
 
 def test_a_hint_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,7 @@ from moorage.framework.extension_points import FilterPlugin, Plugin, PreEnqueueP
 from moorage.framework.handle import Handle, Services
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
-from moorage.framework.status import Code, Status
+from moorage.framework.status import Status
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.state.node_info import NodeInfo
 from moorage.state.nominations import Nominations
@@ -35,7 +35,7 @@ class Observer:
     def __init__(self) -> None:
         self.entries: list[tuple[str, str]] = []
         self.gauge: Counter[tuple[str, str]] = Counter()
-        self.pre_enqueued: list[tuple[str, Code]] = []
+        self.pre_enqueued: list[str] = []
 
     def incoming(self, queue: str, event: str) -> None:
         self.entries.append((queue, event))
@@ -43,9 +43,9 @@ class Observer:
     def unschedulable(self, plugin: str, profile: str, change: int) -> None:
         self.gauge[plugin, profile] += change
 
-    def pre_enqueue(self, profile: str, code: Code, seconds: float) -> None:
+    def pre_enqueue(self, profile: str, seconds: float) -> None:
         assert seconds >= 0
-        self.pre_enqueued.append((profile, code))
+        self.pre_enqueued.append(profile)
 
     @property
     def rejections(self) -> dict[str, int]:

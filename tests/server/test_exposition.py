@@ -39,10 +39,10 @@ def test_texts_are_escaped() -> None:
     assert render([registry]) == '# HELP g one\\ntwo \\\\\n# TYPE g gauge\ng{l="a\\"b\\\\c\\nd"} 1\n'
 
 
-def test_metrics_without_a_value_are_left_out() -> None:
+def test_metrics_without_a_value_are_named() -> None:
     registry = CollectorRegistry()
     Gauge("g", "h", ["l"], registry=registry)
-    assert render([registry]) == ""
+    assert render([registry]) == "# HELP g h\n# TYPE g gauge\n"
 
 
 def test_all_registries_in_one_order() -> None:

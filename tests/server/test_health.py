@@ -68,4 +68,4 @@ def test_results_are_counted() -> None:
     assert 'kubernetes_healthcheck{name="sched-handler-sync",type="readyz"} 0\n' in lines
     assert 'kubernetes_healthchecks_total{name="ping",status="success",type="readyz"} 2\n' in lines
     metrics.reset()
-    assert [line for family in metrics.collect() for line in family_lines(family)] == []
+    assert [sample for family in metrics.collect() for sample in family.samples] == []

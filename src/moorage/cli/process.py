@@ -26,6 +26,7 @@ from moorage.framework.logger import Logger
 from moorage.framework.registry import PluginLoadError
 from moorage.process import logs
 from moorage.process.assembly import USER_AGENT, Assembly
+from moorage.process.client_metrics import ClientMetrics, InLoop
 from moorage.process.dump import dump
 from moorage.process.leader_election import ElectionEnded, LeaderElector
 from moorage.process.permissions import missing_permissions
@@ -83,6 +84,7 @@ class Process:
         self._registry = setup.registry
         self._connection = connection
         self._stopping = asyncio.Event()
+        self._client_metrics = ClientMetrics()
         self._lost_lease = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._assembly: Assembly | None = None
@@ -101,7 +103,14 @@ class Process:
             stack.push_async_callback(assembly.close)
             await assembly.open()
             if self._options.secure_port:
-                server = RunServer(self._options, self._config, assembly, elector, self._stopping.is_set)
+                server = RunServer(
+                    self._options,
+                    self._config,
+                    assembly,
+                    elector,
+                    self._stopping.is_set,
+                    self._client_metrics,
+                )
                 await server.start(stack)
             checking = asyncio.create_task(self._report_missing_permissions(assembly))
             stack.callback(checking.cancel)
@@ -114,6 +123,7 @@ class Process:
             "qps": self._config.client_connection.qps,
             "burst": self._config.client_connection.burst,
             "user_agent": USER_AGENT,
+            "observer": self._client_metrics,
             "may_write": None if elector is None else elector.may_act,
         }
         http, late = HttpClient(self._connection, **limits), HttpClient(self._connection, **limits)
@@ -157,9 +167,10 @@ class Process:
         await assembly.schedule()
 
     def _make_elector(self) -> LeaderElector:
+        observer = InLoop(self._client_metrics)
         try:
             return LeaderElector(
-                lambda: HttpClient(self._connection, qps=-1, user_agent=USER_AGENT),
+                lambda: HttpClient(self._connection, qps=-1, user_agent=USER_AGENT, observer=observer),
                 self._config.leader_election,
                 on_lost=self._lose_lease,
             )
@@ -190,7 +201,11 @@ class Process:
         resources = [informer.resource for informer in assembly.informers.all]
         profiles = assembly.scheduler.profiles.values()
         client = HttpClient(
-            self._connection, qps=-1, user_agent=USER_AGENT, request_seconds=PERMISSION_SECONDS
+            self._connection,
+            qps=-1,
+            user_agent=USER_AGENT,
+            request_seconds=PERMISSION_SECONDS,
+            observer=self._client_metrics,
         )
         async with client:
             for permission in await missing_permissions(client, resources, profiles, self._config):

@@ -12,6 +12,7 @@ from moorage.cli.setup import BadInput
 from moorage.client.connection import find
 from moorage.client.errors import ConfigurationError
 from moorage.client.http import HttpClient
+from moorage.client.observer import ClientObserver
 from moorage.framework.logger import Logger
 from moorage.process.assembly import USER_AGENT
 from moorage.server.access import Access
@@ -31,6 +32,7 @@ from moorage.server.tls import (
 from moorage.server.watched_files import WatchedFiles
 
 REVIEW_SECONDS = 10.0
+LOOKUP_SECONDS = 1.0  # what can be done without does not hold up the start
 
 log = Logger(__name__)
 
@@ -38,9 +40,10 @@ log = Logger(__name__)
 class RunSecurity:
     """Certificates and permissions as the flags say; both follow what changes until the stack is closed."""
 
-    def __init__(self, options: RunOptions, stack: AsyncExitStack) -> None:
+    def __init__(self, options: RunOptions, stack: AsyncExitStack, observer: ClientObserver) -> None:
         self._options = options
         self._stack = stack
+        self._observer = observer
         self._files = WatchedFiles()
         headers = _front_proxy_headers(options)
         # The flags go with the authority of their own; to that of the cluster belongs what the cluster says.
@@ -128,17 +131,19 @@ class RunSecurity:
             clients=not self._options.client_ca_file,
             front_proxies=not self._options.requestheader_client_ca_file,
         )
+        tolerates_failure = self._options.authentication_tolerate_lookup_failure is not False
         try:
-            await in_cluster.look_up()
-        except LookupFailed as error:
-            if self._options.authentication_tolerate_lookup_failure is False:
+            async with asyncio.timeout(LOOKUP_SECONDS if tolerates_failure else None):
+                await in_cluster.look_up()
+        except (LookupFailed, TimeoutError) as error:
+            if not tolerates_failure:
                 raise BadInput(
                     f"--authentication-tolerate-lookup-failure=false: the cluster does not say whose "
                     f"certificates count: {error}"
                 ) from None
             log.warning(
                 "The cluster does not say whose certificates count; until it does, callers need tokens",
-                err=str(error),
+                err=str(error) or "no answer yet",
             )
         self._run(in_cluster.follow())
 
@@ -155,7 +160,13 @@ class RunSecurity:
             }
             log.warning(f"No --{what}-kubeconfig: {effect[what]}", err=str(error))
             return None
-        client = HttpClient(config, qps=-1, user_agent=USER_AGENT, request_seconds=REVIEW_SECONDS)
+        client = HttpClient(
+            config,
+            qps=-1,
+            user_agent=USER_AGENT,
+            request_seconds=REVIEW_SECONDS,
+            observer=self._observer,
+        )
         return await self._stack.enter_async_context(client)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:

@@ -14,6 +14,7 @@ from moorage.cli.setup import BadInput
 from moorage.config import KubeSchedulerConfiguration, show
 from moorage.framework.logger import Logger, set_verbosity
 from moorage.process.assembly import Assembly
+from moorage.process.client_metrics import ClientMetrics
 from moorage.process.leader_election import LeaderElector
 from moorage.server.app import Server
 from moorage.server.health import HealthChecks, ping
@@ -32,11 +33,12 @@ class RunServer:
     assembly: Assembly
     elector: LeaderElector | None
     is_stopping: Callable[[], bool]
+    client_metrics: ClientMetrics
 
     async def start(self, stack: AsyncExitStack) -> None:
         """Listens until the stack is closed."""
         options = self.options
-        contexts, access = await RunSecurity(options, stack).open()
+        contexts, access = await RunSecurity(options, stack, self.client_metrics).open()
         server = Server(
             options.listen_address,
             options.secure_port,
@@ -58,23 +60,30 @@ class RunServer:
 
     def _content(self) -> Content:
         elector, metrics = self.elector, self.assembly.metrics
+        gates, requests = self.options.gates, self.client_metrics
         process = ProcessMetrics(
+            gates=gates,
             lease_name=self.config.leader_election.resource_name,
             leads=None if elector is None else lambda: elector.is_leading,
+            slow_renewals=lambda: 0 if elector is None else elector.slow_renewals,
+            others=(metrics, requests),
         )
-        gates = self.options.gates
         of_plugins = self.assembly.scheduler.services.metrics
         return Content(
             healthz=HealthChecks("healthz", **self._election_check(), **({} if elector else {"ping": ping})),
             readyz=self._readiness(),
-            registries=[metrics.registry, of_plugins.registry, process.registry],
-            reset_metrics=metrics.reset,
+            registries=[metrics.registry, requests.registry, of_plugins.registry, process.registry],
+            reset_metrics=self._reset_metrics,
             pods=self._known_pods,
             config=lambda: show(self.config),
             flags=self.options.shown if gates.enabled("ComponentFlagz") else None,
             shows_status=gates.enabled("ComponentStatusz"),
             set_verbosity=set_verbosity if self.config.enable_profiling else None,
         )
+
+    def _reset_metrics(self) -> None:
+        self.assembly.metrics.reset()
+        self.client_metrics.reset()
 
     def _readiness(self) -> HealthChecks:
         checks = HealthChecks("readyz", **self._election_check())

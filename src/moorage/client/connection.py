@@ -23,6 +23,7 @@ from moorage.client.credentials import (
 from moorage.client.errors import ConfigurationError
 from moorage.client.exec_plugin import VERSIONS, ExecCredentials, ExecPlugin
 from moorage.client.local import LocalServer
+from moorage.client.observer import ClientObserver
 
 SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 FOLDER_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_FOLDER"
@@ -61,7 +62,7 @@ class ConnectionConfig:
     local: LocalServer | None = None
     """A server in this process, which is asked directly; then nothing of the above counts."""
 
-    def credentials(self) -> Credentials:
+    def credentials(self, observer: ClientObserver | None = None) -> Credentials:
         """New credentials; each client has its own."""
         authorization = ""
         if self.token:
@@ -70,7 +71,7 @@ class ConnectionConfig:
             authorization = basic(self.username, self.password)
         fixed = Identity(authorization, self.certificate)
         if self.exec is not None and not authorization and not self.token_file:
-            return ExecCredentials(self.exec, fixed)
+            return ExecCredentials(self.exec, fixed, observer=observer)
         if self.token_file or self.certificate_files:
             return FileCredentials(
                 fixed, token_file=self.token_file, certificate_files=self.certificate_files

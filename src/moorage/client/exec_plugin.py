@@ -13,12 +13,18 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+from cryptography import x509
 
 from moorage.client.credentials import ClientCertificate, Identity, bearer
 from moorage.client.errors import ConfigurationError
+from moorage.client.observer import ClientObserver
 
 VERSIONS = tuple(f"client.authentication.k8s.io/{version}" for version in ("v1", "v1beta1"))
 RUN_SECONDS = 60.0
+
+NO_ERROR, FAILED = "no_error", "plugin_execution_error"
+NOT_FOUND, INTERNAL_ERROR = "plugin_not_found_error", "client_internal_error"
+"""How a run of the program ended, in the words of client-go."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +61,18 @@ class ExecCredentials:
         plugin: ExecPlugin,
         fixed: Identity = Identity(),  # noqa: B008 - frozen
         *,
+        observer: ClientObserver | None = None,
         clock: Callable[[], float] = time.time,
         seconds: float = RUN_SECONDS,
     ) -> None:
         self._plugin = plugin
         self._fixed = fixed
+        self._observer = observer
         self._clock = clock
         self._seconds = seconds
+        self._ended = (1, INTERNAL_ERROR)  # the exit code of the last run, and what kind of end it was
+        self._told_of: ClientCertificate | None = None
+        self._valid_since: float | None = None
         self._current: Identity | None = None
         self._expires: float | None = None
         self._running = asyncio.Lock()
@@ -72,7 +83,11 @@ class ExecCredentials:
         async with self._running:
             if (current := self._usable()) is None:  # unless another task has run it meanwhile
                 # A thread and not an asyncio subprocess: it works in event loops of any thread and kind.
-                printed = await asyncio.to_thread(self._run)
+                try:
+                    printed = await asyncio.to_thread(self._run)
+                finally:
+                    if self._observer is not None:
+                        self._observer.program_ran(*self._ended)
                 current = self._take(printed)
             return current
 
@@ -92,14 +107,28 @@ class ExecCredentials:
             certificate = ClientCertificate(
                 printed.client_certificate_data.encode(), printed.client_key_data.encode()
             )
+            self._tell_of(certificate)
         authorization = bearer(printed.token) if printed.token else self._fixed.authorization
         expires = printed.expiration_timestamp
         self._expires = None if expires is None else expires.timestamp()
         self._current = Identity(authorization, certificate)
         return self._current
 
+    def _tell_of(self, certificate: ClientCertificate) -> None:
+        if self._observer is None or certificate == self._told_of:
+            return
+        self._told_of = certificate
+        try:
+            read = x509.load_pem_x509_certificate(certificate.certificate)
+        except ValueError:  # whoever connects with it says what is wrong
+            return
+        age = None if self._valid_since is None else self._clock() - self._valid_since
+        self._observer.certificate_came(read.not_valid_after_utc.timestamp(), age)
+        self._valid_since = read.not_valid_before_utc.timestamp()
+
     def _run(self) -> _Printed:
         plugin = self._plugin
+        self._ended = (1, INTERNAL_ERROR)
         spec: dict[str, Any] = {"interactive": False}
         if plugin.cluster is not None:
             spec["cluster"] = plugin.cluster
@@ -114,6 +143,7 @@ class ExecCredentials:
                 check=False,
             )
         except FileNotFoundError:
+            self._ended = (1, NOT_FOUND)
             hint = " ".join(plugin.install_hint.split()) or "install it, or correct its path"
             raise self._problem(f"there is no such program; {hint}") from None
         except subprocess.TimeoutExpired:
@@ -122,6 +152,7 @@ class ExecCredentials:
             ) from None
         except OSError as error:
             raise self._problem(f"it cannot be run: {error.strerror}") from None
+        self._ended = (done.returncode, FAILED if done.returncode else NO_ERROR)
         if done.returncode:
             said = " ".join(done.stderr.decode(errors="replace").split())[-300:]
             raise self._problem(

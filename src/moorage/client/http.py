@@ -17,6 +17,7 @@ from moorage.api.meta import Object
 from moorage.client.connection import ConnectionConfig
 from moorage.client.errors import ApiError, Gone
 from moorage.client.local import LocalSession
+from moorage.client.observer import ClientObserver
 from moorage.client.rate_limit import DEFAULT_BURST, DEFAULT_QPS, RateLimiter
 from moorage.client.resources import Resource
 from moorage.client.session import JSON, RETRY_AFTER_TRIES, Session
@@ -79,6 +80,7 @@ class HttpClient:
         request_seconds: float = REQUEST_SECONDS,
         silence_seconds: float = SILENCE_SECONDS,
         may_write: Callable[[], bool] | None = None,
+        observer: ClientObserver | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         random: Callable[[], float] = random.random,
     ) -> None:
@@ -96,6 +98,7 @@ class HttpClient:
                 request_seconds=request_seconds,
                 silence_seconds=silence_seconds,
                 may_write=may_write,
+                observer=observer,
                 sleep=sleep,
             )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlencode, urlsplit
@@ -22,6 +23,7 @@ from moorage.client.errors import (
     Withheld,
     error_of,
 )
+from moorage.client.observer import ClientObserver
 from moorage.client.proxies import proxy_from_environment
 from moorage.client.rate_limit import RateLimiter
 from moorage.client.tls import tls_context
@@ -35,6 +37,8 @@ KEEP_ALIVE_SECONDS = 60.0  # less than the 90 s after which an API server closes
 BUFFER = 2**18
 RETRY_AFTER_TRIES = 10
 RETRY_AFTER_LIMIT = 60.0
+
+NO_ANSWER = "<error>"  # in place of a code
 
 _NETWORK_ERRORS = (aiohttp.ClientError, OSError)
 
@@ -59,11 +63,13 @@ class Session:
         request_seconds: float,
         silence_seconds: float,
         may_write: Callable[[], bool] | None = None,
+        observer: ClientObserver | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._config = config
         self._limiter = limiter
-        self._credentials = config.credentials()
+        self._observer = observer
+        self._credentials = config.credentials(observer)
         self._sleep = sleep
         self._headers = _headers(config, user_agent)
         self._identity: Identity | None = None
@@ -80,6 +86,7 @@ class Session:
         self._wires: list[Wire] = []  # the last one is in use, the others finish what they have begun
         self._heads: dict[str, str] = {}  # what is the same in all requests, by content type
         self._base_path = urlsplit(config.server).path
+        self._host = urlsplit(config.server).netloc.rpartition("@")[2]
 
     async def open(self) -> None:
         self._http = self._new_session(keepalive_timeout=KEEP_ALIVE_SECONDS)
@@ -113,16 +120,21 @@ class Session:
     ) -> bytes:
         """The body of a good answer; `seconds` is how long one try may take, without its wait for a turn."""
         target = f"{path}?{urlencode(params)}" if params else path
-        renewed = False
+        renewed, times = False, 0
         while True:
+            times += 1
+            began = time.perf_counter()
             await self._limiter.acquire()
+            waited = time.perf_counter() - began
             identity = await self._current()
             try:
                 answer = await self._exchange(method, target, body, content_type, seconds)
             except _NETWORK_ERRORS as error:
+                self._tell(method, NO_ANSWER, times, began, waited, body)
                 if isinstance(error, TimeoutError):
                     await self._distrust_connections()
                 raise _failure(method, path, error) from None
+            self._tell(method, str(answer.status), times, began, waited, body, answer.body)
             if answer.status < 300:
                 return answer.body
             if answer.status == 401 and not renewed and self._credentials.rejected(identity):
@@ -140,9 +152,12 @@ class Session:
         renewed = False
         for tries in reversed(range(RETRY_AFTER_TRIES)):
             identity = await self._current()
+            code = NO_ANSWER
             try:
                 async with asyncio.timeout(min(WATCH_OPENING_SECONDS, self._silence_seconds)):
                     response = await self._ask(self._watching, "GET", target)
+                code = str(response.status)
+                self._tell("GET", code, RETRY_AFTER_TRIES - tries)
                 try:
                     if response.status < 300:
                         yield b""
@@ -157,6 +172,8 @@ class Session:
                         connection.transport.abort()
                     response.close()
             except _NETWORK_ERRORS as error:
+                if code is NO_ANSWER:
+                    self._tell("GET", code, RETRY_AFTER_TRIES - tries)
                 if isinstance(error, TimeoutError):
                     await self._distrust_connections()
                 raise _failure("GET", path, error) from None
@@ -164,6 +181,30 @@ class Session:
                 renewed = True
                 continue
             await self._wait_or_raise(answer, tries, f"GET {path}")
+
+    def _tell(
+        self,
+        method: str,
+        code: str,
+        times: int,
+        began: float | None = None,
+        waited: float | None = None,
+        sent: bytes | None = None,
+        received: bytes | None = None,
+    ) -> None:
+        """Tells who counts how a try ended, which was number `times`."""
+        if self._observer is None:
+            return
+        self._observer.asked(
+            self._host,
+            method,
+            code,
+            is_retry=times > 1,
+            waited=waited,
+            seconds=None if began is None else time.perf_counter() - began,
+            sent=len(sent or b""),
+            received=None if received is None else len(received),
+        )
 
     async def _wait_or_raise(self, answer: HttpAnswer, tries: int, doing: str) -> None:
         """Waits as the server asks if it asks for that and there are tries left."""

@@ -87,6 +87,11 @@ class FeatureGates:
         self._refuse_unmet_needs()
         self._refuse_versions()
 
+    @property
+    def oldest_component(self) -> Version:
+        """The oldest version that a component of the control plane may have."""
+        return self._oldest_component
+
     def enabled(self, name: str) -> bool:
         return self._on[name]
 

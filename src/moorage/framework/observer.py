@@ -44,6 +44,9 @@ class Observer(Protocol):
     def preemption(self, victims: int) -> None:
         """A node was chosen on which so many pods have to go."""
 
+    def evicted(self, result: str, seconds: float) -> None:
+        """The victims of a preemption were told to go (`success`), or could not be (`error`)."""
+
     def prioritizing_started(self) -> None:
         """An extender is being asked for scores."""
 
@@ -69,6 +72,9 @@ class Observer(Protocol):
 
     def event_handled(self, event: str, seconds: float) -> None:
         """What follows from a change in the cluster is done; `event` is its label, such as `NodeAdd`."""
+
+    def hint_given(self, plugin: str, event: str, hint: str, seconds: float) -> None:
+        """A plugin said whether an event helps a pod: `Queue`, `QueueSkip` or, if it could not, `Error`."""
 
 
 class NoObserver:
@@ -107,6 +113,9 @@ class NoObserver:
     def preemption(self, victims: int) -> None:
         pass
 
+    def evicted(self, result: str, seconds: float) -> None:
+        pass
+
     def prioritizing_started(self) -> None:
         pass
 
@@ -131,4 +140,7 @@ class NoObserver:
         pass
 
     def event_handled(self, event: str, seconds: float) -> None:
+        pass
+
+    def hint_given(self, plugin: str, event: str, hint: str, seconds: float) -> None:
         pass

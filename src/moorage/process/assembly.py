@@ -46,8 +46,8 @@ class Assembly:
     ) -> None:
         self.http = http
         self._late = late
-        self._events = EventBroadcaster(events)
         self.metrics = SchedulerMetrics()
+        self._events = EventBroadcaster(events, on_drop=self.metrics.events_dropped)
         self.scheduler = Scheduler(
             config,
             registry,
@@ -58,8 +58,9 @@ class Assembly:
             max_in_unschedulable=max_in_unschedulable,
             legacy_annotation=legacy_annotation,
         )
-        self.metrics.watch(self.scheduler.queue, self.scheduler.state)
+        self.metrics.watch(self.scheduler.queue, self.scheduler.state, self.scheduler.profiles.values())
         self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
+        self.metrics.watch_silences(self.informers.silences)
         self._stack = AsyncExitStack()
         self._late_events = _LATE_EVENTS
 

@@ -7,9 +7,9 @@ import logging
 import random
 import socket
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from moorage.api.meta import Object
 from moorage.client.resources import Resource
@@ -18,7 +18,9 @@ from moorage.process.lease import Document, status_of
 
 log = logging.getLogger(__name__)
 
-LONGEST_QUEUE = 1000
+MOST_WAITING = 30_000
+"""Events that wait to be written. Each takes about 1 KB, and 3 KB at most, whatever it is about."""
+
 MOST_SERIES = 8192
 REQUESTS_AT_ONCE = 16
 MOST_TRIES = 12
@@ -26,6 +28,10 @@ SECONDS_BETWEEN_TRIES = 10.0
 JITTER = 0.25
 FINISH_SECONDS = 6 * 60.0
 REFRESH_EVERY_CHECKS = 5  # 30 minutes
+
+TOO_MANY, UNREACHABLE, REJECTED, SHUTDOWN = "too_many", "unreachable", "rejected", "shutdown"
+WHY_DROPPED = (TOO_MANY, UNREACHABLE, REJECTED, SHUTDOWN)
+"""Too many waited, the API server could not be reached, it refused, or the process ended first."""
 
 _LONGEST_INSTANCE = 128
 
@@ -42,66 +48,58 @@ class EventsClient(Protocol):
     ) -> Any: ...
 
 
-class Occurrence(NamedTuple):
-    """One call of `event`, kept as it came: what takes time is done in the background."""
-
-    time: float
-    recorder: EventRecorder
-    regarding: Object
-    related: Object | None
-    type: str
-    reason: str
-    action: str
-    note: str
-
-
 class EventRecorder:
     """Records events in the name of one profile."""
 
     def __init__(self, broadcaster: EventBroadcaster, controller: str, instance: str) -> None:
-        self.controller = controller
-        self.instance = instance
+        self._controller = controller
+        self._instance = instance
         self._record = broadcaster.record
-        self._clock = broadcaster.clock
 
     def event(
         self, regarding: Object, related: Object | None, type: str, reason: str, action: str, note: str
     ) -> None:
-        self._record(Occurrence(self._clock(), self, regarding, related, type, reason, action, note))
+        # References, and not the objects: a pod may be large, and gone long before its event is written.
+        about = Reference.to(regarding), None if related is None else Reference.to(related)
+        self._record(SeriesKey(type, action, reason, self._controller, self._instance, *about), note)
 
 
 class EventBroadcaster:
     """Takes the events of all profiles and delivers them while `run` runs.
 
-    Use it in the loop that `run` runs in. Nobody waits for an event: what does not fit into the queue is
-    dropped and counted in `dropped`.
+    Use it in the loop that `run` runs in. Nobody waits for an event. Those that cannot be written yet wait;
+    `on_drop` is told of those that are given up: why, one of WHY_DROPPED, and how many.
     """
 
     def __init__(
         self,
         client: EventsClient,
         *,
+        on_drop: Callable[[str, int], None] = lambda why, count: None,
         clock: Callable[[], float] = time.time,
         hostname: str = "",
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         rand: Callable[[], float] = random.random,
     ) -> None:
-        self.clock = clock
-        self.dropped = 0
         self._client = client
+        self._on_drop = on_drop
+        self._clock = clock
         self._hostname = hostname or socket.gethostname()
         self._sleep = sleep
         self._rand = rand
-        self._queue: deque[Occurrence] = deque()
-        self._overflowing = False
-        self._wake = asyncio.Event()
-        self._closing = False
-        self._task: asyncio.Task[None] | None = None
         self._recorders: dict[str, EventRecorder] = {}
         self._names = EventNames()
         self._series: OrderedDict[SeriesKey, Series] = OrderedDict()
-        self._slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
-        self._writes: set[asyncio.Task[None]] = set()
+        self._queue: asyncio.Queue[Series] = asyncio.Queue()
+        self._later: dict[Series, asyncio.TimerHandle] = {}
+        self._waiting = 0
+        """Those in the queue, those being sent, and those that are tried again later."""
+        self._told: set[str] = set()
+        """Why events are dropped these days, as far as the log has it."""
+        self._nothing_waits = asyncio.Event()
+        self._nothing_waits.set()
+        self._closing = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
         self._resource: Resource[Any] = EVENTS
 
     def recorder(self, controller: str) -> EventRecorder:
@@ -111,46 +109,36 @@ class EventBroadcaster:
             self._recorders[controller] = EventRecorder(self, controller, instance)
         return self._recorders[controller]
 
-    def record(self, occurrence: Occurrence) -> None:
-        if len(self._queue) >= LONGEST_QUEUE:
-            self._drop("the queue is full")
-            return
-        self._queue.append(occurrence)
-        if len(self._queue) == 1:
-            self._wake.set()
-
     async def run(self) -> None:
         """Delivers events until `stop` is called."""
         self._task = asyncio.current_task()
-        upkeep = asyncio.create_task(self._keep_series())
+        tasks = [asyncio.create_task(self._keep_series())]
         try:
             self._resource = await self._offered()
-            while not self._closing or self._queue:
-                self._wake.clear()
-                await self._deliver_queued()
-                if not self._closing:
-                    await self._wake.wait()
-            if self._writes:
-                await asyncio.wait(self._writes)
+            tasks += [asyncio.create_task(self._send_queued()) for _ in range(REQUESTS_AT_ONCE)]
+            await self._closing.wait()
+            await self._nothing_waits.wait()
         finally:
-            unfinished = {upkeep, *self._writes}
-            for task in unfinished:
+            for timer in self._later.values():
+                timer.cancel()
+            for task in tasks:
                 task.cancel()
-            await asyncio.wait(unfinished)
+            await asyncio.wait(tasks)
 
     async def stop(self, timeout: float) -> None:
-        """Delivers what is queued, for `timeout` seconds at most, and ends `run`."""
-        self._closing = True
-        self._wake.set()
+        """Delivers what waits, for `timeout` seconds at most, and ends `run`."""
+        self._closing.set()
         if self._task is None:
             await asyncio.sleep(0)  # a task made for `run` a moment ago begins now
-        if self._task is None or self._task.done():
-            return
-        await asyncio.wait({self._task}, timeout=timeout)
-        if not self._task.done():
-            log.warning("%d events were not delivered in time", len(self._queue) + len(self._writes))
-            self._task.cancel()
-            await asyncio.wait({self._task})
+        if self._task is not None and not self._task.done():
+            await asyncio.wait({self._task}, timeout=timeout)
+            if not self._task.done():
+                self._task.cancel()
+                await asyncio.wait({self._task})
+        if lost := self._waiting:
+            self._waiting = 0
+            self._on_drop(SHUTDOWN, lost)
+            log.warning("%d events were not delivered in time", lost)
 
     async def _offered(self) -> Resource[Any]:
         """The kind of events that the API server takes."""
@@ -165,44 +153,28 @@ class EventBroadcaster:
                 log.warning("The event API is not reachable: %r", error)
             await self._sleep(SECONDS_BETWEEN_TRIES)
 
-    # From occurrences to series
+    # From events to series
 
-    async def _deliver_queued(self) -> None:
-        while self._queue:
-            # Taking a slot before an event keeps what cannot be sent yet in the queue, where it is counted.
-            await self._slots.acquire()
-            series = self._next_to_write()
-            if series is None:
-                self._slots.release()
-            else:
-                self._start_write(series, has_slot=True)
-        self._overflowing = False
-
-    def _next_to_write(self) -> Series | None:
-        while self._queue:
-            series = self._count(self._queue.popleft())
-            if series.due and not series.being_written:
-                return series
-        return None
-
-    def _count(self, seen: Occurrence) -> Series:
-        """The series an occurrence belongs to, counted there."""
-        related = None if seen.related is None else Reference.to(seen.related)
-        regarding = Reference.to(seen.regarding)
-        source = seen.recorder
-        key = SeriesKey(
-            seen.type, seen.action, seen.reason, source.controller, source.instance, regarding, related
-        )
+    def record(self, key: SeriesKey, note: str) -> None:
+        """Counts an event, and has it written unless it only adds to a series."""
+        now = self._clock()
         series = self._series.get(key)
         if series is not None:
-            series.happened_again(seen.time)
+            series.happened_again(now)
             self._series.move_to_end(key)
-            return series
-        name = self._names.new(regarding.name, seen.time)
-        series = self._series[key] = Series(key, name, seen.note, seen.time)
+        elif self._waiting >= MOST_WAITING:
+            self._drop(TOO_MANY, f"{MOST_WAITING} wait to be written")
+            return
+        else:
+            series = Series(key, self._names.new(key.regarding.name, now), note, now)
+            if key.may_come_again:
+                self._keep(series)
+        self._write_if_due(series)
+
+    def _keep(self, series: Series) -> None:
+        self._series[series.key] = series
         if len(self._series) > MOST_SERIES:
             self._end(next(iter(self._series.values())))
-        return series
 
     async def _keep_series(self) -> None:
         checks = 0
@@ -212,7 +184,7 @@ class EventBroadcaster:
             if checks % REFRESH_EVERY_CHECKS == 0:
                 for series in self._series.values():
                     self._write_if_changed(series)
-            limit = self.clock() - FINISH_SECONDS
+            limit = self._clock() - FINISH_SECONDS
             for series in [each for each in self._series.values() if each.last < limit]:
                 self._end(series)
 
@@ -221,48 +193,58 @@ class EventBroadcaster:
         self._write_if_changed(series)
 
     def _write_if_changed(self, series: Series) -> None:
-        if series.count > 1 and series.count != series.written and not series.due:
+        if series.count > 1 and series.count != series.written:
             series.due = True
-            if not series.being_written:
-                self._start_write(series, has_slot=False)
+            self._write_if_due(series)
 
     # Writing
 
-    def _start_write(self, series: Series, *, has_slot: bool) -> None:
-        series.being_written = True
-        task = asyncio.get_running_loop().create_task(self._write(series, has_slot))
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
+    def _write_if_due(self, series: Series) -> None:
+        if series.due and not series.waiting:
+            series.waiting = True
+            self._waiting += 1
+            self._nothing_waits.clear()
+            self._queue.put_nowait(series)
 
-    async def _write(self, series: Series, has_slot: bool) -> None:
-        while series.due:
+    async def _send_queued(self) -> None:
+        while True:
+            series = await self._queue.get()
             series.due = False
-            await self._deliver(series, has_slot)
-            has_slot = False
-        series.being_written = False
-
-    async def _deliver(self, series: Series, has_slot: bool) -> None:
-        problem: Exception | None = None
-        for tries in range(MOST_TRIES):
-            if tries:
-                if len(self._writes) > LONGEST_QUEUE:
-                    self._drop("too many of them wait for another try")
-                    return
-                await self._sleep(SECONDS_BETWEEN_TRIES * (1 + JITTER * self._rand()))
-            if not has_slot:
-                await self._slots.acquire()
             try:
                 await self._send(series)
-                return
             except Exception as error:
-                if _is_rejection(error):
-                    log.error("The server rejected event %s/%s: %s", series.namespace, series.name, error)
-                    return
-                problem = error
-            finally:
-                has_slot = False
-                self._slots.release()
-        log.error("Event %s/%s could not be written: %r", series.namespace, series.name, problem)
+                if self._is_tried_again(series, error):
+                    continue
+            else:
+                self._has_sent()
+            series.tries = 0
+            if series.due:
+                self._queue.put_nowait(series)
+            else:
+                self._has_written(series)
+
+    def _is_tried_again(self, series: Series, problem: Exception) -> bool:
+        series.tries += 1
+        if _is_rejection(problem):
+            log.error("The server rejected event %s/%s: %s", series.namespace, series.name, problem)
+            self._on_drop(REJECTED, 1)
+            return False
+        if series.tries >= MOST_TRIES:
+            self._drop(UNREACHABLE, f"{MOST_TRIES} tries failed, the last with {problem!r}")
+            return False
+        delay = SECONDS_BETWEEN_TRIES * (1 + JITTER * self._rand())
+        self._later[series] = asyncio.get_running_loop().call_later(delay, self._try_again, series)
+        return True
+
+    def _try_again(self, series: Series) -> None:
+        del self._later[series]
+        self._queue.put_nowait(series)
+
+    def _has_written(self, series: Series) -> None:
+        series.waiting = False
+        self._waiting -= 1
+        if not self._waiting:
+            self._nothing_waits.set()
 
     async def _send(self, series: Series) -> None:
         resource, count = self._resource, series.count
@@ -286,11 +268,17 @@ class EventBroadcaster:
             series.due = count > 1 and not series.created
         series.created = True
 
-    def _drop(self, why: str) -> None:
-        self.dropped += 1
-        if not self._overflowing:
-            self._overflowing = True
-            log.warning("Events are dropped: %s", why)
+    # What cannot be written
+
+    def _drop(self, why: str, text: str) -> None:
+        self._on_drop(why, 1)
+        if why not in self._told:
+            self._told.add(why)
+            log.warning("Events are dropped, and moorage_events_dropped_total counts them: %s", text)
+
+    def _has_sent(self) -> None:
+        if self._told and self._waiting < MOST_WAITING // 2:
+            self._told.clear()
 
 
 def _is_rejection(error: Exception) -> bool:

@@ -60,12 +60,16 @@ class SeriesKey(NamedTuple):
     regarding: Reference
     related: Reference | None
 
+    @property
+    def may_come_again(self) -> bool:
+        """Whether there is a point in waiting for another one; a pod is bound once."""
+        return self.reason != "Scheduled"
+
 
 class Series:
     """One event, or one that came again and again."""
 
     __slots__ = (
-        "being_written",
         "count",
         "created",
         "due",
@@ -74,13 +78,15 @@ class Series:
         "name",
         "note",
         "since",
+        "tries",
+        "waiting",
         "written",
     )
 
     def __init__(self, key: SeriesKey, name: str, note: str, since: float) -> None:
         self.key = key
         self.name = name
-        self.note = note
+        self.note = shortened(note)
         self.since = self.last = since
         self.count = 1
         self.written = 0
@@ -88,7 +94,10 @@ class Series:
         self.created = False
         self.due = True
         """Whether it shall be written now; an event that is new must be."""
-        self.being_written = False
+        self.waiting = False
+        """Whether it is on its way: queued, being sent, or tried again later."""
+        self.tries = 0
+        """How often in a row it could not be sent."""
 
     @property
     def namespace(self) -> str:
@@ -115,7 +124,7 @@ class Series:
             "type": key.type,
             "reason": key.reason,
             "action": key.action,
-            "message" if core else "note": shortened(self.note),
+            "message" if core else "note": self.note,
             "involvedObject" if core else "regarding": key.regarding.document(),
             "reportingComponent" if core else "reportingController": key.controller,
             "reportingInstance": key.instance,

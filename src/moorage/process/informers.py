@@ -64,6 +64,10 @@ class Informers:
             if not informer.synced and (informer in required or not isinstance(informer.last_error, NotFound))
         ]
 
+    def silences(self) -> dict[str, float]:
+        """For how many seconds nothing was heard of each resource that has been listed."""
+        return {str(informer.resource): informer.silence for informer in self.all if informer.synced}
+
     def silent(self) -> list[str]:
         """The resources of which nothing has been heard for longer than any watch lasts."""
         return [

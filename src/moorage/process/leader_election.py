@@ -77,6 +77,7 @@ class LeaderElector:
         self._wall_clock = wall_clock
         self._sleep = sleep
         self._rand = rand
+        self._lock: LeaseLock | None = None
         self._thread: threading.Thread | None = None
         self._elector_loop: asyncio.AbstractEventLoop | None = None
         self._stop_requested = asyncio.Event()
@@ -120,6 +121,11 @@ class LeaderElector:
     def is_leading(self) -> bool:
         return self._leading and not self._stopping
 
+    @property
+    def slow_renewals(self) -> int:
+        """How often the lease had to be read before it could be renewed."""
+        return 0 if self._lock is None else self._lock.slow_renewals
+
     def may_act(self, now: float | None = None) -> bool:
         """Whether a write that is begun now is over before another process can be leading.
 
@@ -159,7 +165,7 @@ class LeaderElector:
     async def _campaign(self) -> None:
         """Acquires the lease and returns when it is lost; cancelled, it releases the lease."""
         async with self._connect() as client:
-            lock = LeaseLock(
+            lock = self._lock = LeaseLock(
                 client,
                 self._namespace,
                 self._name,

@@ -66,6 +66,8 @@ class LeaseLock:
         self._lease: Document | None = None
         self._observed_at = -math.inf
         self._may_be_held = False
+        self.slow_renewals = 0
+        """How often the lease had to be read before it could be renewed."""
         self.renewed_at = -math.inf
         """When the last write that succeeded was begun: others count the lease from then at the earliest."""
 
@@ -148,6 +150,7 @@ class LeaseLock:
         self._observe(lease)
         holder = self._holder
         if holder == self._identity:
+            self.slow_renewals += 1
             await self._renew(lease)
             return Outcome.HELD
         if holder and not self._expired:

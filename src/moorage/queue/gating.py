@@ -18,8 +18,9 @@ _PRE_ENQUEUE = Question("PreEnqueue", status_of("pre_enqueue"))
 
 def first_objection(profile: Profile, pod: Pod) -> Status | None:
     """The answer of the first PreEnqueue plugin that does not let the pod in; it has the plugin's name."""
+    is_timed = profile.observer.samples_plugins()
     for plugin in profile.pre_enqueue:
-        status = ask(_PRE_ENQUEUE, profile, plugin, False, plugin.pre_enqueue, pod)
+        status = ask(_PRE_ENQUEUE, profile, plugin, is_timed, plugin.pre_enqueue, pod)
         if status is not None and status.code is not Code.SUCCESS:
             if status.code is Code.ERROR:
                 profile.observer.plugin_failed(plugin.name, profile.name)

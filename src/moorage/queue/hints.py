@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
@@ -18,6 +19,7 @@ from moorage.framework.status import Status
 log = logging.getLogger(__name__)
 
 _HINT = Question("QueueingHint", answers.hint)
+_LABELS = {Hint.QUEUE: "Queue", Hint.SKIP: "QueueSkip"}
 
 
 class Requeue(IntEnum):
@@ -60,7 +62,7 @@ class Interests:
                 best = Requeue.AFTER_BACKOFF
             else:
                 continue
-            if best > verdict and _says_queue(profile, plugin, registered, queued.pod, old, new):
+            if best > verdict and _says_queue(profile, plugin, registered, event, queued.pod, old, new):
                 verdict = best
         return verdict
 
@@ -82,11 +84,16 @@ def _is_of_another_pod(queued: QueuedPod, old: Any, new: Any) -> bool:
     return isinstance(carried, Pod) and carried.uid != queued.pod.uid
 
 
-def _says_queue(profile: Profile, name: str, registered: ClusterEvent, pod: Pod, old: Any, new: Any) -> bool:
+def _says_queue(
+    profile: Profile, name: str, registered: ClusterEvent, event: ClusterEvent, pod: Pod, old: Any, new: Any
+) -> bool:
     """A plugin's answer; one that cannot answer must not keep a pod waiting that might fit now."""
-    if registered.hint is None:
-        return True
-    answer = ask(_HINT, profile, profile.plugins[name], False, registered.hint, pod, old, new)
+    started = time.perf_counter()
+    answer: Hint | Status = Hint.QUEUE
+    if registered.hint is not None:
+        answer = ask(_HINT, profile, profile.plugins[name], False, registered.hint, pod, old, new)
+    label = "Error" if isinstance(answer, Status) else _LABELS[answer]
+    profile.observer.hint_given(name, event.label, label, time.perf_counter() - started)
     if isinstance(answer, Status):
         profile.observer.plugin_failed(name, profile.name)
         log.error(

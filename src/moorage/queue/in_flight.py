@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -44,6 +44,10 @@ class InFlightPods:
         while self._forgotten < oldest:
             self._events.popleft()
             self._forgotten += 1
+
+    def counts(self) -> dict[str, int]:
+        """How many pods there are, as `PodPopped`, and how many events by their label."""
+        return Counter(seen.event.label for seen in self._events) | {"PodPopped": len(self)}
 
     @property
     def event_count(self) -> int:

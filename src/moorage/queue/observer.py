@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from moorage.framework.status import Code
-
 
 class QueueObserver(Protocol):
     """Told of everything the queue's metrics need; how many pods are pending, `counts` of the queue says."""
@@ -16,7 +14,7 @@ class QueueObserver(Protocol):
     def unschedulable(self, plugin: str, profile: str, change: int) -> None:
         """One pod more (1) or fewer (-1) is in the queue because this plugin rejected it."""
 
-    def pre_enqueue(self, profile: str, code: Code, seconds: float) -> None:
+    def pre_enqueue(self, profile: str, seconds: float) -> None:
         """The PreEnqueue plugins of a profile were run for a pod."""
 
 
@@ -29,5 +27,5 @@ class NoQueueObserver:
     def unschedulable(self, plugin: str, profile: str, change: int) -> None:
         pass
 
-    def pre_enqueue(self, profile: str, code: Code, seconds: float) -> None:
+    def pre_enqueue(self, profile: str, seconds: float) -> None:
         pass

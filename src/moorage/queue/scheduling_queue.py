@@ -202,6 +202,14 @@ class SchedulingQueue:
     def counts(self) -> PendingCounts:
         return self._sub_queues.counts()
 
+    def in_flight_counts(self) -> dict[str, int]:
+        """How many pods are in flight, as `PodPopped`, and how many events are kept for them, by label."""
+        return self._in_flight.counts()
+
+    def wants(self, event: ClusterEvent) -> bool:
+        """Whether an event can matter to any pod at all."""
+        return self._interests.wanted(event)
+
     def describe(self) -> str:
         active, backoff, unschedulable, gated = self.counts()
         return f"activeQ:{active}; backoffQ:{backoff}; unschedulablePods:{unschedulable + gated}"

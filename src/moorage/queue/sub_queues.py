@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
-from moorage.framework.status import Code
 from moorage.queue.backoff import Backoff, BackoffQueue
 from moorage.queue.gating import first_objection
 from moorage.queue.heap import PodHeap
@@ -149,8 +148,7 @@ class SubQueues:
         if profile.pre_enqueue:
             started = time.perf_counter()
             objection = first_objection(profile, queued.pod)
-            code = Code.SUCCESS if objection is None else objection.code
-            self._observer.pre_enqueue(profile.name, code, time.perf_counter() - started)
+            self._observer.pre_enqueue(profile.name, time.perf_counter() - started)
         if objection is None:
             queued.gating_plugin, queued.gating_events = "", ()
             return True

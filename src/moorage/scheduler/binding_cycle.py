@@ -105,12 +105,11 @@ class BindingCycle:
             if status is not None:
                 return status, False
         self._queue.done(pod.uid)
-        if flight is None:
-            started = time.perf_counter()
-            status = await self._pre_bind(binding)
-            observe(profile, "PreBind", status, started)
-            if status is not None:
-                return status, True
+        started = time.perf_counter()
+        status = await self._pre_bind(binding) if flight is None else None
+        observe(profile, "PreBind", status, started)
+        if status is not None:
+            return status, True
         async with self._binds:
             # The client asks again when the bytes leave; other ways to bind have no one else to ask.
             if not self._services.may_bind():
@@ -171,10 +170,10 @@ class BindingCycle:
         since_first = None if first is None else self._services.clock() - first
         seconds = time.perf_counter() - binding.started
         self._services.observer.bound(binding.queued, profile.name, seconds, since_first)
+        started = time.perf_counter()
         if profile.post_bind:
-            started = time.perf_counter()
             await post_bind(profile, binding.cycle, pod, node_name)
-            observe(profile, "PostBind", None, started)
+        observe(profile, "PostBind", None, started)
         activate_pods(self._queue, binding.cycle)
 
     def _give_back(self, binding: PodToBind) -> None:

@@ -125,7 +125,10 @@ class NodeChooser:
         node = profile.state.node(name) if name else None
         if node is None:
             return None
+        started = time.perf_counter()
         status = filter_with_rivals(profile, decision.cycle, pod, node)
+        failed = None if status is None or status.rejected else status
+        observe(profile, "Filter", failed, started)
         if status is not None:
             if status.rejected:
                 self._note_rejected_nomination(decision, node.row, status)

@@ -131,6 +131,7 @@ class EventHandlers:
             log.error(error, "Pod has an invalid amount", pod=new)
             events = [ASSIGNED_POD_UPDATE]
         self._move_for_each(events, old, new, started)
+        self._handled(ASSIGNED_POD_UPDATE, started)  # on top of each of its events, as kube-scheduler counts
 
     def _waiting_updated(self, old: Pod, new: Pod) -> None:
         started = time.perf_counter()
@@ -180,7 +181,8 @@ class EventHandlers:
         action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
         started, event = time.perf_counter(), ClusterEvent(resource, action)
         self._queue.move_all(event, old, new)
-        self._handled(event, started)
+        if self._queue.wants(event):
+            self._handled(event, started)
 
     def _move_for_each(self, events: list[ClusterEvent], old: Object, new: Object, started: float) -> None:
         """Tells the queue of a change that is several events; each took the update and its own move."""

@@ -20,7 +20,7 @@ _HELP_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n"})
 
 
 def render(registries: Iterable[CollectorRegistry]) -> str:
-    """All metrics of these registries that have a value."""
+    """All metrics of these registries; one without a value yet is named with its type."""
     families = [family for registry in registries for family in registry.collect()]
     families.sort(key=lambda family: family.name)
     lines: list[str] = []
@@ -31,8 +31,6 @@ def render(registries: Iterable[CollectorRegistry]) -> str:
 
 def family_lines(family: Metric) -> list[str]:
     samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
-    if not samples:
-        return []
     lines = header(family.name + _SUFFIXES.get(family.type, ""), family.type, family.documentation)
     lines += [sample_line(sample.name, sample.labels, sample.value) for sample in samples]
     return lines

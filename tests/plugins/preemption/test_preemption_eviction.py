@@ -15,6 +15,7 @@ from moorage.framework.runtime.waiting_pods import WaitingPod
 from moorage.plugins.preemption.candidates import Candidate
 from moorage.plugins.preemption.default_preemption import DefaultPreemption
 from moorage.plugins.preemption.eviction import Eviction
+from moorage.process.metrics import SchedulerMetrics
 from moorage.testing import FakeHandle, make_node, make_pod
 
 SECONDS = "%Y-%m-%dT%H:%M:%SZ"
@@ -118,6 +119,27 @@ def test_a_victim_is_marked_deleted_and_told_about() -> None:
     )
     assert event.note == f"Preempted by pod {PREEMPTOR.uid} on node n"
     assert event.related is None
+
+
+@pytest.mark.parametrize(("fails", "result"), [({}, "success"), ({"a": OSError("no")}, "error")])
+def test_how_it_ended_is_counted(fails: dict[str, Exception], result: str) -> None:
+    world = World(victim("a"))
+    world.cluster.fails = fails
+    metrics = world.handle.services.observer = SchedulerMetrics()
+
+    async def script() -> None:
+        world.start()
+        await settled()
+
+    played(script)
+    counted = {
+        sample.name: sample.labels
+        for family in metrics.collect()
+        for sample in family.samples
+        if family.name.startswith("scheduler_preemption_goroutines") and sample.value == 1
+    }
+    assert counted["scheduler_preemption_goroutines_execution_total"] == {"result": result}
+    assert counted["scheduler_preemption_goroutines_duration_seconds_count"] == {"result": result}
 
 
 def test_the_last_victim_goes_when_the_others_are_gone_and_the_preemptor_waits_until_then() -> None:

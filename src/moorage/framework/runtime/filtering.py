@@ -160,9 +160,11 @@ def filter_one(profile: Profile, cycle: CycleState, pod: Pod, node: NodeInfo) ->
     if problem is not None:
         return Status.unresolvable(problem)
     question = about(nodes)
+    evaluated = profile.observer.plugin_evaluated
     for plugin, _ in profile.filter:
         if plugin.name in cycle.skip_filter:
             continue
+        evaluated(plugin.name, "Filter", profile.name)
         answer = ask(question, profile, plugin, cycle.is_timed, plugin.filter_nodes, cycle, pod, nodes)
         if isinstance(answer, Status):
             return diagnosis.rejected_by_filter(plugin.name, answer)

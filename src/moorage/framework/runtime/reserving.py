@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from moorage.api.pods import Pod
@@ -36,11 +37,13 @@ def reserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> St
 
 def unreserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> None:
     """Runs Unreserve of every Reserve plugin, last first, whether or not its Reserve was reached."""
+    started = time.perf_counter()
     for plugin in reversed(profile.reserve):
         failed = ask(_UNRESERVE, profile, plugin, cycle.is_timed, plugin.unreserve, cycle, pod, node_name)
         if failed is not None:
             profile.observer.plugin_failed(plugin.name, profile.name)
             log.error("plugin %s failed to unreserve pod %s: %s", plugin.name, pod.key, failed.message)
+    profile.observer.extension_point(profile.name, "Unreserve", "Success", time.perf_counter() - started)
 
 
 class Permitted(NamedTuple):

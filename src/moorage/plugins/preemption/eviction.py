@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterable, Sequence
 
 from moorage.api.pods import Pod
@@ -58,6 +59,7 @@ class Eviction:
         return newest is not None and newest.uid == victim.uid and not newest.deleting
 
     async def _run(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
+        started = time.perf_counter()
         errors: list[BaseException] = []
         try:
             # A nomination that stays by mistake is no reason to spare the victims.
@@ -70,6 +72,8 @@ class Eviction:
             texts = ", ".join(dict.fromkeys(map(str, errors)))
             log.error("preemption for pod %s on node %s failed: %s", preemptor.key, node_name, texts)
             self._handle.activate([preemptor])
+        result = "error" if errors else "success"
+        self._handle.services.observer.evicted(result, time.perf_counter() - started)
 
     async def _evict_all(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
         *others, last = victims
