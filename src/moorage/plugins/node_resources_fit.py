@@ -10,7 +10,6 @@ import numpy as np
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
-from moorage.api.quantities import MAX_INT64
 from moorage.api.requests import allocatable, request_summary, row_request
 from moorage.api.resources import BASIC, PODS, is_extended
 from moorage.config.args import NodeResourcesFitArgs
@@ -68,7 +67,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         requests = pod.requests
         names = [*BASIC, *(name for name in requests if name not in BASIC)]
         return tuple(
-            Demand(name, min(requests[name], MAX_INT64))
+            Demand(name, requests[name])
             for name in names
             if requests[name] > 0 and not self._is_ignored(name)
         )
