@@ -22,7 +22,8 @@ Exact: TypeAlias = dict[str, int]
 Read: TypeAlias = Callable[[Quantity], int]
 """Reads a quantity: nanos, or nanos that know how they overflow."""
 
-DEFAULT_REQUESTS: dict[str, Quantity] = {CPU: "100m", MEMORY: 200 * 1024 * 1024}
+_DEFAULTS: dict[str, Quantity] = {CPU: "100m", MEMORY: 200 * 1024 * 1024}
+DEFAULT_REQUESTS: Exact = {name: quantities.parse(amount) for name, amount in _DEFAULTS.items()}
 """What a container without a request counts as having where scores are computed."""
 
 
@@ -40,7 +41,7 @@ def pod_requests(
     *,
     use_status: bool = False,
     pod_level: bool = True,
-    defaults: Quantities | None = None,
+    defaults: Mapping[str, int] | None = None,
     read: Read = quantities.parse,
 ) -> Exact:
     """The exact request of a pod.
@@ -51,20 +52,19 @@ def pod_requests(
     spec = pod.spec
     statuses = _statuses(pod) if use_status else {}
     infeasible = use_status and _resize_is_infeasible(pod)
-    more = _exact(defaults, read) if defaults else None
     total: Exact = {}
     for container in spec.containers:
-        _add(total, _container_request(container, statuses, infeasible, more, read))
+        _add(total, _container_request(container, statuses, infeasible, defaults, read))
     sidecars: Exact = {}
     peak: Exact = {}
     for container in spec.init_containers:
         if restartable(container):
-            request = _container_request(container, statuses, infeasible, more, read)
+            request = _container_request(container, statuses, infeasible, defaults, read)
             _add(total, request)
             _add(sidecars, request)
             in_use = sidecars
         else:
-            in_use = _container_request(container, {}, False, more, read)
+            in_use = _container_request(container, {}, False, defaults, read)
             _add(in_use, sidecars)
         _raise_to(peak, in_use)
     _raise_to(total, peak)
@@ -148,19 +148,19 @@ def _summarize(pod: Pod) -> RequestSummary:
 
 def _summarize_with(pod: Pod, read: Read) -> RequestSummary:
     wanted = rounded(pod_requests(pod, read=read))
+    defaults = _exact(_DEFAULTS, read)
     return RequestSummary(
         filter=Resources((name, max(0, amount)) for name, amount in wanted.items()),
         row=rounded(pod_requests(pod, use_status=True, read=read)),
-        nonzero=_nonzero(pod, read),
-        scored=rounded(pod_requests(pod, pod_level=False, defaults=DEFAULT_REQUESTS, read=read)),
+        nonzero=_nonzero(pod, defaults, read),
+        scored=rounded(pod_requests(pod, pod_level=False, defaults=defaults, read=read)),
     )
 
 
-def _nonzero(pod: Pod, read: Read) -> Resources:
+def _nonzero(pod: Pod, defaults: Exact, read: Read) -> Resources:
     exact = pod_requests(pod, use_status=True, read=read)
-    defaults = DEFAULT_REQUESTS
     if has_pod_level_requests(pod):
-        defaults = {name: amount for name, amount in DEFAULT_REQUESTS.items() if name not in exact}
+        defaults = {name: amount for name, amount in defaults.items() if name not in exact}
     if defaults:
         exact = pod_requests(pod, use_status=True, defaults=defaults, read=read)
     return rounded({name: exact.get(name, 0) for name in (CPU, MEMORY)})
@@ -218,7 +218,7 @@ def _container_request(
     container: Container,
     statuses: Mapping[str, ContainerStatus],
     infeasible: bool,
-    defaults: Exact | None,
+    defaults: Mapping[str, int] | None,
     read: Read,
 ) -> Exact:
     request = _exact(container.resources.requests, read)
