@@ -24,6 +24,12 @@ _WRAPPING_SHIFTS = (1, 2, 3, 6, 9)
 """Multiplying by these powers of ten loses high bits; by any other, too large a product becomes 0."""
 
 
+def _power(exponent: int) -> int:
+    """Of ten."""
+    power: int = 10**exponent
+    return power
+
+
 class HeldQuantity(int):
     """A quantity in nanos that knows how kube-scheduler holds it. Sums of such know it too."""
 
@@ -32,7 +38,7 @@ class HeldQuantity(int):
     is_decimal: bool
 
     def __new__(cls, number: int, exponent: int, is_decimal: bool) -> HeldQuantity:
-        held = super().__new__(cls, number * 10 ** (exponent - _NANO))
+        held = super().__new__(cls, number * _power(exponent - _NANO))
         held.number = number
         held.exponent = exponent
         held.is_decimal = is_decimal
@@ -44,8 +50,8 @@ class HeldQuantity(int):
         if not self.is_decimal and not other.is_decimal and not (self.number and other.number):
             return self if self.number else other
         exponent = min(self.exponent, other.exponent)
-        first = self.number * 10 ** (self.exponent - exponent)
-        second = other.number * 10 ** (other.exponent - exponent)
+        first = self.number * _power(self.exponent - exponent)
+        second = other.number * _power(other.exponent - exponent)
         too_large = max(abs(first), abs(second), abs(first + second)) > MAX_INT64
         return HeldQuantity(first + second, exponent, self.is_decimal or other.is_decimal or too_large)
 
@@ -62,9 +68,9 @@ class HeldQuantity(int):
     def _of_number(self, exponent: int) -> int:
         shift = self.exponent - exponent
         if shift < 0:
-            away_from_zero = -(-abs(self.number) // 10**-shift)
+            away_from_zero = -(-abs(self.number) // _power(-shift))
             return away_from_zero if self.number > 0 else -away_from_zero
-        product = self.number * 10**shift
+        product = self.number * _power(shift)
         if abs(product) <= MAX_INT64:
             return product
         return wrapped(product) if shift in _WRAPPING_SHIFTS else 0
@@ -72,9 +78,9 @@ class HeldQuantity(int):
     def _of_decimal(self, exponent: int) -> int:
         shift = self.exponent - exponent
         if shift >= 0:
-            factor = 10**shift
+            factor = _power(shift)
             return wrapped(self.number * (factor if factor <= MAX_INT64 else -(2**63)))
-        divisor = 10**-shift
+        divisor = _power(-shift)
         if self.number < 0 and divisor <= MAX_INT64:
             # Truncated toward zero, and then one is added where something was cut off.
             number = wrapped(self.number)

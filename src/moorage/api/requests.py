@@ -262,8 +262,9 @@ def _raise_to(most: Exact, amounts: Mapping[str, int]) -> None:
         if name not in most:
             most[name] = amount
         elif amount > most[name]:
-            held = isinstance(amount, HeldQuantity)
-            most[name] = amount.compared_with(most[name]) if held else amount
+            if isinstance(amount, HeldQuantity):
+                amount = amount.compared_with(most[name])
+            most[name] = amount
 
 
 def _add(total: Exact, more: Mapping[str, int]) -> None:

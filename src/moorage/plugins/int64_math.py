@@ -1,7 +1,7 @@
 """Arithmetic as kube-scheduler's machine does it, for numbers at the edge of 64 bits.
 
-NumPy's 64-bit sums and products wrap around as Go's do. What differs is here: NumPy's `//` rounds down where Go
-truncates, and a float that does not fit becomes the lowest number there is.
+NumPy's 64-bit sums and products wrap around as Go's do. What differs is here: NumPy's `//` rounds down where
+Go truncates, and a float that does not fit becomes the lowest number there is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ def divided(dividend: Int64s, divisor: Int64s | int) -> Int64s:
     with np.errstate(over="ignore"):  # the lowest number divided by -1 is itself
         quotient: Int64s = dividend // divisor
     is_cut = dividend != quotient * divisor
-    return quotient + (is_cut & ((dividend < 0) != (np.asarray(divisor) < 0)))
+    quotient += is_cut & ((dividend < 0) != (np.asarray(divisor) < 0))
+    return quotient
 
 
 def truncated(numbers: NDArray[np.float64]) -> Int64s:

@@ -18,5 +18,5 @@ def default_normalize(scores: Int64s, *, reverse: bool = False) -> Int64s:
     if highest == 0:
         return np.full_like(scores, MAX_SCORE) if reverse else scores
     scaled = scores * MAX_SCORE
-    scaled = scaled // highest if scores.min() >= 0 else divided(scaled, highest)
+    scaled = scaled // highest if scaled.min() >= 0 else divided(scaled, highest)
     return MAX_SCORE - scaled if reverse else scaled
