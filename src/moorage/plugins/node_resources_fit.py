@@ -172,6 +172,12 @@ def _device_class_changed(pod: Pod, old: Object | None, new: Object) -> Hint:
     return Hint.QUEUE if helps else Hint.SKIP
 
 
+def class_resources(device_class: Object) -> tuple[str, ...]:
+    """The extended resources that a DeviceClass offers: that of its own name, and the one it names."""
+    named = _extended_resource_name(device_class)
+    return (_IMPLICIT_CLASS + device_class.name, *((named,) if named else ()))
+
+
 def _extended_resource_name(device_class: Object) -> str | None:
     name: str | None = device_class.raw.get("spec", {}).get("extendedResourceName")
     return name
