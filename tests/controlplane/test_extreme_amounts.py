@@ -55,7 +55,7 @@ def fate(api: Api, name: str) -> Fate | None:
 
 @pytest.fixture(scope="module")
 def fates(control_plane: ControlPlane) -> dict[str, dict[str, Fate]]:
-    """Of both schedulers, one after the other on the same cluster; each pod comes when the last is decided."""
+    """Of both schedulers, one after the other on one cluster; a pod comes when the last one is decided."""
     api = Api(control_plane)
     config = configuration(control_plane, "default-scheduler")
     schedulers: dict[str, Callable[[], Any]] = {
@@ -71,6 +71,7 @@ def fates(control_plane: ControlPlane) -> dict[str, dict[str, Fate]]:
             for name, form in PODS.items():
                 api.create([pod(name, scheduler="default-scheduler", **form)])
                 decided = wait_for(f"the decision about {name}", partial(fate, api, name), seconds=60)
+                assert decided is not None
                 found[scheduler][name] = decided
             process.check_running()
         api.delete_all("pods", "nodes", "events")

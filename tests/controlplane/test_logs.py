@@ -160,7 +160,8 @@ def test_what_cannot_be_served_is_said_at_the_start(control_plane: ControlPlane,
         api.delete(*(f"{path}/{name}" for path, (name, _) in made.items()))
     none = "this version of Moorage does not allocate devices"
     assert [line.split("] ", 1)[1] for line in warnings] == [
-        f'"Waiting pods with resource claims: 1 (first: default/claiming). They will not be scheduled: {none}"',
+        '"Waiting pods with resource claims: 1 (first: default/claiming). '
+        f'They will not be scheduled: {none}"',
         f'"ResourceClaims without an allocation: 1 (first: default/mine). They will not get one: {none}"',
         f'"ResourceSlices: 1 (first: slice). Their devices are not used: {none}"',
         f'"DeviceClasses: 1 (first: gpus). They are not used: {none}"',
