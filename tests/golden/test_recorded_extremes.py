@@ -31,6 +31,8 @@ def test_quantities_their_sums_and_their_greatest_have_the_recorded_64_bits() ->
         total, most = reduce(lambda a, b: a + b, held), reduce(greater, held)
         found = [amount.in_units(unit) for amount in (total, most) for unit in (WHOLE, MILLI)]
         assert found == [case[name] for name in ("value", "milli", "most", "mostMilli")], case["texts"]
+        if len(held) == 1:
+            assert int64_quantities.whole(case["texts"][0]) == case["value"]
 
 
 def greater(a: HeldQuantity, b: HeldQuantity) -> HeldQuantity:

@@ -107,5 +107,7 @@ def parse(quantity: Quantity) -> HeldQuantity:
 
 def whole(quantity: Quantity) -> int:
     """Whole units of one quantity, rounded up, in 64 bits; raises QuantityError."""
-    units = quantities.value(quantities.parse(quantity))
-    return units if 0 <= units <= MAX_INT64 else parse(quantity).in_units(WHOLE)
+    nanos = quantities.parse(quantity)
+    if 0 <= nanos <= MAX_INT64 * quantities.NANOS:
+        return quantities.value(nanos)
+    return parse(quantity).in_units(WHOLE)

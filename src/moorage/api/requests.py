@@ -76,7 +76,10 @@ def pod_requests(
 
 
 def rounded(exact: Mapping[str, int]) -> Resources:
-    """Keeps the names a scheduler counts and rounds each amount up; OverflowError if one is out of range."""
+    """Keeps the names a scheduler counts and rounds each amount up.
+
+    Raises OverflowError if one is negative or too large, unless amounts know how they overflow.
+    """
     return Resources(
         (name, _in_units(amount, is_milli=name == CPU))
         for name, amount in exact.items()
@@ -88,7 +91,7 @@ def _in_units(amount: int, *, is_milli: bool) -> int:
     if isinstance(amount, HeldQuantity):
         return amount.in_units(MILLI if is_milli else WHOLE)
     units = quantities.milli(amount) if is_milli else quantities.value(amount)
-    if not 0 <= units <= quantities.MAX_INT64:
+    if amount < 0 or units > quantities.MAX_INT64:
         raise OverflowError
     return units
 
