@@ -118,6 +118,7 @@ def test_every_field() -> None:
                     }
                 ],
                 "resourceClaims": [{"name": "r", "resourceClaimName": "s", "resourceClaimTemplateName": "t"}],
+                "schedulingGroup": {"podGroupName": "g"},
                 "hostNetwork": True,
                 "hostUsers": True,
                 "terminationGracePeriodSeconds": 30,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 from typing import Any, TypeAlias
 
 import pytest
@@ -486,10 +486,14 @@ def in_nanos(amounts: Amounts) -> dict[str, Fraction]:
 
 def reference_rounded(amounts: Amounts) -> dict[str, int]:
     return {
-        name: ceil(amount * 1000) if name == "cpu" else ceil(amount)
+        name: away_from_zero(amount * 1000 if name == "cpu" else amount)
         for name, amount in amounts.items()
         if name != "unknown"
     }
+
+
+def away_from_zero(amount: Fraction) -> int:
+    return ceil(amount) if amount > 0 else floor(amount)
 
 
 amounts = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(sorted(AMOUNTS)), max_size=3)
@@ -558,7 +562,10 @@ def test_every_use_agrees_with_the_reference(document: Document) -> None:
         missing = {name: amount for name, amount in DEFAULTS.items() if name not in exact}
     nonzero = reference(document, True, True, missing)
     zero = Fraction(0)
-    expected = ceil(nonzero.get("cpu", zero) * 1000), ceil(nonzero.get("memory", zero))
+    expected = (
+        away_from_zero(nonzero.get("cpu", zero) * 1000),
+        away_from_zero(nonzero.get("memory", zero)),
+    )
     assert row_nonzero_request(read_pod) == expected
 
 

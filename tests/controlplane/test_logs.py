@@ -129,3 +129,42 @@ def test_a_dump_on_request(control_plane: ControlPlane, api: Api) -> None:
         assert re.search(r'"Dump of waiting pod" queue="unschedulable" pod="default/waiting" attempts=1', log)
         assert '"Cache compared with what is watched" missed=[] redundant=[]' in log
         process.check_running()
+
+
+def test_what_cannot_be_served_is_said_at_the_start(control_plane: ControlPlane, api: Api) -> None:
+    devices = "/apis/resource.k8s.io/v1"
+    exactly = {"deviceClassName": "gpus"}
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    made = {
+        f"{devices}/deviceclasses": ("gpus", {}),
+        f"{devices}/resourceslices": (
+            "slice",
+            {"driver": "example.com", "pool": pool, "nodeName": "node-1", "devices": [{"name": "d"}]},
+        ),
+        f"{devices}/namespaces/default/resourceclaims": (
+            "mine",
+            {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
+        ),
+    }
+    for path, (name, spec) in made.items():
+        api.request("POST", path, {"metadata": {"name": name}, "spec": spec})
+    try:
+        api.create([pod("claiming", resourceClaims=[{"name": "r", "resourceClaimName": "mine"}])])
+        with moorage(control_plane) as process:
+            bind(api, process, "ordinary")
+            process.wait_until("the rejection", lambda: condition(api.pod("claiming")))
+            said = condition(api.pod("claiming"))["message"]
+            warnings = [line for line in process.log_text().splitlines() if " unserved.py:" in line]
+    finally:
+        api.delete_all("pods")
+        api.delete(*(f"{path}/{name}" for path, (name, _) in made.items()))
+    none = "this version of Moorage does not allocate devices"
+    assert [line.split("] ", 1)[1] for line in warnings] == [
+        '"Waiting pods with resource claims: 1 (first: default/claiming). '
+        f'They will not be scheduled: {none}"',
+        f'"ResourceClaims without an allocation: 1 (first: default/mine). They will not get one: {none}"',
+        f'"ResourceSlices: 1 (first: slice). Their devices are not used: {none}"',
+        f'"DeviceClasses: 1 (first: gpus). They are not used: {none}"',
+    ]
+    assert all(line.startswith("W") for line in warnings)
+    assert said.startswith("0/2 nodes are available: pod uses resource claims, which this version of Moorage")

@@ -128,9 +128,26 @@ def test_more_reasons_than_an_integer_has_bits() -> None:
     }
 
 
-def test_an_amount_beyond_64_bits_fits_nowhere() -> None:
-    pod = make_pod(memory="100E")
-    assert filtered(fit(make_node("n")), pod) == {"n": Status.unresolvable("Insufficient memory")}
+@pytest.mark.parametrize(
+    ("memory", "fits"),
+    [
+        ("9223372036854775807", False),
+        ("16Ei", False),
+        # What does not fit 64 bits comes out as in kube-scheduler: as 0, a negative number or a small one.
+        ("100E", True),
+        ("9223372036854775808", True),
+        ("18446744073709551617", True),
+    ],
+)
+def test_an_amount_beyond_64_bits(memory: str, fits: bool) -> None:
+    too_much = None if fits else Status.unresolvable("Insufficient memory")
+    assert filtered(fit(make_node("n")), make_pod(memory=memory)) == {"n": too_much}
+
+
+def test_a_node_with_more_cpu_than_64_bits_hold_in_millicores_has_none() -> None:
+    node = make_node("n", cpu="9223372036854775807", memory="16Ei")
+    assert filtered(fit(node), make_pod(cpu="1m")) == {"n": Status.unresolvable("Insufficient cpu")}
+    assert filtered(fit(node), make_pod(memory="8Ei")) == {"n": None}
 
 
 @pytest.mark.parametrize(

@@ -66,11 +66,11 @@ def test_amounts_beyond_64_bits_wrap_around_and_come_back() -> None:
     state.put_node(make_node("n"))
     largest = 2**63 - 1
     for name in "abc":
-        state.add_pod(make_pod(name, node="n", memory="100E", cpu=10**40))
+        state.add_pod(make_pod(name, node="n", memory=largest, cpu=f"{largest}m"))
     info = state.table.by_name["n"]
     assert info.requested == {"memory": largest - 2, "cpu": largest - 2}
     assert state.priorities.pods_below(1).tolist() == [3]
-    state.add_pod(make_pod("d", node="n", memory="100E"))
+    state.add_pod(make_pod("d", node="n", memory=largest))
     state.remove_pod("pod-default-a")
     with state.priorities.gone_below(1):
         assert info.requested == {}

@@ -165,6 +165,10 @@ class PodResourceClaim(Part, frozen=True, gc=False):
     resource_claim_template_name: str | None = None
 
 
+class PodSchedulingGroup(Part, frozen=True, gc=False):
+    pod_group_name: str | None = None
+
+
 class PodSpec(Fields):
     node_name: str = ""
     scheduler_name: str = DEFAULT_SCHEDULER
@@ -182,6 +186,7 @@ class PodSpec(Fields):
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     volumes: tuple[Volume, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
+    scheduling_group: PodSchedulingGroup | None = None
     host_network: bool = False
     host_users: bool | None = None
     termination_grace_period_seconds: int | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 from moorage.api.meta import Quantity
 
@@ -32,6 +33,28 @@ def parse(quantity: Quantity) -> int:
     >>> parse("100m")
     100000000
     """
+    sign, whole, fraction, base, exponent = parts(quantity)
+    digits = int(whole + fraction or "0")
+    if base == 2:
+        nanos = _divide_up((digits << exponent) * NANOS, 10 ** len(fraction))
+        nanos = min(nanos, MAX_INT64 * NANOS)
+    else:
+        shift = exponent + 9 - len(fraction)
+        nanos = digits * 10**shift if shift >= 0 else _divide_up(digits, 10**-shift)
+    return -nanos if sign == "-" else nanos
+
+
+class Parts(NamedTuple):
+    """A quantity as it is written: sign, digits before and after the point, and the suffix as a power."""
+
+    sign: str
+    whole: str
+    fraction: str
+    base: int
+    exponent: int
+
+
+def parts(quantity: Quantity) -> Parts:
     text = quantity.strip() if isinstance(quantity, str) else _number_text(quantity)
     form = _FORM.fullmatch(text)
     if form is None or not text:
@@ -43,27 +66,27 @@ def parse(quantity: Quantity) -> int:
     fraction = fraction or ""
     if len(whole) + len(fraction) > _MAX_DIGITS:
         raise QuantityError(f"{_shown(text)} is not a quantity: it has more than {_MAX_DIGITS} digits")
-    digits = int(whole + fraction or "0")
     if suffix in _BINARY:
-        nanos = _divide_up((digits << _BINARY[suffix]) * NANOS, 10 ** len(fraction))
-        nanos = min(nanos, MAX_INT64 * NANOS)
-    else:
-        exponent = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
-        if abs(exponent) > _MAX_EXPONENT:
-            raise QuantityError(f"{_shown(text)} is not a quantity: its exponent is out of range")
-        shift = exponent + 9 - len(fraction)
-        nanos = digits * 10**shift if shift >= 0 else _divide_up(digits, 10**-shift)
-    return -nanos if sign == "-" else nanos
+        return Parts(sign, whole, fraction, 2, _BINARY[suffix])
+    exponent = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+    if abs(exponent) > _MAX_EXPONENT:
+        raise QuantityError(f"{_shown(text)} is not a quantity: its exponent is out of range")
+    return Parts(sign, whole, fraction, 10, exponent)
 
 
 def value(nanos: int) -> int:
-    """Whole units, rounded up."""
+    """Whole units, rounded up; however many there are."""
     return -(-nanos // NANOS)
 
 
 def milli(nanos: int) -> int:
-    """Thousandths, rounded up."""
+    """Thousandths, rounded up; however many there are."""
     return -(-nanos // NANOS_PER_MILLI)
+
+
+def wrapped(number: int) -> int:
+    """What 64-bit arithmetic makes of a number: beyond either end of the range it goes on at the other."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def _divide_up(amount: int, by: int) -> int:

@@ -1,25 +1,29 @@
 """What pods ask for: the request of a pod computed from its containers, status and overhead.
 
 Amounts are exact (nanos) while summing; :class:`Resources` holds them rounded up, cpu in millicores and
-everything else in whole units.
+everything else in whole units, as 64-bit numbers. Where one does not fit, the sum is done again with amounts
+that know how they overflow (:mod:`moorage.api.int64_quantities`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from moorage.api import quantities
+from moorage.api import int64_quantities, quantities
+from moorage.api.int64_quantities import MILLI, WHOLE, HeldQuantity
+from moorage.api.meta import Quantity
 from moorage.api.pods import Container, ContainerStatus, Pod, Quantities, restartable
-from moorage.api.resources import BASIC, CPU, MEMORY, is_scalar
+from moorage.api.resources import BASIC, CPU, MEMORY, PODS, is_scalar
 
 Exact: TypeAlias = dict[str, int]
 """Resource name to nanos."""
 
-DEFAULT_REQUESTS: Exact = {
-    CPU: 100 * quantities.NANOS_PER_MILLI,
-    MEMORY: 200 * 1024 * 1024 * quantities.NANOS,
-}
+Read: TypeAlias = Callable[[Quantity], int]
+"""Reads a quantity: nanos, or nanos that know how they overflow."""
+
+_DEFAULTS: dict[str, Quantity] = {CPU: "100m", MEMORY: 200 * 1024 * 1024}
+DEFAULT_REQUESTS: Exact = {name: quantities.parse(amount) for name, amount in _DEFAULTS.items()}
 """What a container without a request counts as having where scores are computed."""
 
 
@@ -38,6 +42,7 @@ def pod_requests(
     use_status: bool = False,
     pod_level: bool = True,
     defaults: Mapping[str, int] | None = None,
+    read: Read = quantities.parse,
 ) -> Exact:
     """The exact request of a pod.
 
@@ -49,34 +54,46 @@ def pod_requests(
     infeasible = use_status and _resize_is_infeasible(pod)
     total: Exact = {}
     for container in spec.containers:
-        _add(total, _container_request(container, statuses, infeasible, defaults))
+        _add(total, _container_request(container, statuses, infeasible, defaults, read))
     sidecars: Exact = {}
     peak: Exact = {}
     for container in spec.init_containers:
         if restartable(container):
-            request = _container_request(container, statuses, infeasible, defaults)
+            request = _container_request(container, statuses, infeasible, defaults, read)
             _add(total, request)
             _add(sidecars, request)
             in_use = sidecars
         else:
-            in_use = _container_request(container, {}, False, defaults)
+            in_use = _container_request(container, {}, False, defaults, read)
             _add(in_use, sidecars)
         _raise_to(peak, in_use)
     _raise_to(total, peak)
     if pod_level:
-        total.update(_pod_level(pod, use_status, infeasible))
+        total.update(_pod_level(pod, use_status, infeasible, read))
     if spec.overhead:
-        _add(total, _exact(spec.overhead))
+        _add(total, _exact(spec.overhead, read))
     return total
 
 
 def rounded(exact: Mapping[str, int]) -> Resources:
-    """Keeps the names a scheduler counts and rounds each amount up."""
+    """Keeps the names a scheduler counts and rounds each amount up.
+
+    Raises OverflowError if one is negative or too large, unless amounts know how they overflow.
+    """
     return Resources(
-        (name, quantities.milli(amount) if name == CPU else quantities.value(amount))
+        (name, _in_units(amount, is_milli=name == CPU))
         for name, amount in exact.items()
         if name in BASIC or is_scalar(name)
     )
+
+
+def _in_units(amount: int, *, is_milli: bool) -> int:
+    if isinstance(amount, HeldQuantity):
+        return amount.in_units(MILLI if is_milli else WHOLE)
+    units = quantities.milli(amount) if is_milli else quantities.value(amount)
+    if amount < 0 or units > quantities.MAX_INT64:
+        raise OverflowError
+    return units
 
 
 class RequestSummary(NamedTuple):
@@ -126,28 +143,30 @@ def _template(pod: Pod) -> Hashable:
 
 
 def _summarize(pod: Pod) -> RequestSummary:
-    wanted = rounded(pod_requests(pod))
+    try:
+        return _summarize_with(pod, quantities.parse)
+    except OverflowError:
+        return _summarize_with(pod, int64_quantities.parse)
+
+
+def _summarize_with(pod: Pod, read: Read) -> RequestSummary:
+    wanted = rounded(pod_requests(pod, read=read))
+    defaults = _exact(_DEFAULTS, read)
     return RequestSummary(
-        filter=_within_int64(Resources((name, max(0, amount)) for name, amount in wanted.items())),
-        row=_within_int64(rounded(pod_requests(pod, use_status=True))),
-        nonzero=_within_int64(_nonzero(pod)),
-        scored=_within_int64(rounded(pod_requests(pod, pod_level=False, defaults=DEFAULT_REQUESTS))),
+        filter=Resources((name, max(0, amount)) for name, amount in wanted.items()),
+        row=rounded(pod_requests(pod, use_status=True, read=read)),
+        nonzero=_nonzero(pod, defaults, read),
+        scored=rounded(pod_requests(pod, pod_level=False, defaults=defaults, read=read)),
     )
 
 
-def _nonzero(pod: Pod) -> Resources:
-    exact = pod_requests(pod, use_status=True)
-    defaults = DEFAULT_REQUESTS
+def _nonzero(pod: Pod, defaults: Exact, read: Read) -> Resources:
+    exact = pod_requests(pod, use_status=True, read=read)
     if has_pod_level_requests(pod):
-        defaults = {name: amount for name, amount in DEFAULT_REQUESTS.items() if name not in exact}
+        defaults = {name: amount for name, amount in defaults.items() if name not in exact}
     if defaults:
-        exact = pod_requests(pod, use_status=True, defaults=defaults)
-    return Resources(cpu=quantities.milli(exact.get(CPU, 0)), memory=quantities.value(exact.get(MEMORY, 0)))
-
-
-def _within_int64(amounts: Resources) -> Resources:
-    largest = quantities.MAX_INT64
-    return Resources((name, max(-largest, min(amount, largest))) for name, amount in amounts.items())
+        exact = pod_requests(pod, use_status=True, defaults=defaults, read=read)
+    return rounded({name: exact.get(name, 0) for name in (CPU, MEMORY)})
 
 
 def filter_request(pod: Pod) -> Resources:
@@ -167,23 +186,31 @@ def has_pod_level_requests(pod: Pod) -> bool:
 
 def allocatable(amounts: Quantities) -> Resources:
     """A node's allocatable, rounded like requests; `pods` included."""
-    exact = _exact(amounts)
+    try:
+        return _allocatable(_exact(amounts, quantities.parse))
+    except OverflowError:
+        return _allocatable(_exact(amounts, int64_quantities.parse))
+
+
+def _allocatable(exact: Exact) -> Resources:
     result = rounded(exact)
-    if "pods" in exact:
-        result["pods"] = quantities.value(exact["pods"])
+    if PODS in exact:
+        result[PODS] = _in_units(exact[PODS], is_milli=False)
     return result
 
 
-def _pod_level(pod: Pod, use_status: bool, infeasible: bool) -> Exact:
+def _pod_level(pod: Pod, use_status: bool, infeasible: bool, read: Read) -> Exact:
     resources = pod.spec.resources
     if resources is None or not has_pod_level_requests(pod):
         return {}
-    wanted = _exact(resources.requests)
+    wanted = _exact(resources.requests, read)
     effective = wanted
     if use_status and pod.status.resources is not None:
-        actuated = _exact(pod.status.resources.requests)
-        effective = _effective(wanted, actuated, _exact(pod.status.allocated_resources), infeasible)
-    return {name: effective.get(name, 0) for name in wanted if _is_pod_level(name)}
+        actuated = _exact(pod.status.resources.requests, read)
+        granted = _exact(pod.status.allocated_resources, read)
+        effective = _effective(wanted, actuated, granted, infeasible)
+    nothing = read("0")
+    return {name: effective.get(name, nothing) for name in wanted if _is_pod_level(name)}
 
 
 def _is_pod_level(name: str) -> bool:
@@ -195,12 +222,13 @@ def _container_request(
     statuses: Mapping[str, ContainerStatus],
     infeasible: bool,
     defaults: Mapping[str, int] | None,
+    read: Read,
 ) -> Exact:
-    request = _exact(container.resources.requests)
+    request = _exact(container.resources.requests, read)
     status = statuses.get(container.name)
     if status is not None and status.resources is not None:
-        actuated = _exact(status.resources.requests)
-        request = _effective(request, actuated, _exact(status.allocated_resources), infeasible)
+        actuated = _exact(status.resources.requests, read)
+        request = _effective(request, actuated, _exact(status.allocated_resources, read), infeasible)
     if defaults:
         for name, amount in defaults.items():
             request.setdefault(name, amount)
@@ -227,17 +255,21 @@ def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
     return found
 
 
-def _exact(amounts: Quantities) -> Exact:
-    return {name: quantities.parse(amount) for name, amount in amounts.items()}
+def _exact(amounts: Quantities, read: Read) -> Exact:
+    return {name: read(amount) for name, amount in amounts.items()}
 
 
 def _raise_to(most: Exact, amounts: Mapping[str, int]) -> None:
     """The greater amount of each name; a missing one is not a zero, since an amount may be negative."""
     for name, amount in amounts.items():
-        if name not in most or amount > most[name]:
+        if name not in most:
+            most[name] = amount
+        elif amount > most[name]:
+            if isinstance(amount, HeldQuantity):
+                amount = amount.compared_with(most[name])
             most[name] = amount
 
 
 def _add(total: Exact, more: Mapping[str, int]) -> None:
     for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount
+        total[name] = total[name] + amount if name in total else amount

@@ -12,6 +12,7 @@ from moorage.framework.extension_points import ScorePlugin
 from moorage.framework.handle import Handle
 from moorage.framework.runtime.scoring import MAX_SCORE
 from moorage.plugins.fresh import Fresh
+from moorage.plugins.int64_math import truncated
 from moorage.state.columns import Int64s
 from moorage.state.nodes import Nodes
 
@@ -63,7 +64,8 @@ class ImageLocality(ScorePlugin):
             if image is not None:
                 # The share of nodes that have it keeps pods from crowding on the few with a rare image.
                 # Divide, multiply, truncate, in this order.
-                amount = int(float(image.size) * (float(len(image.nodes)) / float(total)))
+                share = float(len(image.nodes)) / float(total)
+                amount = truncated(np.array(float(image.size) * share))
                 sums[[info.row for info in image.nodes]] += amount
         largest = _LARGEST_SUM_PER_CONTAINER * wanted.containers
         clamped = np.maximum(np.minimum(sums, largest), _SMALLEST_SUM)

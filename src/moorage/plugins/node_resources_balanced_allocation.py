@@ -14,7 +14,8 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import PreScorePlugin, ScorePlugin
 from moorage.framework.handle import Handle
 from moorage.framework.status import Status
-from moorage.plugins.resource_scoring import CountedResource, counted_resources
+from moorage.plugins.int64_math import divided, truncated
+from moorage.plugins.resource_scoring import CountedResource, are_extreme, counted_resources
 from moorage.state.columns import Int64s
 from moorage.state.nodes import Nodes
 
@@ -67,26 +68,32 @@ def improvement(nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:
         allocatable[i] = nodes.allocatable[name]
         with_pod_and_without[0, i] = used + amount
         with_pod_and_without[1, i] = used
+    extreme = are_extreme(nodes, wanted)
     if np.count_nonzero(allocatable) == allocatable.size:
-        return _score(allocatable, with_pod_and_without)
-    return _score_by_what_nodes_have(allocatable, with_pod_and_without)
+        return _score(allocatable, with_pod_and_without, extreme)
+    return _score_by_what_nodes_have(allocatable, with_pod_and_without, extreme)
 
 
-def _score_by_what_nodes_have(allocatable: Floats, used: Floats) -> Int64s:
+def _score_by_what_nodes_have(allocatable: Floats, used: Floats, extreme: bool) -> Int64s:
     """A resource that a node lacks does not count there: nodes that lack the same ones go together."""
     scores = np.empty(allocatable.shape[1], dtype=np.int64)
     kinds, kind_of = np.unique(allocatable != 0, axis=1, return_inverse=True)
     for kind in range(kinds.shape[1]):
         there = np.flatnonzero(kind_of == kind)
         present = kinds[:, kind]
-        scores[there] = _score(allocatable[present][:, there], used[:, present][:, :, there])
+        scores[there] = _score(allocatable[present][:, there], used[:, present][:, :, there], extreme)
     return scores
 
 
-def _score(allocatable: Floats, used: Floats) -> Int64s:
+def _score(allocatable: Floats, used: Floats, extreme: bool) -> Int64s:
     np.divide(used, allocatable, out=used)
     fractions = np.minimum(used, 1.0, out=used)
-    balance: Int64s = ((1.0 - _deviation(fractions)) * 100.0).astype(np.int64)
+    percentages = (1.0 - _deviation(fractions)) * 100.0
+    if extreme:
+        # An amount that overflowed is negative, and so may be the percentage.
+        balance = truncated(percentages)
+        return 50 + divided(50 + balance[0] - balance[1], 2)
+    balance = percentages.astype(np.int64)
     scores: Int64s = 50 + (50 + balance[0] - balance[1]) // 2
     return scores
 

@@ -10,7 +10,6 @@ import numpy as np
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
-from moorage.api.quantities import MAX_INT64
 from moorage.api.requests import allocatable, request_summary, row_request
 from moorage.api.resources import BASIC, PODS, is_extended
 from moorage.config.args import NodeResourcesFitArgs
@@ -68,7 +67,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         requests = pod.requests
         names = [*BASIC, *(name for name in requests if name not in BASIC)]
         return tuple(
-            Demand(name, min(requests[name], MAX_INT64))
+            Demand(name, requests[name])
             for name in names
             if requests[name] > 0 and not self._is_ignored(name)
         )
@@ -171,6 +170,12 @@ def _device_class_changed(pod: Pod, old: Object | None, new: Object) -> Hint:
     else:
         helps = name != _extended_resource_name(old) and name in pod.requests
     return Hint.QUEUE if helps else Hint.SKIP
+
+
+def class_resources(device_class: Object) -> tuple[str, ...]:
+    """The extended resources that a DeviceClass offers: that of its own name, and the one it names."""
+    named = _extended_resource_name(device_class)
+    return (_IMPLICIT_CLASS + device_class.name, *((named,) if named else ()))
 
 
 def _extended_resource_name(device_class: Object) -> str | None:

@@ -1,6 +1,8 @@
 """Scores from how much of a node's resources would be in use with the pod on it.
 
-Shared by NodeResourcesFit, whose three scoring strategies are here, and NodeResourcesBalancedAllocation.
+Shared by NodeResourcesFit, whose three scoring strategies are here, and NodeResourcesBalancedAllocation. Each
+percentage is computed in one of two ways: a fast one for ordinary amounts, and one for amounts so large, or
+negative after an overflow, that kube-scheduler's arithmetic has to be followed to the bit.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from moorage.api.requests import Resources
 from moorage.api.resources import BASIC, CPU, MEMORY, is_scalar
 from moorage.config.args import ResourceSpec, ScoringStrategy, UtilizationShapePoint
 from moorage.framework.runtime.scoring import MAX_SCORE
+from moorage.plugins.int64_math import divided
 from moorage.state.columns import Int64s
+from moorage.state.node_table import ORDINARY
 from moorage.state.nodes import Nodes
 
 _SHAPE_SCALE = 10
@@ -53,12 +57,12 @@ def make_strategy(strategy: ScoringStrategy) -> Strategy:
 
 def least_allocated(nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:
     """The emptier the better."""
-    return _weighted_mean(nodes, wanted, _free_percentage)
+    return _weighted_mean(nodes, wanted, _free_percentage, _extreme_free_percentage)
 
 
 def most_allocated(nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:
     """The fuller the better."""
-    return _weighted_mean(nodes, wanted, _used_percentage)
+    return _weighted_mean(nodes, wanted, _used_percentage, _extreme_used_percentage)
 
 
 class RequestedToCapacityRatio:
@@ -71,10 +75,11 @@ class RequestedToCapacityRatio:
     def __call__(self, nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:
         total = np.zeros(len(nodes), dtype=np.int64)
         weights = np.zeros(len(nodes), dtype=np.int64)
+        used_percentage = _bounded_percentage if are_extreme(nodes, wanted) else _used_percentage
         for resource in wanted:
             allocatable, used = allocatable_and_used(nodes, resource)
             has_any = allocatable != 0
-            percentage = _used_percentage(np.where(has_any, allocatable, 1), used)
+            percentage = used_percentage(np.where(has_any, allocatable, 1), used)
             scores = self.by_percentage[percentage] * has_any
             total += scores * resource.weight
             weights += (scores > 0) * resource.weight
@@ -107,10 +112,21 @@ def allocatable_and_used(nodes: Nodes, wanted: CountedResource) -> tuple[Int64s,
     return nodes.allocatable[name], used + wanted.amount
 
 
+def are_extreme(nodes: Nodes, wanted: Iterable[CountedResource]) -> bool:
+    """Whether amounts may be so large, or negative, that what is computed from them overflows."""
+    return nodes.table.has_extreme_amounts or any(not 0 <= each.amount <= ORDINARY for each in wanted)
+
+
+Percentage: TypeAlias = Callable[[Int64s, Int64s], Int64s]
+"""From what is allocatable, never 0, and what would be used. May write over the second."""
+
+
 def _weighted_mean(
-    nodes: Nodes, wanted: Sequence[CountedResource], resource_score: Callable[[Int64s, Int64s], Int64s]
+    nodes: Nodes, wanted: Sequence[CountedResource], ordinary: Percentage, extreme: Percentage
 ) -> Int64s:
     """The mean of the scores of all resources; on each node without those that it does not have at all."""
+    is_extreme = are_extreme(nodes, wanted)
+    resource_score = extreme if is_extreme else ordinary
     total = np.zeros(len(nodes), dtype=np.int64)
     weights: Int64s | int = 0
     for resource in wanted:
@@ -124,8 +140,11 @@ def _weighted_mean(
             weights = weights + has_any * resource.weight
         total += scores if resource.weight == 1 else scores * resource.weight
     if isinstance(weights, int):
-        return total // weights if weights else total
-    return total // np.maximum(weights, 1)
+        if not weights:
+            return total
+    else:
+        weights = np.maximum(weights, 1)
+    return divided(total, weights) if is_extreme else total // weights
 
 
 def _free_percentage(allocatable: Int64s, used: Int64s) -> Int64s:
@@ -136,8 +155,23 @@ def _free_percentage(allocatable: Int64s, used: Int64s) -> Int64s:
     return free
 
 
+def _extreme_free_percentage(allocatable: Int64s, used: Int64s) -> Int64s:
+    percentage = divided((allocatable - used) * MAX_SCORE, allocatable)
+    return np.where(used > allocatable, 0, percentage)
+
+
 def _used_percentage(allocatable: Int64s, used: Int64s) -> Int64s:
     np.minimum(used, allocatable, out=used)
     used *= MAX_SCORE
     used //= allocatable
     return used
+
+
+def _extreme_used_percentage(allocatable: Int64s, used: Int64s) -> Int64s:
+    return divided(np.minimum(used, allocatable) * MAX_SCORE, allocatable)
+
+
+def _bounded_percentage(allocatable: Int64s, used: Int64s) -> Int64s:
+    """With 100 for whatever is more, and 0 for whatever is less: beyond its ends a shape is level."""
+    percentage = np.clip(divided(used * MAX_SCORE, allocatable), 0, MAX_SCORE)
+    return np.where(used > allocatable, MAX_SCORE, percentage)

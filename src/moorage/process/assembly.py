@@ -15,6 +15,7 @@ from moorage.framework.registry import Registry
 from moorage.process.event_recorder import EventBroadcaster, EventsClient
 from moorage.process.informers import Informers
 from moorage.process.metrics import SchedulerMetrics
+from moorage.process.unserved import warn_of_unserved
 from moorage.scheduler.scheduler import DEFAULT_MAX_IN_UNSCHEDULABLE, Scheduler
 from moorage.version import user_agent
 
@@ -82,6 +83,7 @@ class Assembly:
         """
         await self.informers.wait_synced()
         log.info(1, "Caches are synced, starting to schedule")
+        warn_of_unserved(self.scheduler)
         # What the first lists brought stays for good: it need not be looked through again and again.
         gc.collect()
         gc.freeze()

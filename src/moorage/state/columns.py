@@ -9,6 +9,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.api.quantities import wrapped
+
 Int64s = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 Bools = NDArray[np.bool_]
@@ -33,13 +35,14 @@ class Column:
     def __setitem__(self, row: int, value: Any) -> None:
         self.data[row] = value
 
-    def add(self, row: int, amount: int) -> None:
-        """Adds as 64-bit numbers do: a sum beyond their range wraps around."""
-        total = self.data.item(row) + amount
+    def add(self, row: int, amount: int) -> int:
+        """Adds as 64-bit numbers do: a sum beyond their range wraps around. Returns it as it would be."""
+        total: int = self.data.item(row) + amount
         try:
             self.data[row] = total
         except OverflowError:
-            self.data[row] = (total + 2**63) % 2**64 - 2**63
+            self.data[row] = wrapped(total)
+        return total
 
 
 class Columns:

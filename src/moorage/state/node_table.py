@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from moorage.api.nodes import Node
-from moorage.api.quantities import MAX_INT64, QuantityError
+from moorage.api.quantities import QuantityError
 from moorage.api.requests import Resources, allocatable
 from moorage.api.taints import Taint
 from moorage.state.columns import Codes, Column, Columns
@@ -25,10 +25,19 @@ _LABEL_COLUMNS = 256
 _FACTS = 64
 
 
+ORDINARY = 2**56
+"""Amounts from 0 to this, and a hundred times their differences, fit 64 bits."""
+
+
 class ResourceColumns:
-    """A column per resource name, kept while some node or pod has that name."""
+    """A column per resource name, kept while some node or pod has that name.
+
+    `extreme` is True from the first amount on that is not ordinary: whoever computes with amounts must then
+    reckon with overflow and negative numbers.
+    """
 
     def __init__(self, columns: Columns) -> None:
+        self.extreme = False
         self._columns = columns
         self._by_name: dict[str, Column] = {}
         self._holders: dict[str, int] = {}
@@ -52,7 +61,8 @@ class ResourceColumns:
                 column = self._by_name[name] = self._columns.create()
                 self._holders[name] = 0
             self._holders[name] += 1
-            column.add(row, amount)
+            if not 0 <= column.add(row, amount) <= ORDINARY:
+                self.extreme = True
 
     def release(self, row: int, amounts: Mapping[str, int]) -> None:
         for name, amount in amounts.items():
@@ -131,6 +141,10 @@ class NodeTable:
 
     def __len__(self) -> int:
         return self.columns.size
+
+    @property
+    def has_extreme_amounts(self) -> bool:
+        return self.allocatable.extreme or self.requested.extreme or self.nonzero_requested.extreme
 
     def __iter__(self) -> Iterator[NodeInfo]:
         return iter(self.infos)
@@ -239,8 +253,7 @@ class NodeTable:
         """What the node offers; an amount that cannot be read makes the node unusable, with the reason."""
         self.problems.pop(node.name, None)
         try:
-            amounts = allocatable(node.status.allocatable)
+            return allocatable(node.status.allocatable)
         except QuantityError as error:
             self.problems[node.name] = f"node(s) had an invalid allocatable: {error}"
             return Resources()
-        return Resources((name, max(-MAX_INT64, min(amount, MAX_INT64))) for name, amount in amounts.items())

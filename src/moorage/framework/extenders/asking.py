@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from moorage.api.pods import Pod
+from moorage.api.quantities import wrapped
 from moorage.config import ConfigError, ConfigProblem
 from moorage.config.types import Extender
 from moorage.framework.extenders.envelopes import ExtenderError, Victims
@@ -97,7 +98,7 @@ class Extenders:
         by_extender: dict[str, Int64s] = {}
         for extender, answer in zip(asked, answers, strict=True):
             given |= np.array([name in answer for name in names], dtype=np.bool_)
-            scores = np.array([_as_int64(answer.get(name, 0)) for name in names], dtype=np.int64)
+            scores = np.array([wrapped(answer.get(name, 0)) for name in names], dtype=np.int64)
             by_extender[extender.name] = by_extender.get(extender.name, 0) + scores
         return ExtenderScores(by_extender, given)
 
@@ -190,8 +191,3 @@ def _skipped(extender: HttpExtender, error: ExtenderError) -> None:
         extender=extender.name,
         err=error,
     )
-
-
-def _as_int64(value: int) -> int:
-    """As Go counts: what is too large comes out at the other end."""
-    return (value + 2**63) % 2**64 - 2**63

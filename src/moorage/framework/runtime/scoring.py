@@ -106,7 +106,7 @@ def _scores_of(
 
 
 def _out_of_range(asked: Sequence[Weighted], table: Int64s) -> Status:
-    row, place = np.argwhere((table < 0) | (table > MAX_SCORE))[0].tolist()
+    place, row = np.argwhere(((table < 0) | (table > MAX_SCORE)).T)[0].tolist()
     return diagnosis.score_out_of_range(asked[row].plugin.name, int(table[row, place]))
 
 

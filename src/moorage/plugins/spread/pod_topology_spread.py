@@ -303,10 +303,11 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         counted = scores if state.ignored is None else scores[~state.ignored]
         if not len(counted):
             return np.zeros(len(scores), dtype=np.int64)
-        largest = int(counted.max())
+        largest = max(int(counted.max()), 0)
         if largest == 0:
             normalized = np.full(len(scores), 100, dtype=np.int64)
         else:
+            # Not negative: a score is at most the largest, and no constraint makes it less than 0.
             normalized = 100 * (largest + int(counted.min()) - scores) // largest
         if state.ignored is not None:
             normalized[state.ignored] = 0

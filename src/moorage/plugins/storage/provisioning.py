@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from moorage.api.quantities import MAX_INT64, QuantityError, parse, value
+from moorage.api import int64_quantities
+from moorage.api.quantities import QuantityError
 from moorage.api.selectors import (
     IN,
     NodeSelector,
@@ -54,11 +55,7 @@ def volume_limit(capacity: CSIStorageCapacity) -> int | None:
     limit = capacity.maximum_volume_size
     if limit is None:
         limit = capacity.capacity
-    return None if limit is None else _bytes(parse(limit))
-
-
-def _bytes(nanos: int) -> int:
-    return max(-MAX_INT64, min(value(nanos), MAX_INT64))
+    return None if limit is None else int64_quantities.whole(limit)
 
 
 def has_provisioner(storage_class: StorageClass) -> bool:
@@ -85,7 +82,8 @@ class Provisioning:
         driver = self._drivers.get(storage_class.provisioner)
         if requested is None or driver is None or not driver.spec.storage_capacity:
             return None
-        enough: Bools = self._capacities.largest(storage_class.name) >= _bytes(parse(requested))
+        wanted = max(int64_quantities.whole(requested), _NOTHING + 1)
+        enough: Bools = self._capacities.largest(storage_class.name) >= wanted
         return enough
 
 
