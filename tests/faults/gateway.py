@@ -53,6 +53,7 @@ class Gateway:
         self._server = server
         self._faults: list[Fault] = []
         self._random = random.Random(1)
+        self.hanging: set[web.Request] = set()
         self._streams: dict[web.StreamResponse, web.Request] = {}
         authority = make("the gateway's authority")
         pair = make(HOST, signer=authority, addresses=(HOST,))
@@ -83,25 +84,40 @@ class Gateway:
     def fault(
         self, action: Action, *, method: str = "", path: str = "", times: int = 10**9, share: float = 1.0
     ) -> Iterator[Fault]:
-        """Spoils requests for the length of a `with` block; of several faults, the first that hits."""
+        """Spoils requests for the length of a `with` block; of several faults, the first that hits.
+
+        What still hangs at the end of any fault is reset then.
+        """
         fault = Fault(action, method, re.compile(path), times, share)
         self._thread.call(lambda: self._faults.append(fault))
         try:
             yield fault
         finally:
-            self._thread.call(lambda: self._faults.remove(fault))
+            self._thread.call(lambda: self._end(fault))
+
+    def _end(self, fault: Fault) -> None:
+        self._faults.remove(fault)
+        for request in list(self.hanging):
+            reset(request)
+
+    def open_streams(self, path: str) -> int:
+        """How many streams there are whose path and query match."""
+        return self._thread.call(lambda: len(self._matching(re.compile(path))))
 
     def inject(self, path: str, piece: bytes, *, then_cut: bool = False) -> int:
         """Writes into all open streams whose path and query match, between what the API server says."""
         return self._thread.run(lambda: self._inject(re.compile(path), piece, then_cut))
 
     async def _inject(self, path: re.Pattern[str], piece: bytes, then_cut: bool) -> int:
-        chosen = [each for each, request in self._streams.items() if path.search(request.path_qs)]
+        chosen = self._matching(path)
         for stream in chosen:
             await stream.write(piece)
             if then_cut:
                 reset(self._streams[stream])
         return len(chosen)
+
+    def _matching(self, path: re.Pattern[str]) -> list[web.StreamResponse]:
+        return [each for each, request in self._streams.items() if path.search(request.path_qs)]
 
     async def _open(self) -> None:
         self.http = aiohttp.ClientSession(
@@ -178,7 +194,11 @@ async def lose_answer(gateway: Gateway, request: web.Request) -> web.StreamRespo
 
 async def hang(gateway: Gateway, request: web.Request) -> web.StreamResponse:
     """The API server hears nothing, and no answer comes until the client gives up."""
-    await asyncio.Event().wait()
+    gateway.hanging.add(request)
+    try:
+        await asyncio.Event().wait()  # whoever resets the connection cancels this
+    finally:
+        gateway.hanging.discard(request)
     raise AssertionError
 
 

@@ -21,6 +21,7 @@ from tests.faults.audit import findings, recorded
 from tests.faults.history import History
 
 ELECTION = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "1s"}
+PATIENCE = 60.0
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
@@ -69,6 +70,9 @@ class Scene:
 
     def all_bound(self) -> bool:
         return all(each["spec"].get("nodeName") for each in self.api.items("pods"))
+
+    def wait_until_all_are_bound(self, process: Moorage) -> None:
+        process.wait_until("all pods are bound", self.all_bound, seconds=PATIENCE + self.size.pods / 5)
 
     def kubeconfig(self, user: str, server: str = "", ca_file: Path | None = None) -> Path:
         """A kubeconfig for a scheduler's user, who may do everything."""
