@@ -60,6 +60,8 @@ def recorded(entries: Iterable[Mapping[str, Any]]) -> Record:
     """The audit log, with what was said about a request at several stages put together."""
     requests: dict[str, Mapping[str, Any]] = {}
     for entry in entries:
+        if "dryRun=" in entry["requestURI"]:
+            continue
         if entry["auditID"] not in requests or entry["stage"] == "ResponseComplete":
             requests[entry["auditID"]] = entry
     record = Record([], [])

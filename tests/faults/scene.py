@@ -114,7 +114,8 @@ class Scene:
         changes = self.history.read()
         record = recorded(self.plane.audit_log())
         full_name = f"kube-system/{lease}" if lease else ""
-        assert findings(changes, record, lease=full_name, not_fitting=not_fitting) == []
+        found = findings(changes, record, lease=full_name, not_fitting=not_fitting)
+        assert not found, "\n".join(found)
 
     def clean_up(self) -> None:
         self.api.delete_all("pods", "nodes")

@@ -44,6 +44,7 @@ def entry(number: int, resource: str, name: str, user: str, time: str, code: int
     return {
         "auditID": f"request-{number}",
         "stage": "ResponseComplete",
+        "requestURI": f"/namespaces/{space}/{resource}/{name}",
         "objectRef": {"resource": resource, "namespace": space, "name": name},
         "user": {"username": "admin"},
         "impersonatedUser": {"username": user},
@@ -161,6 +162,12 @@ def test_a_bind_whose_answer_was_never_recorded_is_known_by_its_arrival() -> Non
     log: list[Document] = a_good_log()
     arrived: Mapping[str, Any] = {**log[5], "stage": "RequestReceived"}
     log[5] = {key: value for key, value in arrived.items() if key not in ("responseStatus", "requestObject")}
+    assert judged(a_good_history(), log) == []
+
+
+def test_what_was_only_tried_out_does_not_count() -> None:
+    log = a_good_log()
+    log.append({**bind(7, "b", "nobody", "00:01:02.0"), "requestURI": "/binding?dryRun=All"})
     assert judged(a_good_history(), log) == []
 
 

@@ -59,10 +59,10 @@ def _write_config(file: str, setup: Setup) -> int:
 
 def loop_factory() -> Any:
     try:
-        import uvloop
-    except ImportError:
+        from moorage.client.event_loop import EventLoop
+    except ImportError:  # there is no uvloop for this system
         return None
-    return uvloop.new_event_loop
+    return EventLoop
 
 
 class Process:
