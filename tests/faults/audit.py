@@ -23,6 +23,15 @@ POLICY = {
             "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}],
             "omitStages": ["RequestReceived"],
         },
+        {
+            "level": "Metadata",
+            "verbs": ["create", "update", "patch", "delete"],
+            "resources": [
+                {"group": "", "resources": ["events", "pods", "pods/status"]},
+                {"group": "events.k8s.io", "resources": ["events"]},
+            ],
+            "omitStages": ["RequestReceived"],
+        },
         {"level": "None"},
     ],
 }
@@ -67,8 +76,10 @@ def recorded(entries: Iterable[Mapping[str, Any]]) -> Record:
     record = Record([], [])
     for entry in requests.values():
         place = entry["objectRef"]
+        if place["resource"] != "leases" and place.get("subresource") != "binding":
+            continue
         name = f"{place['namespace']}/{place.get('name', '')}"
-        user = entry.get("impersonatedUser", entry["user"])["username"]
+        user = _user(entry)
         code = entry.get("responseStatus", {}).get("code", UNANSWERED)
         body = entry.get("requestObject") or {}
         if place["resource"] == "leases":
@@ -80,6 +91,15 @@ def recorded(entries: Iterable[Mapping[str, Any]]) -> Record:
         uid, node = body.get("metadata", {}).get("uid", ""), body.get("target", {}).get("name", "")
         record.binds.append(BindRequest(name, uid, node, user, code, received))
     return record
+
+
+def writes_of(user: str, entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What a user has asked to write: the verb and the place, in the order of the answers."""
+    return [
+        f"{entry['verb']} {entry['requestURI']}"
+        for entry in entries
+        if _user(entry) == user and entry["stage"] == "ResponseComplete"
+    ]
 
 
 def findings(
@@ -204,6 +224,11 @@ def requests(pod: Document) -> dict[str, int]:
         for name, amount in (container.get("resources", {}).get("requests") or {}).items():
             total[name] += milli(parse(amount))
     return dict(total)
+
+
+def _user(entry: Mapping[str, Any]) -> str:
+    name: str = entry.get("impersonatedUser", entry["user"])["username"]
+    return name
 
 
 def _node(pod: Document | None) -> str:

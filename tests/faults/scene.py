@@ -17,10 +17,10 @@ from tests.controlplane.schedulers import (
     pod,
 )
 from tests.controlplane.servers import ControlPlane
-from tests.faults.audit import findings, recorded
+from tests.faults.audit import findings, recorded, writes_of
 from tests.faults.history import History
 
-ELECTION = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "1s"}
+ELECTION = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
 PATIENCE = 60.0
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
@@ -109,6 +109,10 @@ class Scene:
         found: str = self.api.request("GET", f"{LEASES}/{lease}")["spec"].get("holderIdentity", "")
         return found
 
+    def writes_of(self, user: str) -> list[str]:
+        """Everything that a scheduler has asked the API server to write so far."""
+        return writes_of(user, self.plane.audit_log())
+
     def audit(self, *, lease: str = "", not_fitting: Iterable[str] = ()) -> None:
         """Fails if any pod was lost, bound twice, put where there was no room, or bound without the lease."""
         changes = self.history.read()
@@ -119,3 +123,4 @@ class Scene:
 
     def clean_up(self) -> None:
         self.api.delete_all("pods", "nodes")
+        self.api.delete("/api/v1/namespaces/default/events")

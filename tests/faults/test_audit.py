@@ -45,7 +45,12 @@ def entry(number: int, resource: str, name: str, user: str, time: str, code: int
         "auditID": f"request-{number}",
         "stage": "ResponseComplete",
         "requestURI": f"/namespaces/{space}/{resource}/{name}",
-        "objectRef": {"resource": resource, "namespace": space, "name": name},
+        "objectRef": {
+            "resource": resource,
+            "namespace": space,
+            "name": name,
+            **({"subresource": "binding"} if resource == "pods" else {}),
+        },
         "user": {"username": "admin"},
         "impersonatedUser": {"username": user},
         "requestReceivedTimestamp": f"2026-01-01T{time}Z",

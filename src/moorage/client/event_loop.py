@@ -17,7 +17,7 @@ class EventLoop(uvloop.Loop):
     number next, a bind's connection for example, would be closed together with that object.
     """
 
-    async def create_connection(  # type: ignore[override]  # all else is passed on as it is
+    async def create_connection(
         self,
         protocol_factory: Callable[[], asyncio.BaseProtocol],
         *args: Any,
