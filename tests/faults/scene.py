@@ -20,7 +20,7 @@ from tests.controlplane.servers import ControlPlane
 from tests.faults.audit import findings, recorded, writes_of
 from tests.faults.history import History
 
-ELECTION = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
+ELECTION = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}
 PATIENCE = 60.0
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
