@@ -41,6 +41,33 @@ def test_refused_connections() -> None:
     assert len(sleeps) == 3
 
 
+def test_after_silence_other_connections_are_used() -> None:
+    """Behind one address there may be several servers, of which one says nothing any more."""
+    peers: list[object] = []
+
+    async def once_silent(request: web.BaseRequest) -> web.StreamResponse:
+        assert request.transport is not None
+        peers.append(request.transport.get_extra_info("peername"))
+        if request.path == "/frozen":
+            await asyncio.sleep(30)
+        return ok()
+
+    async def conversation(client: HttpClient) -> None:
+        async def both() -> None:
+            await client.request_json("GET", "/x")
+            await client.request_json("POST", "/x", {})
+
+        await both()
+        for method, body in (("GET", None), ("POST", {})):
+            with pytest.raises(TimedOut):
+                await client.send(method, "/frozen", None if body is None else b"{}", seconds=0.02)
+        await both()
+
+    talk(once_silent, conversation, request_seconds=0.01)
+    before, after = peers[:2], peers[-2:]
+    assert len(set(before)) == 2 and not set(before) & set(after)
+
+
 def test_slow_answers_are_given_up() -> None:
     async def never(request: web.BaseRequest) -> web.StreamResponse:
         await asyncio.sleep(30)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, TypeAlias
 
 import pytest
 
 from moorage.api.decoding import from_document
 from moorage.api.pods import Pod
-from moorage.client.errors import ApiError, Gone, InternalError, NotFound, Unreachable
+from moorage.client.errors import ApiError, Gone, InternalError, NotFound, TimedOut, Unreachable
 from moorage.client.http import Listing
 from moorage.client.informer import Informer
 from moorage.client.resources import Resource
@@ -19,7 +19,7 @@ from moorage.client.watching import Change
 
 PODS = Resource.of(Pod)
 
-WatchSteps: TypeAlias = list[Change[Pod] | Exception]
+WatchSteps: TypeAlias = Sequence[Change[Pod] | Exception | float]
 
 
 def pod(name: str, version: int, uid: str = "") -> Pod:
@@ -40,13 +40,17 @@ def bookmark(version: int) -> Change[Pod]:
 
 
 class Script:
-    """A client that answers lists and watches in the order given. A watch is a list of changes and errors."""
+    """A client that answers lists and watches in the order given.
+
+    A watch is a list of changes, errors, and seconds in which nothing comes.
+    """
 
     def __init__(self, *steps: Listing[Pod] | WatchSteps | Exception) -> None:
         self.steps = list(steps)
         self.asked: list[str] = []
         self.seconds: list[int] = []
         self.over = asyncio.Event()
+        self.now = 0.0
 
     async def list(self, resource: Resource[Any], *, field_selector: str = "") -> Listing[Any]:
         self.asked.append(f"list {field_selector}".strip())
@@ -61,15 +65,20 @@ class Script:
         resource_version: str,
         field_selector: str = "",
         timeout_seconds: int = 0,
+        heard: Callable[[], object] = lambda: None,
     ) -> AsyncGenerator[Change[Any], None]:
         self.asked.append(f"watch {resource_version} {field_selector}".strip())
         self.seconds.append(timeout_seconds)
         step = await self._next()
-        assert isinstance(step, list)
+        assert not isinstance(step, Listing)
+        heard()
         for each in step:
             if isinstance(each, Exception):
                 raise each
-            yield each
+            if isinstance(each, float):
+                self.now += each
+            else:
+                yield each
 
     async def _next(self) -> Listing[Pod] | WatchSteps:
         if not self.steps:
@@ -103,6 +112,7 @@ class Watched:
             field_selector=field_selector,
             sleep=self.sleep,
             random=lambda: random,
+            clock=lambda: self.script.now,
         )
         asyncio.run(self.run())
 
@@ -146,13 +156,25 @@ def test_normal_end_is_resumed_at_once() -> None:
     watched = Watched(Script(listing(5), [bookmark(6)], [bookmark(7)], [bookmark(8)]), random=0.5)
     assert watched.script.asked == ["list", "watch 5", "watch 6", "watch 7"]
     assert watched.sleeps == []
-    assert watched.script.seconds[:3] == [450, 450, 450]
+    assert watched.script.seconds[:3] == [19, 19, 19]
 
 
-@pytest.mark.parametrize(("random", "seconds"), [(0.0, 300), (0.999, 599)])
+@pytest.mark.parametrize(("random", "seconds"), [(0.0, 20), (0.999, 18)])
 def test_length_of_watches(random: float, seconds: int) -> None:
     watched = Watched(Script(listing(5), [bookmark(6)]), random=random)
     assert watched.script.seconds[0] == seconds
+
+
+def test_a_watch_that_lasts_and_has_nothing_to_say_is_resumed_at_once() -> None:
+    watched = Watched(Script(listing(5), [20.0], [20.0], [0.5], [bookmark(6)]))
+    assert watched.script.asked == ["list", "watch 5", "watch 5", "watch 5", "watch 5"]
+    assert watched.sleeps == [0.8]
+
+
+def test_silence_is_the_time_since_the_server_said_anything() -> None:
+    assert Watched(Script(listing(5), [20.0])).informer.silence == 20.0
+    assert Watched(Script(listing(5), [20.0], [])).informer.silence == 0.0
+    assert Watched(Script(listing(5), [20.0], TimedOut(0, "", "nothing"))).informer.silence == 20.0
 
 
 def test_new_list_after_gone_finds_what_was_missed() -> None:

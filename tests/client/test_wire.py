@@ -182,6 +182,33 @@ def test_broken_and_silent_servers(run: Run) -> None:
     run(main())
 
 
+def test_what_is_prevented_at_the_last_moment_is_not_sent(run: Run) -> None:
+    async def main() -> None:
+        def prevent() -> None:
+            raise PermissionError("not now")
+
+        server = Server(PLAIN)
+        async with server.wire() as wire:
+            with pytest.raises(PermissionError):
+                await wire.exchange(REQUEST, before_sending=prevent)
+            assert (await wire.exchange(REQUEST)).body == b"hello"
+        assert server.replies == []
+
+    run(main())
+
+
+def test_idle_connections_can_be_dropped(run: Run) -> None:
+    async def main() -> None:
+        server = Server(PLAIN, PLAIN)
+        async with server.wire() as wire:
+            await wire.exchange(REQUEST)
+            wire.drop_idle()
+            await wire.exchange(REQUEST, seconds=5)
+        assert server.connections == 2
+
+    run(main())
+
+
 def test_cancelled_exchange_does_not_spoil_the_next(run: Run) -> None:
     async def main() -> None:
         server = Server(say_nothing, PLAIN)

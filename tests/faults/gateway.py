@@ -151,7 +151,9 @@ class Gateway:
     def ask(self, request: web.Request, body: bytes) -> "aiohttp.client._RequestContextManager":
         headers = {name: value for name, value in request.headers.items() if name.lower() not in PER_HOP}
         url = URL(f"{self._server}{request.path_qs}", encoded=True)
-        return self.http.request(request.method, url, headers=headers, data=body, allow_redirects=False)
+        return self.http.request(
+            request.method, url, headers=headers, data=body or None, allow_redirects=False
+        )
 
     @contextlib.contextmanager
     def stream(self, request: web.Request, response: web.StreamResponse) -> Iterator[None]:

@@ -42,7 +42,7 @@ class Server:
         self.failing: Exception | None = None
         self.lose_answers = False
         self.on_request: Callable[[], None] = lambda: None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -53,8 +53,9 @@ class Server:
     def hold(self, identity: str, **fields: Any) -> None:
         """Has somebody else write the lease."""
         spec = {"holderIdentity": identity, "leaseDurationSeconds": 15, "leaseTransitions": 3, **fields}
-        metadata = {"name": "moorage", "labels": {"keep": "me"}, **(self.lease or {}).get("metadata", {})}
-        self._store({"metadata": metadata, "spec": spec})
+        with self._lock:
+            metadata = {"name": "moorage", "labels": {"keep": "me"}, **(self.lease or {}).get("metadata", {})}
+            self._store({"metadata": metadata, "spec": spec})
 
     async def request_json(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         with self._lock:
@@ -376,15 +377,17 @@ def test_waits_with_jitter_and_takes_over_what_ran_out() -> None:
     asyncio.run(main())
 
 
-def test_losing_the_lease_is_told_in_the_loop_of_the_scheduler(caplog: pytest.LogCaptureFixture) -> None:
+def test_losing_the_lease_is_told_even_while_the_scheduler_is_blocked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def main() -> None:
         server, clock = Server(), Clock()
-        lost: asyncio.Future[threading.Thread] = asyncio.get_running_loop().create_future()
-        ours = elector(server, clock, on_lost=lambda: lost.set_result(threading.current_thread()))
+        lost = threading.Event()
+        ours = elector(server, clock, on_lost=lost.set)
         ours.start()
         await asyncio.wait_for(ours.wait_until_leading(), PATIENCE)
         server.failing = ConnectionRefusedError("connection refused")
-        assert await asyncio.wait_for(lost, PATIENCE) is threading.current_thread()
+        assert lost.wait(PATIENCE)
         assert not ours.is_leading
         assert not ours.may_act()
         # As long as the others believe in the lease, so did we try: not longer.
@@ -399,12 +402,12 @@ def test_losing_the_lease_is_told_in_the_loop_of_the_scheduler(caplog: pytest.Lo
 def test_a_lease_that_another_holds_is_lost_at_once() -> None:
     async def main() -> None:
         server, clock = Server(), Clock()
-        lost = asyncio.Event()
+        lost = threading.Event()
         ours = elector(server, clock, on_lost=lost.set)
         ours.start()
         await asyncio.wait_for(ours.wait_until_leading(), PATIENCE)
         server.hold("other")
-        await asyncio.wait_for(lost.wait(), PATIENCE)
+        assert lost.wait(PATIENCE)
         await ours.stop()
         assert server.spec["holderIdentity"] == "other"
 
@@ -457,6 +460,36 @@ def test_may_act_ends_with_the_renew_deadline_even_if_nothing_noticed() -> None:
         assert not ours.healthy()
         await ours.stop()
         assert not ours.may_act(begun)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("lease", "renew", "write_seconds", "acts_for"),
+    [(15, 10, 5.0, 10.0), (15, 14, 5.0, 10.0), (60, 40, 5.0, 40.0), (6, 4, 2.0, 4.0), (6, 5, 2.0, 4.0)],
+)
+def test_what_may_begin_ends_within_the_lease(
+    lease: int, renew: int, write_seconds: float, acts_for: float
+) -> None:
+    async def main() -> None:
+        settings = LeaderElection(
+            resource_name="moorage",
+            lease_duration=Duration.of_seconds(lease),
+            renew_deadline=Duration.of_seconds(renew),
+        )
+        server, clock = Server(), Clock()
+        stuck = asyncio.Event()
+
+        async def never(seconds: float) -> None:
+            await stuck.wait()
+
+        ours = LeaderElector(server.connect, settings, identity="me", clock=clock, sleep=never)
+        ours.start()
+        await asyncio.wait_for(ours.wait_until_leading(), PATIENCE)
+        assert ours.write_seconds == write_seconds
+        assert ours.may_act(clock.now + acts_for - 0.1)
+        assert not ours.may_act(clock.now + acts_for)
+        await ours.stop()
 
     asyncio.run(main())
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import os
 import signal
 import sys
+import threading
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ from moorage.cli.setup import BadInput, Setup
 from moorage.client.connection import ConnectionConfig, find
 from moorage.client.errors import ConfigurationError
 from moorage.client.http import HttpClient
-from moorage.client.pod_writer import PodWriter
+from moorage.client.pod_writer import BIND_SECONDS, PodWriter
 from moorage.config import expand_all, show
 from moorage.config.show import show_expanded, to_yaml
 from moorage.framework.extenders.asking import make_extenders
@@ -27,10 +30,13 @@ from moorage.process.assembly import USER_AGENT, Assembly
 from moorage.process.dump import dump
 from moorage.process.leader_election import ElectionEnded, LeaderElector
 from moorage.process.permissions import missing_permissions
-from moorage.scheduler.scheduler import Scheduler
 from moorage.server.tls import TlsError
 
 log = Logger(__name__)
+
+PERMISSION_SECONDS = 5.0
+SECONDS_TO_EXIT = 1.5
+"""After the loss of the lease."""
 
 
 def run_process(options: RunOptions) -> int:
@@ -57,6 +63,12 @@ def _write_config(file: str, setup: Setup) -> int:
     return 0
 
 
+def _exit_now() -> None:
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(1)
+
+
 def loop_factory() -> Any:
     try:
         from moorage.client.event_loop import EventLoop
@@ -73,23 +85,27 @@ class Process:
         self._connection = connection
         self._stopping = asyncio.Event()
         self._lost_lease = False
-        self._scheduler: Scheduler | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._assembly: Assembly | None = None
 
     async def run(self) -> int:
+        self._loop = asyncio.get_running_loop()
         self._watch_signals()
         self._log_start()
         elector = self._make_elector() if self._config.leader_election.leader_elect else None
         assembly = self._assemble(elector)
-        self._scheduler = assembly.scheduler
+        self._assembly = assembly
         async with AsyncExitStack() as stack:
+            if elector is not None:
+                # It comes last: whoever takes the lease then finds all finished.
+                stack.push_async_callback(elector.stop)
             stack.push_async_callback(assembly.close)
             await assembly.open()
             if self._options.secure_port:
                 server = RunServer(self._options, self._config, assembly, elector, self._stopping.is_set)
                 await server.start(stack)
-            if elector is not None:
-                stack.push_async_callback(elector.stop)
-            await self._report_missing_permissions(assembly)
+            checking = asyncio.create_task(self._report_missing_permissions(assembly))
+            stack.callback(checking.cancel)
             if not self._config.delay_cache_until_active:
                 assembly.informers.start()
             return await self._work(assembly, elector)
@@ -99,12 +115,15 @@ class Process:
             "qps": self._config.client_connection.qps,
             "burst": self._config.client_connection.burst,
             "user_agent": USER_AGENT,
+            "may_write": None if elector is None else elector.may_act,
         }
         http, late = HttpClient(self._connection, **limits), HttpClient(self._connection, **limits)
         return Assembly(
             self._config,
             self._registry,
-            PodWriter(http, late=late),
+            PodWriter(
+                http, late=late, bind_seconds=BIND_SECONDS if elector is None else elector.write_seconds
+            ),
             http=http,
             events=late,
             late=late,
@@ -149,15 +168,34 @@ class Process:
             raise BadInput(f"leaderElection: {error}") from None
 
     def _lose_lease(self) -> None:
-        self._lost_lease = True
-        self._stopping.set()
+        """Called in the elector's thread: a plugin that blocks everything else must not keep this alive."""
+        last_resort = threading.Timer(SECONDS_TO_EXIT, _exit_now)
+        last_resort.daemon = True
+        last_resort.start()
+
+        def stop() -> None:
+            self._lost_lease = True
+            if self._assembly is not None:
+                self._assembly.abandon()
+            self._stopping.set()
+
+        assert self._loop is not None
+        with contextlib.suppress(RuntimeError):  # the loop may have ended meanwhile
+            self._loop.call_soon_threadsafe(stop)
 
     async def _report_missing_permissions(self, assembly: Assembly) -> None:
-        """Names what the API server would refuse, before anybody has to guess it."""
+        """Names what the API server would refuse, before anybody has to guess it.
+
+        Nothing waits for this: it has a client and a short time of its own.
+        """
         resources = [informer.resource for informer in assembly.informers.all]
         profiles = assembly.scheduler.profiles.values()
-        for permission in await missing_permissions(assembly.http, resources, profiles, self._config):
-            log.error(None, "Missing permission", permission=str(permission))
+        client = HttpClient(
+            self._connection, qps=-1, user_agent=USER_AGENT, request_seconds=PERMISSION_SECONDS
+        )
+        async with client:
+            for permission in await missing_permissions(client, resources, profiles, self._config):
+                log.error(None, "Missing permission", permission=str(permission))
 
     def _watch_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -168,14 +206,13 @@ class Process:
     def _stop(self, number: signal.Signals) -> None:
         if self._stopping.is_set():
             # The second signal means it.
-            sys.stderr.flush()
-            os._exit(1)
+            _exit_now()
         log.info(0, "Stopping", signal=number.name)
         self._stopping.set()
 
     def _dump(self) -> None:
-        if self._scheduler is not None:
-            dump(self._scheduler)
+        if self._assembly is not None:
+            dump(self._assembly.scheduler)
 
     def _log_start(self) -> None:
         log.info(0, "Starting Moorage")

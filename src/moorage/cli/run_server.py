@@ -84,6 +84,7 @@ class RunServer:
         checks = HealthChecks("readyz", **self._election_check())
         checks.add("shutdown", lambda: "process is shutting down" if self.is_stopping() else None)
         checks.add("sched-handler-sync", self._sync_problem)
+        checks.add("watches", self._silence)
         return checks
 
     def _election_check(self) -> dict[str, Any]:
@@ -95,6 +96,10 @@ class RunServer:
     def _sync_problem(self) -> str | None:
         missing = self.assembly.informers.not_synced()
         return f"waiting for {', '.join(missing)}" if missing else None
+
+    def _silence(self) -> str | None:
+        silent = self.assembly.informers.silent()
+        return f"nothing is heard of {', '.join(silent)}" if silent else None
 
     def _known_pods(self) -> list[Pod]:
         if self.elector is not None and not self.elector.is_leading:

@@ -88,6 +88,10 @@ class TimedOut(Unreachable):
     """The server did not answer in time."""
 
 
+class Withheld(ApiError):
+    """The request was not sent: this process may not write, since it does not hold the lease."""
+
+
 _BY_REASON: dict[str, type[ApiError]] = {
     "AlreadyExists": AlreadyExists,
     "Conflict": Conflict,

@@ -27,7 +27,7 @@ PatchKind = Literal["merge", "strategic", "json", "apply"]
 
 PAGE = 500
 REQUEST_SECONDS = 60.0
-SILENCE_SECONDS = 150.0  # an API server sends a bookmark every minute
+SILENCE_SECONDS = 25.0  # longer than informers have a watch last
 
 PATCH_TYPES: dict[PatchKind, str] = {
     "merge": "application/merge-patch+json",
@@ -63,7 +63,8 @@ class HttpClient:
     """Reads and writes the objects of a cluster; open for the length of an `async with` block.
 
     `qps` and `burst` limit all requests but watches. A request that takes longer than `request_seconds` is
-    given up, and so is a watch that says nothing, not even a bookmark, for `silence_seconds`.
+    given up, and so is a watch that says nothing, not even a bookmark, for `silence_seconds`. While
+    `may_write` says no, writes raise Withheld; it is asked right before the bytes leave.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class HttpClient:
         user_agent: str = "moorage",
         request_seconds: float = REQUEST_SECONDS,
         silence_seconds: float = SILENCE_SECONDS,
+        may_write: Callable[[], bool] | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         random: Callable[[], float] = random.random,
     ) -> None:
@@ -91,6 +93,7 @@ class HttpClient:
                 user_agent=user_agent,
                 request_seconds=request_seconds,
                 silence_seconds=silence_seconds,
+                may_write=may_write,
                 sleep=sleep,
             )
 
@@ -106,9 +109,11 @@ class HttpClient:
     async def close(self) -> None:
         await self._session.close()
 
-    async def get(self, resource: Resource[T], name: str, *, namespace: str = "") -> T:
+    async def get(
+        self, resource: Resource[T], name: str, *, namespace: str = "", seconds: float | None = None
+    ) -> T:
         path = resource.path(namespace, name)
-        body = await self.send("GET", path)
+        body = await self.send("GET", path, seconds=seconds)
         try:
             return decode(resource.type, body)
         except DecodeError as error:
@@ -161,10 +166,12 @@ class HttpClient:
         label_selector: str = "",
         namespace: str = "",
         timeout_seconds: int = 300,
+        heard: Callable[[], object] = lambda: None,
     ) -> AsyncGenerator[Change[T], None]:
         """Changes after a resource version, until the server ends the watch.
 
-        Raises Gone when the version is too old. Who leaves early closes the generator (`aclosing`).
+        Raises Gone when the version is too old. Who leaves early closes the generator (`aclosing`). `heard`
+        is called whenever the server says anything, be it only that the watch has begun.
         """
         params = _given(
             watch="true",
@@ -177,6 +184,7 @@ class HttpClient:
         lines = Lines()
         async with aclosing(self._session.stream(resource.path(namespace), params)) as chunks:
             async for chunk in chunks:
+                heard()
                 for line in lines.feed(chunk):
                     yield change_of(resource, line)
 
@@ -253,10 +261,11 @@ class HttpClient:
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
         tries: int = RETRY_AFTER_TRIES,
+        seconds: float | None = None,
     ) -> bytes:
-        """Any request; the answer as it comes."""
+        """Any request; the answer as it comes. One try may take `seconds`, without its wait for a turn."""
         return await self._session.send(
-            method, path, body, content_type=content_type, params=params, tries=tries
+            method, path, body, content_type=content_type, params=params, tries=tries, seconds=seconds
         )
 
     async def request_json(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, Generic, Protocol, TypeVar
@@ -19,7 +20,10 @@ T = TypeVar("T", bound=Object)
 
 FIRST_DELAY, LONGEST_DELAY = 0.8, 30.0
 NOT_SERVED_DELAY = 3.2  # a definition may come at any time, and somebody waits for it then
-WATCH_SECONDS = 300  # up to twice as long, so that not all watches end together
+WATCH_SECONDS = 20
+"""How long a watch lasts at most. A server that does not end it and says nothing either is dead."""
+WATCH_JITTER = 3  # so that not all watches end together
+SHORT_WATCH_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +40,7 @@ class ListsAndWatches(Protocol):
         resource_version: str,
         field_selector: str = "",
         timeout_seconds: int = ...,
+        heard: Callable[[], object] = ...,
     ) -> AsyncGenerator[Change[T], None]: ...
 
 
@@ -58,9 +63,12 @@ class Informer(Generic[T]):
         field_selector: str = "",
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         random: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.resource = resource
         self.last_error: Exception | None = None
+        self._clock = clock
+        self._heard_at = clock()
         self._client = client
         self._added = added
         self._updated = updated
@@ -70,13 +78,18 @@ class Informer(Generic[T]):
         self._random = random
         self.by_key: dict[str, T] = {}
         self._version = ""  # where the next watch goes on; "" asks for a new list
-        self._heard = False  # whether the running watch has said anything
+        self._heard = False  # whether the running watch was of any use
         self._synced = asyncio.Event()
 
     @property
     def synced(self) -> bool:
         """Whether the first list has been delivered."""
         return self._synced.is_set()
+
+    @property
+    def silence(self) -> float:
+        """How many seconds ago the server last said anything."""
+        return self._clock() - self._heard_at
 
     async def wait_synced(self) -> None:
         await self._synced.wait()
@@ -88,7 +101,9 @@ class Informer(Generic[T]):
             try:
                 if not self._version:
                     await self._list()
+                begun = self._clock()
                 await self._watch()
+                self._heard |= self._clock() - begun > SHORT_WATCH_SECONDS
                 failed = False
             except Exception as error:
                 self._note(error)
@@ -122,6 +137,7 @@ class Informer(Generic[T]):
             self._put(item)
         self._version = listing.resource_version
         self.last_error = None
+        self._note_sign_of_life()
         self._synced.set()
 
     async def _watch(self) -> None:
@@ -129,7 +145,8 @@ class Informer(Generic[T]):
             self.resource,
             resource_version=self._version,
             field_selector=self._field_selector,
-            timeout_seconds=int(WATCH_SECONDS * (1 + self._random())),
+            timeout_seconds=WATCH_SECONDS - int(WATCH_JITTER * self._random()),
+            heard=self._note_sign_of_life,
         )
         async with aclosing(watch) as changes:
             async for change in changes:
@@ -140,6 +157,9 @@ class Informer(Generic[T]):
                 elif change.object is not None:
                     self._put(change.object)
                 self._version = change.resource_version or self._version
+
+    def _note_sign_of_life(self) -> None:
+        self._heard_at = self._clock()
 
     def _put(self, new: T) -> None:
         old = self.by_key.get(new.key)

@@ -50,6 +50,7 @@ class LocalSession:
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
         tries: int = 0,
+        seconds: float | None = None,
     ) -> bytes:
         # Others get their turn, as they would while a socket is waited for.
         await asyncio.sleep(0)
@@ -67,6 +68,7 @@ class LocalSession:
         if isinstance(answer, LocalAnswer):
             raise error_of(answer.body, code=answer.status, doing=f"GET {path}")
         try:
+            yield b""
             async for chunk in answer:
                 yield chunk
         finally:

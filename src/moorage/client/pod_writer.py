@@ -13,6 +13,8 @@ from moorage.client.resources import Resource
 
 STATUS_TRIES = 4
 STATUS_DELAY, STATUS_FACTOR, STATUS_JITTER = 0.01, 5.0, 0.1
+BIND_SECONDS = 5.0
+"""How long a bind may take. None is begun with less than that left of the lease."""
 BIND_CHECK_DELAY, BIND_CHECK_LONGEST_DELAY = 0.1, 5.0
 
 _PODS = Resource.of(Pod)
@@ -26,8 +28,11 @@ class PodWriter:
     and connections of its own, so that thousands of conditions hold up no bind.
     """
 
-    def __init__(self, http: HttpClient, *, late: HttpClient | None = None) -> None:
+    def __init__(
+        self, http: HttpClient, *, late: HttpClient | None = None, bind_seconds: float = BIND_SECONDS
+    ) -> None:
         self.http = http
+        self._bind_seconds = bind_seconds
         self._late = late or http
 
     async def bind(self, pod: Pod, node_name: str) -> None:
@@ -42,7 +47,8 @@ class PodWriter:
             }
         )
         try:
-            await self.http.send("POST", _PODS.path(meta.namespace, meta.name, "binding"), body)
+            path = _PODS.path(meta.namespace, meta.name, "binding")
+            await self.http.send("POST", path, body, seconds=self._bind_seconds)
         except Unreachable:
             # Without an answer the pod may be bound or not. It keeps its place until that is known.
             if not await self._is_bound(pod, node_name):
@@ -53,7 +59,7 @@ class PodWriter:
         http, delay = self.http, BIND_CHECK_DELAY
         while True:
             try:
-                found = await http.get(_PODS, pod.name, namespace=pod.namespace)
+                found = await http.get(_PODS, pod.name, namespace=pod.namespace, seconds=self._bind_seconds)
                 return found.uid == pod.uid and found.spec.node_name == node_name
             except NotFound:
                 return False

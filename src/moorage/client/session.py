@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlencode, urlsplit
 
 import aiohttp
@@ -14,7 +14,14 @@ from yarl import URL
 
 from moorage.client.connection import ConnectionConfig
 from moorage.client.credentials import Identity, basic
-from moorage.client.errors import ApiError, ConfigurationError, TimedOut, Unreachable, error_of
+from moorage.client.errors import (
+    ApiError,
+    ConfigurationError,
+    TimedOut,
+    Unreachable,
+    Withheld,
+    error_of,
+)
 from moorage.client.proxies import proxy_from_environment
 from moorage.client.rate_limit import RateLimiter
 from moorage.client.tls import tls_context
@@ -22,7 +29,8 @@ from moorage.client.wire import HttpAnswer, Wire
 
 JSON = "application/json"
 CONNECTIONS = 500
-CONNECT_SECONDS = 30.0
+CONNECT_SECONDS = 10.0
+WATCH_OPENING_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 60.0  # less than the 90 s after which an API server closes an idle connection
 BUFFER = 2**18
 RETRY_AFTER_TRIES = 10
@@ -35,7 +43,11 @@ class Session:
     """Sends requests and returns the bodies of good answers; all others are raised as ApiError.
 
     An answer that says when to try again (429 or 5xx with Retry-After) is followed; credentials that the
-    server rejects are renewed once.
+    server rejects are renewed once. `may_write` is asked right before the bytes of a write leave.
+
+    Behind one address there may be several servers, and one of them may freeze without closing anything.
+    So every watch has a connection of its own, and when a request gets no answer in time, the next ones use
+    new connections.
     """
 
     def __init__(
@@ -46,6 +58,7 @@ class Session:
         user_agent: str,
         request_seconds: float,
         silence_seconds: float,
+        may_write: Callable[[], bool] | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._config = config
@@ -57,21 +70,20 @@ class Session:
         self._options: dict[str, Any] = request_options(config)
         if not config.server.startswith("https:"):  # there is no CONNECT that could carry them
             self._headers.update(self._options.get("proxy_headers", {}))
-        self._short = aiohttp.ClientTimeout(total=request_seconds, sock_connect=CONNECT_SECONDS)
-        self._long = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
+        self._silence_seconds = silence_seconds
         self._request_seconds = request_seconds
+        self._may_write = may_write
         self._http: aiohttp.ClientSession | None = None
+        self._retired: aiohttp.ClientSession | None = None  # it finishes what it has begun
+        self._opened_at = 0.0
+        self._watching: aiohttp.ClientSession | None = None
         self._wires: list[Wire] = []  # the last one is in use, the others finish what they have begun
         self._heads: dict[str, str] = {}  # what is the same in all requests, by content type
         self._base_path = urlsplit(config.server).path
 
     async def open(self) -> None:
-        self._http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=CONNECTIONS, keepalive_timeout=KEEP_ALIVE_SECONDS),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=("Accept-Encoding",),
-            read_bufsize=BUFFER,
-        )
+        self._http = self._new_session(keepalive_timeout=KEEP_ALIVE_SECONDS)
+        self._watching = self._new_session(force_close=True)
         try:
             self._use(await self._credentials.identity())
         except BaseException:
@@ -79,9 +91,11 @@ class Session:
             raise
 
     async def close(self) -> None:
-        http, self._http = self._http, None
-        if http is not None:
-            await http.close()
+        sessions = (self._http, self._retired, self._watching)
+        self._http = self._retired = self._watching = None
+        for each in sessions:
+            if each is not None:
+                await each.close()
         wires, self._wires = self._wires, []
         for wire in wires:
             await wire.close()
@@ -95,19 +109,19 @@ class Session:
         content_type: str = JSON,
         params: Mapping[str, str] | None = None,
         tries: int = RETRY_AFTER_TRIES,
+        seconds: float | None = None,
     ) -> bytes:
+        """The body of a good answer; `seconds` is how long one try may take, without its wait for a turn."""
         target = f"{path}?{urlencode(params)}" if params else path
         renewed = False
         while True:
             await self._limiter.acquire()
             identity = await self._current()
             try:
-                if body is not None and self._wires:
-                    answer = await self._wires[-1].exchange(self._request(method, target, content_type, body))
-                else:
-                    response = await self._ask(method, target, self._short, body, content_type)
-                    answer = HttpAnswer(response.status, _retry_after(response), await response.read())
+                answer = await self._exchange(method, target, body, content_type, seconds)
             except _NETWORK_ERRORS as error:
+                if isinstance(error, TimeoutError):
+                    await self._distrust_connections()
                 raise _failure(method, path, error) from None
             if answer.status < 300:
                 return answer.body
@@ -118,15 +132,20 @@ class Session:
             await self._wait_or_raise(answer, tries, f"{method} {path}")
 
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        """The answer to a GET in pieces as they come. Ends without an error when the server ends it."""
+        """The answer to a GET in pieces as they come. Ends without an error when the server ends it.
+
+        The first piece is empty: it says that the server has begun to answer.
+        """
         target = f"{path}?{urlencode(params)}"
         renewed = False
         for tries in reversed(range(RETRY_AFTER_TRIES)):
             identity = await self._current()
             try:
-                response = await self._ask("GET", target, self._long)
+                async with asyncio.timeout(min(WATCH_OPENING_SECONDS, self._silence_seconds)):
+                    response = await self._ask(self._watching, "GET", target)
                 try:
                     if response.status < 300:
+                        yield b""
                         while chunk := await response.content.readany():
                             yield chunk
                         return
@@ -138,6 +157,8 @@ class Session:
                         connection.transport.abort()
                     response.close()
             except _NETWORK_ERRORS as error:
+                if isinstance(error, TimeoutError):
+                    await self._distrust_connections()
                 raise _failure("GET", path, error) from None
             if answer.status == 401 and not renewed and self._credentials.rejected(identity):
                 renewed = True
@@ -159,26 +180,73 @@ class Session:
             self._use(identity)
         return identity
 
+    async def _exchange(
+        self, method: str, target: str, body: bytes | None, content_type: str, seconds: float | None
+    ) -> HttpAnswer:
+        check = None if method == "GET" or self._may_write is None else self._check_may_write
+        if body is not None and self._wires:
+            request = self._request(method, target, content_type, body)
+            return await self._wires[-1].exchange(request, seconds=seconds, before_sending=check)
+        response = await self._ask(
+            self._http,
+            method,
+            target,
+            None if body is None else _Body(body, check),
+            content_type,
+            total=seconds or self._request_seconds,
+        )
+        return HttpAnswer(response.status, _retry_after(response), await response.read())
+
+    def _check_may_write(self) -> None:
+        assert self._may_write is not None
+        if not self._may_write():
+            raise Withheld(0, "", "not sent: this process does not hold the lease")
+
+    async def _distrust_connections(self) -> None:
+        """Has the next requests use new connections: others may lead where no answer came from."""
+        for wire in self._wires:
+            wire.drop_idle()
+        now = asyncio.get_running_loop().time()
+        if self._http is None or now - self._opened_at < self._request_seconds:
+            return
+        old = self._retired
+        self._retired, self._http = self._http, self._new_session(keepalive_timeout=KEEP_ALIVE_SECONDS)
+        if old is not None:  # what it had begun has been over for long
+            await old.close()
+
+    def _new_session(self, **connector: Any) -> aiohttp.ClientSession:
+        self._opened_at = asyncio.get_running_loop().time()
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=CONNECTIONS, **connector),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=("Accept-Encoding",),
+            read_bufsize=BUFFER,
+        )
+
     async def _ask(
         self,
+        http: aiohttp.ClientSession | None,
         method: str,
         target: str,
-        timeout: aiohttp.ClientTimeout,
-        body: bytes | None = None,
+        body: _Body | None = None,
         content_type: str = JSON,
+        total: float | None = None,
     ) -> aiohttp.ClientResponse:
-        assert self._http is not None
+        assert http is not None
         headers = self._headers
         if body is not None:
             headers = headers.copy()
             headers["Content-Type"] = content_type
-        return await self._http.request(
+            headers["Content-Length"] = str(len(body.content))
+        return await http.request(
             method,
             URL(f"{self._config.server}{target}", encoded=True),
-            data=body,
+            data=None if body is None else body.when_sent(),
             headers=headers,
             allow_redirects=False,
-            timeout=timeout,
+            timeout=aiohttp.ClientTimeout(
+                total=total, sock_connect=CONNECT_SECONDS, sock_read=self._silence_seconds
+            ),
             **self._options,
         )
 
@@ -232,6 +300,18 @@ class Session:
         )
 
 
+class _Body(NamedTuple):
+    """What a request carries; `check` is called when everything else has been sent, and may raise."""
+
+    content: bytes
+    check: Callable[[], object] | None
+
+    async def when_sent(self) -> AsyncGenerator[bytes, None]:
+        if self.check is not None:
+            self.check()
+        yield self.content
+
+
 def _headers(config: ConnectionConfig, user_agent: str) -> CIMultiDict[str]:
     headers = CIMultiDict({"Accept": JSON, "User-Agent": user_agent})
     if (user := config.impersonate) is not None:
@@ -269,6 +349,8 @@ def _retry_after(response: aiohttp.ClientResponse) -> float | None:
 
 def _failure(method: str, path: str, error: Exception) -> ApiError:
     doing = f"{method} {path}"
+    if isinstance(error.__cause__, Withheld):  # aiohttp tells of it in its own words
+        return error.__cause__
     if isinstance(error, TimeoutError):
         return TimedOut(0, "", f"{doing}: {str(error) or 'no answer in time'}")
     cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
+from collections.abc import Callable
 from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -186,12 +187,23 @@ class Wire:
     def connections(self) -> int:
         return len(self._all)
 
-    async def exchange(self, request: bytes) -> HttpAnswer:
-        """Sends a whole request; raises OSError or TimeoutError if no whole answer comes."""
+    async def exchange(
+        self,
+        request: bytes,
+        *,
+        seconds: float | None = None,
+        before_sending: Callable[[], object] | None = None,
+    ) -> HttpAnswer:
+        """Sends a whole request; raises OSError or TimeoutError if no whole answer comes.
+
+        `before_sending` is called when nothing but the sending is left, and may raise to prevent it.
+        """
         # The time to wait for a connection does not count: a long queue is no reason to give up.
-        async with self._slots, asyncio.timeout(self._seconds):
+        async with self._slots, asyncio.timeout(seconds or self._seconds):
             connection = self._reused() or await self._new()
             try:
+                if before_sending is not None:
+                    before_sending()
                 answer = await connection.ask(request)
             except BaseException:
                 connection.abort()
@@ -206,6 +218,10 @@ class Wire:
     def retire(self) -> None:
         """Uses no connection again: exchanges that run are finished, then all is closed."""
         self._closing = True
+        self.drop_idle()
+
+    def drop_idle(self) -> None:
+        """Closes the connections that nobody uses, for whoever asks next to make a new one."""
         while self._idle:
             self._idle.pop().abort()
 

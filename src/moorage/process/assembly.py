@@ -60,6 +60,7 @@ class Assembly:
         self.metrics.watch(self.scheduler.queue, self.scheduler.state)
         self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
         self._stack = AsyncExitStack()
+        self._late_events = _LATE_EVENTS
 
     async def open(self) -> None:
         """Connects; events are delivered from now on. Call `close` however far this came."""
@@ -95,11 +96,16 @@ class Assembly:
         (failure,) = await asyncio.gather(scheduling, return_exceptions=True)
         return failure
 
+    def abandon(self) -> None:
+        """Has `end` and `close` wait for nothing: another process leads, and nothing may be written."""
+        self._late_events = 0.0
+        self.scheduler.stop(at_once=True)
+
     async def close(self) -> None:
         """Stops everything and delivers the last events."""
         await self._stack.aclose()
 
     async def _end_events(self, delivering: asyncio.Task[None]) -> None:
-        await self._events.stop(_LATE_EVENTS)
+        await self._events.stop(self._late_events)
         delivering.cancel()
         await asyncio.gather(delivering, return_exceptions=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from moorage.api.pods import Pod
 from moorage.client.errors import NotFound
-from moorage.client.http import HttpClient
+from moorage.client.http import SILENCE_SECONDS, HttpClient
 from moorage.client.informer import Informer
 from moorage.client.resources import Resource
 from moorage.framework.door import Door
@@ -62,6 +62,16 @@ class Informers:
             else informer.resource.plural
             for informer in self.all
             if not informer.synced and (informer in required or not isinstance(informer.last_error, NotFound))
+        ]
+
+    def silent(self) -> list[str]:
+        """The resources of which nothing has been heard for longer than any watch lasts."""
+        return [
+            f"{informer.resource.plural} ({informer.last_error})"
+            if informer.last_error
+            else informer.resource.plural
+            for informer in self.all
+            if informer.synced and informer.silence > SILENCE_SECONDS
         ]
 
     async def wait_required(self) -> None:

@@ -23,6 +23,7 @@ log = Logger(__name__)
 
 JITTER = 1.2
 HEALTHY_AFTER_EXPIRY = 20.0
+LONGEST_WRITE = 5.0
 
 Connect: TypeAlias = Callable[[], AbstractAsyncContextManager[RequestsJson]]
 
@@ -39,8 +40,9 @@ class LeaderElector:
     """Takes the lease and keeps it, on a thread with a loop and a client of its own.
 
     Whatever blocks the scheduler's loop does not delay a renewal. Because such a block may also outlast the
-    lease, ask `may_act` right before every write that only the leader may do. `on_lost` is called once, in
-    the loop that called `start`, when leadership ends without `stop`.
+    lease, ask `may_act` right before every write that only the leader may do, and give the write no longer
+    than `write_seconds`. `on_lost` is called once, in the elector's thread, when leadership ends without
+    `stop`.
     """
 
     def __init__(
@@ -66,6 +68,9 @@ class LeaderElector:
             raise ValueError("leaseDuration must be greater than renewDeadline")
         if self._renew_deadline <= self._retry_period * JITTER:
             raise ValueError("renewDeadline must be greater than retryPeriod*JitterFactor")
+        self.write_seconds = min(LONGEST_WRITE, self._lease_duration / 3)
+        # What is begun within this time of a renewal is over before another process can lead.
+        self._acts_for = min(self._renew_deadline, self._lease_duration - self.write_seconds)
         self._on_lost = on_lost
         self._component = component
         self._clock = clock
@@ -87,10 +92,9 @@ class LeaderElector:
     # For the scheduler's loop
 
     def start(self) -> None:
-        """Begins to try for the lease; call it in the scheduler's loop."""
+        """Begins to try for the lease."""
         if self._thread is not None:
             raise RuntimeError("the elector was already started")
-        scheduler_loop = asyncio.get_running_loop()
         elector_loop = self._elector_loop = asyncio.new_event_loop()
 
         def run() -> None:
@@ -99,9 +103,9 @@ class LeaderElector:
                     runner.run(self._run())
             except Exception as error:
                 log.error(error, "Leader election failed", lock=f"{self._namespace}/{self._name}")
-                self._end(scheduler_loop, error)
+                self._end(error)
             else:
-                self._end(scheduler_loop, ElectionEnded("the election was stopped"))
+                self._end(ElectionEnded("the election was stopped"))
 
         self._thread = threading.Thread(target=run, name="leader-election", daemon=True)
         self._thread.start()
@@ -117,9 +121,12 @@ class LeaderElector:
         return self._leading and not self._stopping
 
     def may_act(self, now: float | None = None) -> bool:
-        """Whether no other process can be leading yet, at `now` of the elector's (monotonic) clock."""
+        """Whether a write that is begun now is over before another process can be leading.
+
+        `now` is a time of the elector's (monotonic) clock.
+        """
         moment = self._clock() if now is None else now
-        return self.is_leading and moment - self._renewed_at < self._renew_deadline
+        return self.is_leading and moment - self._renewed_at < self._acts_for
 
     def healthy(self) -> bool:
         """False if this process thinks it leads, but could not renew the lease for far too long."""
@@ -236,14 +243,12 @@ class LeaderElector:
         except Exception as error:
             log.error(error, "Failed to release lease", lock=lock.key)
 
-    def _end(self, scheduler_loop: asyncio.AbstractEventLoop, reason: Exception) -> None:
+    def _end(self, reason: Exception) -> None:
         if not self._led:
             self._failure = reason
             self._decided.set_result(None)
         elif not self._stopping:
             log.error(None, "Leaderelection lost")
             if self._on_lost is not None:
-                # The scheduler's loop may have ended meanwhile; nobody is left to be told then.
-                with contextlib.suppress(RuntimeError):
-                    scheduler_loop.call_soon_threadsafe(self._on_lost)
+                self._on_lost()
         self._ended.set_result(None)

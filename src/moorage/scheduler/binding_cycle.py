@@ -112,7 +112,7 @@ class BindingCycle:
             if status is not None:
                 return status, True
         async with self._binds:
-            # Asked at the last moment: what waits for its turn must not be bound after the lease was lost.
+            # The client asks again when the bytes leave; other ways to bind have no one else to ask.
             if not self._services.may_bind():
                 return Status.error(diagnosis.NOT_THE_LEADER), True
             log.info(3, "Attempting to bind pod to node", pod=pod, node=node_name)

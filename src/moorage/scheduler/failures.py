@@ -50,7 +50,7 @@ class FailureHandler:
             queued.pod = pod = newest
             self._queue.requeue(queued)
         self._services.nominations.add(pod, failure.nominated_node)
-        if failure.silent:
+        if failure.silent or not self._services.may_bind():
             return
         if failure.is_rejection:
             log.info(2, "Unable to schedule pod; no fit; waiting", pod=pod, err=failure.message)
@@ -61,7 +61,7 @@ class FailureHandler:
 
     def _write_condition(self, pod: Pod, failure: Failure) -> None:
         client = self._services.client
-        if client is None or not self._services.may_bind():
+        if client is None:
             return
         condition = failure.condition(pod, self._services.clock())
         nominated = failure.nominated_node

@@ -86,13 +86,17 @@ class Scheduler:
         self._binding = BindingCycle(self.services, self.queue, self._failures)
         self._tasks: set[asyncio.Task[None]] = set()
         self.is_running = False
+        self._at_once = False
 
     @property
     def state(self) -> ClusterState:
         return self.services.state
 
     async def run(self) -> None:
-        """Schedules until `stop` is called; running binds are finished unless they take too long."""
+        """Schedules until `stop` is called; running binds are finished unless they take too long.
+
+        Stopped at once, they are not waited for.
+        """
         self.is_running = True
         timers = asyncio.create_task(self.queue.run_timers())
         try:
@@ -104,7 +108,7 @@ class Scheduler:
         finally:
             timers.cancel()
             if self._tasks:
-                _, late = await asyncio.wait(self._tasks, timeout=SECONDS_TO_STOP)
+                _, late = await asyncio.wait(self._tasks, timeout=0 if self._at_once else SECONDS_TO_STOP)
                 for task in late:
                     task.cancel()
             await asyncio.gather(timers, *self._tasks, return_exceptions=True)
@@ -131,7 +135,8 @@ class Scheduler:
                 return
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
 
-    def stop(self) -> None:
+    def stop(self, *, at_once: bool = False) -> None:
+        self._at_once |= at_once
         self.queue.close()
         self.services.suspension.stop()
 
