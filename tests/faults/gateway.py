@@ -54,6 +54,8 @@ class Gateway:
         self._faults: list[Fault] = []
         self._random = random.Random(1)
         self.hanging: set[web.Request] = set()
+        self.stream_delay = 0.0
+        self.late: set[asyncio.Future[web.StreamResponse]] = set()
         self._streams: dict[web.StreamResponse, web.Request] = {}
         authority = make("the gateway's authority")
         pair = make(HOST, signer=authority, addresses=(HOST,))
@@ -100,6 +102,15 @@ class Gateway:
         for request in list(self.hanging):
             reset(request)
 
+    @contextlib.contextmanager
+    def late_streams(self, seconds: float) -> Iterator[None]:
+        """What watches tell comes late for the length of a `with` block."""
+        self.stream_delay = seconds
+        try:
+            yield
+        finally:
+            self.stream_delay = 0.0
+
     def open_streams(self, path: str) -> int:
         """How many streams there are whose path and query match."""
         return self._thread.call(lambda: len(self._matching(re.compile(path))))
@@ -138,6 +149,9 @@ class Gateway:
 
     async def _close(self) -> None:
         await self._runner.cleanup()
+        for task in self.late:
+            task.cancel()
+        await asyncio.gather(*self.late, return_exceptions=True)
         await self.http.close()
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
@@ -175,6 +189,8 @@ async def pass_on(gateway: Gateway, request: web.Request) -> web.StreamResponse:
             await response.prepare(request)
             with gateway.stream(request, response):
                 async for piece in answer.content.iter_any():
+                    if gateway.stream_delay:
+                        await asyncio.sleep(gateway.stream_delay)
                     await response.write(piece)
             return response
     except (aiohttp.ClientError, OSError):
@@ -228,6 +244,36 @@ def slow(seconds: float) -> Action:
     async def action(gateway: Gateway, request: web.Request) -> web.StreamResponse:
         await asyncio.sleep(seconds)
         return await pass_on(gateway, request)
+
+    return action
+
+
+def commit_late(seconds: float) -> Action:
+    """The request waits before it is passed on, and is passed on even if the client has given up."""
+
+    async def action(gateway: Gateway, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+
+        async def later() -> web.StreamResponse:
+            await asyncio.sleep(seconds)
+            async with gateway.ask(request, body) as answer:
+                return web.Response(status=answer.status, body=await answer.read())
+
+        task = asyncio.ensure_future(later())
+        gateway.late.add(task)
+        task.add_done_callback(gateway.late.discard)
+        return await asyncio.shield(task)
+
+    return action
+
+
+def refuse_after_commit(code: int) -> Action:
+    """The API server does what it is asked, and the client is told that it failed."""
+
+    async def action(gateway: Gateway, request: web.Request) -> web.StreamResponse:
+        async with gateway.ask(request, await request.read()) as answer:
+            await answer.read()
+        return await refuse(code)(gateway, request)
 
     return action
 

@@ -9,11 +9,13 @@ from tests.controlplane.servers import ControlPlane
 from tests.faults.gateway import (
     Gateway,
     any_of,
+    commit_late,
     cut,
     hang,
     hang_after_commit,
     lose_answer,
     refuse,
+    refuse_after_commit,
     slow,
 )
 from tests.faults.scene import SMALL, Scene
@@ -59,6 +61,31 @@ def test_the_answer_to_a_bind_does_not_come_though_it_was_committed(
         scene.create_pods(scene.size.pods)
         scene.wait_until_all_are_bound(scheduler)
     assert fault.happened == 5
+    scene.audit()
+
+
+def test_a_bind_is_committed_and_refused(scene: Scene, gateway: Gateway, scheduler: Moorage) -> None:
+    """As an API server does whose etcd is too slow to answer it in time; watches are behind, too."""
+    for _ in range(scene.size.rounds):
+        with (
+            gateway.fault(
+                any_of(refuse_after_commit(500), refuse_after_commit(504)), path=BINDING, share=0.5
+            ),
+            gateway.late_streams(1.0),
+        ):
+            names = scene.create_pods(scene.size.pods)
+            scene.wait_until_all_are_bound(scheduler)
+        scene.audit()
+        scene.delete_pods(names)
+
+
+def test_a_bind_is_committed_when_the_scheduler_has_given_it_up(
+    scene: Scene, gateway: Gateway, scheduler: Moorage
+) -> None:
+    with gateway.fault(commit_late(7.0), method="POST", path=BINDING, times=scene.size.pods // 3):
+        scene.create_pods(scene.size.pods)
+        scene.wait_until_all_are_bound(scheduler)
+        scheduler.wait_until("the last late bind", lambda: not gateway.late)
     scene.audit()
 
 

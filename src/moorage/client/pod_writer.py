@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
 from moorage.api.pods import Condition, Pod
-from moorage.client.errors import ApiError, Conflict, NotFound, Unreachable, is_retriable
+from moorage.client.errors import ApiError, Conflict, NotFound, ServerTimeout, Unreachable, is_retriable
 from moorage.client.http import PATCH_TYPES, HttpClient
 from moorage.client.resources import Resource
 
@@ -15,6 +16,7 @@ STATUS_TRIES = 4
 STATUS_DELAY, STATUS_FACTOR, STATUS_JITTER = 0.01, 5.0, 0.1
 BIND_SECONDS = 5.0
 """How long a bind may take. None is begun with less than that left of the lease."""
+BIND_TRIES = 3
 BIND_CHECK_DELAY, BIND_CHECK_LONGEST_DELAY = 0.1, 5.0
 
 _PODS = Resource.of(Pod)
@@ -36,8 +38,14 @@ class PodWriter:
         self._late = late or http
 
     async def bind(self, pod: Pod, node_name: str) -> None:
-        """Puts a pod on a node; raises if the API server refuses."""
+        """Puts a pod on a node; raises if the API server refuses.
+
+        A request without an answer may still be on its way. The pod keeps its place meanwhile, and what is
+        tried again is the same bind: two that arrive do no harm, while another node would leave the room on
+        this one to others.
+        """
         meta = pod.metadata
+        path = _PODS.path(meta.namespace, meta.name, "binding")
         body = _encode(
             {
                 "apiVersion": "v1",
@@ -46,13 +54,17 @@ class PodWriter:
                 "target": {"kind": "Node", "name": node_name},
             }
         )
-        try:
-            path = _PODS.path(meta.namespace, meta.name, "binding")
-            await self.http.send("POST", path, body, seconds=self._bind_seconds)
-        except Unreachable:
-            # Without an answer the pod may be bound or not. It keeps its place until that is known.
-            if not await self._is_bound(pod, node_name):
-                raise
+        for tries_left in reversed(range(BIND_TRIES)):
+            try:
+                await self.http.send("POST", path, body, seconds=self._bind_seconds)
+                return
+            except ApiError as error:
+                if not _may_be_bound(error):
+                    raise
+                if await self._is_bound(pod, node_name):
+                    return
+                if not tries_left or not isinstance(error, Unreachable | ServerTimeout):
+                    raise
 
     async def _is_bound(self, pod: Pod, node_name: str) -> bool:
         """Whether a pod has this node, asked until the API server answers."""
@@ -97,6 +109,11 @@ class PodWriter:
                 wait = max(delay * (1 + STATUS_JITTER * http.random()), error.retry_after or 0.0)
             await http.sleep(wait)
             delay *= STATUS_FACTOR
+
+
+def _may_be_bound(error: ApiError) -> bool:
+    """Whether a bind may have been done in spite of what is said about it, by this request or an earlier."""
+    return isinstance(error, Unreachable | Conflict) or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _condition(condition: Condition) -> dict[str, Any]:
