@@ -27,7 +27,9 @@ PatchKind = Literal["merge", "strategic", "json", "apply"]
 
 PAGE = 500
 REQUEST_SECONDS = 60.0
-SILENCE_SECONDS = 25.0  # longer than informers have a watch last
+WATCH_SECONDS = 20
+"""How long a watch lasts at most. A server that does not end it and says nothing either is dead."""
+SILENCE_SECONDS = 25.0
 
 PATCH_TYPES: dict[PatchKind, str] = {
     "merge": "application/merge-patch+json",
@@ -165,7 +167,7 @@ class HttpClient:
         field_selector: str = "",
         label_selector: str = "",
         namespace: str = "",
-        timeout_seconds: int = 300,
+        timeout_seconds: int = WATCH_SECONDS,
         heard: Callable[[], object] = lambda: None,
     ) -> AsyncGenerator[Change[T], None]:
         """Changes after a resource version, until the server ends the watch.

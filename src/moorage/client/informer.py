@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from moorage.api.meta import Object
 from moorage.client.errors import ApiError, ConfigurationError, Gone, NotFound
-from moorage.client.http import Listing
+from moorage.client.http import WATCH_SECONDS, Listing
 from moorage.client.resources import Resource
 from moorage.client.watching import Change
 
@@ -20,8 +20,6 @@ T = TypeVar("T", bound=Object)
 
 FIRST_DELAY, LONGEST_DELAY = 0.8, 30.0
 NOT_SERVED_DELAY = 3.2  # a definition may come at any time, and somebody waits for it then
-WATCH_SECONDS = 20
-"""How long a watch lasts at most. A server that does not end it and says nothing either is dead."""
 WATCH_JITTER = 3  # so that not all watches end together
 SHORT_WATCH_SECONDS = 1.0
 
