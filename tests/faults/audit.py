@@ -227,7 +227,8 @@ def requests(pod: Document) -> dict[str, int]:
 
 
 def _user(entry: Mapping[str, Any]) -> str:
-    name: str = entry.get("impersonatedUser", entry["user"])["username"]
+    """Who asks; empty if the API server does not know."""
+    name: str = entry.get("impersonatedUser", entry["user"]).get("username", "")
     return name
 
 

@@ -57,14 +57,9 @@ class Gateway:
         self.stream_delay = 0.0
         self.late: set[asyncio.Future[web.StreamResponse]] = set()
         self._streams: dict[web.StreamResponse, web.Request] = {}
-        authority = make("the gateway's authority")
-        pair = make(HOST, signer=authority, addresses=(HOST,))
         self.ca_file = folder / "gateway-ca.crt"
-        self.ca_file.write_bytes(authority.certificate_pem)
-        pem = folder / "gateway.pem"
-        pem.write_bytes(pair.certificate_pem + pair.key_pem)
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._tls.load_cert_chain(pem)
+        self.rotate()
         self._behind = ssl.create_default_context(cafile=ca_file)
 
     def __enter__(self) -> Self:
@@ -81,6 +76,15 @@ class Gateway:
     @property
     def url(self) -> str:
         return f"https://{HOST}:{self._port}"
+
+    def rotate(self) -> None:
+        """Shows another certificate from now on, and writes the authority that signed it to `ca_file`."""
+        authority = make("the gateway's authority")
+        pair = make(HOST, signer=authority, addresses=(HOST,))
+        self.ca_file.write_bytes(authority.certificate_pem)
+        pem = self.ca_file.with_name("gateway.pem")
+        pem.write_bytes(pair.certificate_pem + pair.key_pem)
+        self._tls.load_cert_chain(pem)
 
     @contextlib.contextmanager
     def fault(

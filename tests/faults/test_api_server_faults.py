@@ -1,12 +1,18 @@
 """API servers and etcd freeze, crash, fill up and forget, and lines to them are cut."""
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from moorage.api.pods import Pod
+from moorage.client.connection import find
 from moorage.client.errors import Invalid
+from moorage.client.http import HttpClient
+from moorage.client.informer import Informer
+from moorage.client.resources import Resource
 from tests.controlplane.schedulers import pod
 from tests.controlplane.servers import ControlPlane, wait_for
 from tests.faults.proxy import Balancer
@@ -27,6 +33,55 @@ def servers(plane: ControlPlane) -> tuple[str, str]:
 def balancer(servers: tuple[str, str]) -> Iterator[Balancer]:
     with Balancer(*servers) as running:
         yield running
+
+
+def test_one_of_two_api_servers_freezes(scene: Scene, balancer: Balancer, soak: bool) -> None:
+    """Nothing is closed, nothing comes: watches that stood there are noticed to be dead, and go elsewhere."""
+    if not soak:
+        pytest.skip("the silence that makes a watch dead takes half a minute; `make soak` waits for it")
+    with scene.scheduler(scene.kubeconfig("moorage", balancer.url), serve=True) as process:
+        names = scene.create_pods(scene.size.pods)
+        scene.wait_until_all_are_bound(process)
+        for frozen in (0, 1):
+            assert balancer.open_connections(frozen)
+            balancer.freeze(frozen)
+            scene.delete_pods(names)
+            names = scene.create_pods(scene.size.pods)
+            process.wait_until("it says so", lambda: process.get("/readyz") != (200, "ok"), seconds=30)
+            scene.wait_until_all_are_bound(process)
+            process.wait_until("readiness", lambda: process.get("/readyz") == (200, "ok"))
+            balancer.cut(frozen)
+            balancer.thaw(frozen)
+    scene.audit()
+
+
+def test_an_informer_leaves_a_frozen_api_server(scene: Scene, balancer: Balancer) -> None:
+    config = find(str(scene.kubeconfig("moorage", balancer.url)))
+    seen: set[str] = set()
+
+    async def watch() -> None:
+        async with HttpClient(config, silence_seconds=1.0) as client:
+            informer = Informer(
+                client,
+                Resource.of(Pod),
+                added=lambda pod: seen.add(pod.name),
+                updated=lambda old, new: None,
+                deleted=lambda pod: None,
+            )
+            running = asyncio.create_task(informer.run())
+            await informer.wait_synced()
+            for frozen in (0, 1):
+                balancer.freeze(frozen)
+                names = set(await asyncio.to_thread(scene.create_pods, 1))
+                async with asyncio.timeout(30):
+                    while not names <= seen:
+                        await asyncio.sleep(0.05)
+                balancer.cut(frozen)
+                balancer.thaw(frozen)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(watch())
 
 
 def test_the_network_is_cut_while_pods_come_and_nodes_go(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -54,27 +53,29 @@ class PodWriter:
                 "target": {"kind": "Node", "name": node_name},
             }
         )
-        for tries_left in reversed(range(BIND_TRIES)):
+        for tries in range(1, BIND_TRIES + 1):
             try:
                 await self.http.send("POST", path, body, seconds=self._bind_seconds)
                 return
             except ApiError as error:
-                if not _may_be_bound(error):
-                    raise
-                if await self._is_bound(pod, node_name):
+                underway = isinstance(error, Unreachable | ServerTimeout)
+                # A server in trouble may have done it all the same; a conflict may be with an earlier try.
+                unsure = underway or error.code >= 500 or (tries > 1 and isinstance(error, Conflict))
+                found = await self._node_of(pod) if unsure else None
+                if found == node_name:
                     return
-                if not tries_left or not isinstance(error, Unreachable | ServerTimeout):
+                if found != "" or not underway or tries == BIND_TRIES:
                     raise
 
-    async def _is_bound(self, pod: Pod, node_name: str) -> bool:
-        """Whether a pod has this node, asked until the API server answers."""
+    async def _node_of(self, pod: Pod) -> str | None:
+        """The node a pod has, asked until the API server answers; None if the pod is gone."""
         http, delay = self.http, BIND_CHECK_DELAY
         while True:
             try:
                 found = await http.get(_PODS, pod.name, namespace=pod.namespace, seconds=self._bind_seconds)
-                return found.uid == pod.uid and found.spec.node_name == node_name
+                return found.spec.node_name if found.uid == pod.uid else None
             except NotFound:
-                return False
+                return None
             except ApiError as error:
                 if not is_retriable(error):
                     raise
@@ -109,11 +110,6 @@ class PodWriter:
                 wait = max(delay * (1 + STATUS_JITTER * http.random()), error.retry_after or 0.0)
             await http.sleep(wait)
             delay *= STATUS_FACTOR
-
-
-def _may_be_bound(error: ApiError) -> bool:
-    """Whether a bind may have been done in spite of what is said about it, by this request or an earlier."""
-    return isinstance(error, Unreachable | Conflict) or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _condition(condition: Condition) -> dict[str, Any]:
