@@ -103,7 +103,6 @@ def test_client_certificates_are_rotated(
     scene.audit()
 
 
-@pytest.mark.xfail(reason="the authority in the kubeconfig's file is read once, when the process starts")
 def test_the_authority_of_the_api_server_is_rotated(scene: Scene) -> None:
     plane = scene.plane
     with Gateway(plane.url, plane.ca_file, scene.folder) as gateway:
@@ -117,5 +116,5 @@ def test_the_authority_of_the_api_server_is_rotated(scene: Scene) -> None:
             believed.write_bytes(gateway.ca_file.read_bytes())
             gateway.inject("", b"", then_cut=True)
             scene.create_pods(half)
-            process.wait_until("all pods are bound", scene.all_bound, seconds=15)
+            scene.wait_until_all_are_bound(process)
     scene.audit()
