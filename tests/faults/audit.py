@@ -103,14 +103,19 @@ def writes_of(user: str, entries: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def findings(
-    changes: Sequence[Change], record: Record, *, lease: str = "", not_fitting: Iterable[str] = ()
+    changes: Sequence[Change],
+    record: Record,
+    *,
+    lease: str = "",
+    not_fitting: Iterable[str] = (),
+    gone: Iterable[str] = (),
 ) -> list[str]:
     """Everything that must not be; an empty list if the scheduler did well.
 
     With `lease` ("NAMESPACE/NAME"), only who held it may have bound a pod. Pods in `not_fitting` may be left
-    without a node.
+    without a node, and to the nodes in `gone` pods may have been bound when these were no longer there.
     """
-    replay = Replay(record, lease)
+    replay = Replay(record, lease, frozenset(gone))
     for change in changes:
         replay.follow(change)
     replay.end(set(not_fitting))
@@ -120,8 +125,9 @@ def findings(
 class Replay:
     """Goes through the history and looks at every write."""
 
-    def __init__(self, record: Record, lease: str) -> None:
+    def __init__(self, record: Record, lease: str, gone: frozenset[str]) -> None:
         self.found: list[str] = []
+        self._gone = gone
         self._lease = lease
         self._lease_spec: Document = {}
         self._identities: dict[str, set[str]] = defaultdict(set)
@@ -178,10 +184,10 @@ class Replay:
     def _look_at_bind(self, change: Change, pod: Document, node: str) -> None:
         self._binds += 1
         where = f"{change.key} to {node} at {change.revision}"
-        if node not in self._nodes:
-            self.found.append(f"{where}: there is no such node")
-        else:
+        if node in self._nodes:
             self._look_at_room(where, node)
+        elif node not in self._gone:
+            self.found.append(f"{where}: there is no such node")
         request = self._bound_by.get(pod["metadata"]["uid"]) or self._unanswered.get(change.key)
         if request is None:
             self.found.append(f"{where}: nobody asked for it")

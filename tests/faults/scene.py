@@ -118,12 +118,15 @@ class Scene:
         """Everything that a scheduler has asked the API server to write so far."""
         return writes_of(user, self.plane.audit_log())
 
-    def audit(self, *, lease: str = "", not_fitting: Iterable[str] = ()) -> None:
-        """Fails if any pod was lost, bound twice, put where there was no room, or bound without the lease."""
+    def audit(self, *, lease: str = "", not_fitting: Iterable[str] = (), gone: Iterable[str] = ()) -> None:
+        """Fails if any pod was lost, bound twice, put where there was no room, or bound without the lease.
+
+        Pods may have been bound to the nodes in `gone` when these were no longer there.
+        """
         changes = self.history.read()
         record = recorded(self.plane.audit_log())
         full_name = f"kube-system/{lease}" if lease else ""
-        found = findings(changes, record, lease=full_name, not_fitting=not_fitting)
+        found = findings(changes, record, lease=full_name, not_fitting=not_fitting, gone=gone)
         assert not found, "\n".join(found)
 
     def clean_up(self) -> None:

@@ -181,6 +181,12 @@ def test_a_record_without_a_bind_is_no_proof() -> None:
     assert judged(history, a_good_log()) == ["no pod was bound at all: there is nothing to audit"]
 
 
+def test_a_node_may_be_said_to_have_gone() -> None:
+    history, log = a_good_history(), a_good_log()
+    no_such_node(history, log)
+    assert judged(history, log, gone=["n"]) == []
+
+
 def test_a_pod_that_fits_nowhere_is_not_lost() -> None:
     history = a_good_history()
     del history[9]
