@@ -13,7 +13,9 @@ from moorage.client.errors import (
     ApiError,
     Conflict,
     Forbidden,
+    InternalError,
     NotFound,
+    ServerTimeout,
     ServiceUnavailable,
     TimedOut,
     Unreachable,
@@ -74,12 +76,28 @@ def test_without_an_answer_a_bound_pod_counts_as_bound(lost: ApiError) -> None:
     assert bind(lost, seen("n1")).asked == ["POST", "GET"]
 
 
-@pytest.mark.parametrize(
-    "found", [seen(""), seen("n2"), seen("n1", uid="another"), NotFound(404, "", "gone")]
-)
-def test_without_an_answer_a_pod_that_is_not_there_counts_as_not_bound(found: bytes | Exception) -> None:
+@pytest.mark.parametrize("found", [seen("n2"), seen("n1", uid="another"), NotFound(404, "", "gone")])
+def test_without_an_answer_a_pod_that_is_elsewhere_or_gone_counts_as_not_bound(
+    found: bytes | Exception,
+) -> None:
     with pytest.raises(Unreachable, match="connection reset"):
         bind(LOST, found)
+
+
+@pytest.mark.parametrize("lost", [LOST, TimedOut(0, "", "no answer in time"), ServerTimeout(504, "", "late")])
+def test_a_bind_that_may_be_on_its_way_is_repeated_to_the_same_node(lost: ApiError) -> None:
+    assert bind(lost, seen(""), b"{}").asked == ["POST", "GET", "POST"]
+    already = Conflict(409, "Conflict", "already assigned")
+    assert bind(lost, seen(""), already, seen("n1")).asked == ["POST", "GET"] * 2
+    with pytest.raises(type(lost)):
+        bind(lost, seen(""), lost, seen(""), lost, seen(""))
+
+
+@pytest.mark.parametrize("trouble", [InternalError(500, "", "etcd"), ServiceUnavailable(503, "", "starting")])
+def test_a_server_in_trouble_is_asked_whether_it_did_it_all_the_same(trouble: ApiError) -> None:
+    assert bind(trouble, seen("n1")).asked == ["POST", "GET"]
+    with pytest.raises(type(trouble)):
+        bind(trouble, seen(""))
 
 
 def test_it_is_asked_until_the_server_answers() -> None:

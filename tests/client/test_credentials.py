@@ -13,6 +13,7 @@ import pytest
 from moorage.client.credentials import ClientCertificate, FileCredentials, FixedCredentials, Identity
 from moorage.client.errors import ConfigurationError
 from moorage.client.exec_plugin import VERSIONS, ExecCredentials, ExecPlugin
+from tests.client.certificates import make
 
 
 class Clock:
@@ -221,3 +222,18 @@ def test_missing_program_gives_its_hint() -> None:
     plugin = ExecPlugin("no-such-program", VERSIONS[0], install_hint="get it\nfrom the shop")
     with pytest.raises(ConfigurationError, match="there is no such program; get it from the shop"):
         asyncio.run(ExecCredentials(plugin).identity())
+
+
+def test_authorities_are_read_again_and_nonsense_leaves_the_last_ones(tmp_path: Path) -> None:
+    file, clock = tmp_path / "ca.crt", Clock()
+    first, second = (make(name).certificate_pem for name in ("first", "second"))
+    file.write_bytes(first)
+    credentials = FileCredentials(ca_file=str(file), clock=clock)
+    before = asyncio.run(credentials.identity())
+    assert before.authorities == first
+    file.write_bytes(second[:100])
+    assert not credentials.rejected(before)
+    file.write_bytes(second)
+    assert asyncio.run(credentials.identity()) is before
+    assert credentials.rejected(before)
+    assert asyncio.run(credentials.identity()).authorities == second

@@ -119,7 +119,9 @@ def test_retry_after_ends() -> None:
 
 def test_without_retry_after_the_error_comes_at_once() -> None:
     with pytest.raises(ServiceUnavailable):
-        talk(Recorder(status(503, "ServiceUnavailable")), lambda client: PodWriter(client).bind(POD, "n"))
+        talk(
+            Recorder(status(503, "ServiceUnavailable")), lambda client: client.request_json("POST", "/x", {})
+        )
 
 
 def test_all_but_watches_are_limited() -> None:

@@ -79,3 +79,11 @@ def test_errors_are_raised() -> None:
 def test_nonsense_is_an_error_that_names_the_watch(line: bytes) -> None:
     with pytest.raises(ApiError, match="watch of nodes: a record cannot be read"):
         change_of(Resource.of(Node), line)
+
+
+@pytest.mark.parametrize(
+    "line", [event("NEWS", metadata={"name": "p", "namespace": "n"}), event("ADDED", spec={}), b"null"]
+)
+def test_what_no_api_server_says_ends_the_watch(line: bytes) -> None:
+    with pytest.raises(ApiError, match="a record cannot be read"):
+        change_of(PODS, line)

@@ -214,6 +214,16 @@ class ControlPlane:
         self._etcd.kill()
         self._etcd = self._start(self._stack, "etcd", self._etcd_running_flags)
 
+    @contextlib.contextmanager
+    def etcd_without_space(self) -> Iterator[None]:
+        """etcd refuses to write for the length of a `with` block, as it does when its quota is used up."""
+        alarm = {"alarm": "NOSPACE", "memberID": self._ask_etcd("/v3/maintenance/status", {})["leader"]}
+        self._ask_etcd("/v3/maintenance/alarm", {"action": "ACTIVATE", **alarm})
+        try:
+            yield
+        finally:
+            self._ask_etcd("/v3/maintenance/alarm", {"action": "DEACTIVATE", **alarm})
+
     def start_another_apiserver(self) -> str:
         """One more API server for the same data, with the same certificate; returns its URL."""
         [port] = free_ports(1)

@@ -23,6 +23,15 @@ POLICY = {
             "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}],
             "omitStages": ["RequestReceived"],
         },
+        {
+            "level": "Metadata",
+            "verbs": ["create", "update", "patch", "delete"],
+            "resources": [
+                {"group": "", "resources": ["events", "pods", "pods/status"]},
+                {"group": "events.k8s.io", "resources": ["events"]},
+            ],
+            "omitStages": ["RequestReceived"],
+        },
         {"level": "None"},
     ],
 }
@@ -60,13 +69,17 @@ def recorded(entries: Iterable[Mapping[str, Any]]) -> Record:
     """The audit log, with what was said about a request at several stages put together."""
     requests: dict[str, Mapping[str, Any]] = {}
     for entry in entries:
+        if "dryRun=" in entry["requestURI"]:
+            continue
         if entry["auditID"] not in requests or entry["stage"] == "ResponseComplete":
             requests[entry["auditID"]] = entry
     record = Record([], [])
     for entry in requests.values():
         place = entry["objectRef"]
+        if place["resource"] != "leases" and place.get("subresource") != "binding":
+            continue
         name = f"{place['namespace']}/{place.get('name', '')}"
-        user = entry.get("impersonatedUser", entry["user"])["username"]
+        user = _user(entry)
         code = entry.get("responseStatus", {}).get("code", UNANSWERED)
         body = entry.get("requestObject") or {}
         if place["resource"] == "leases":
@@ -80,15 +93,29 @@ def recorded(entries: Iterable[Mapping[str, Any]]) -> Record:
     return record
 
 
+def writes_of(user: str, entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What a user has asked to write: the verb and the place, in the order of the answers."""
+    return [
+        f"{entry['verb']} {entry['requestURI']}"
+        for entry in entries
+        if _user(entry) == user and entry["stage"] == "ResponseComplete"
+    ]
+
+
 def findings(
-    changes: Sequence[Change], record: Record, *, lease: str = "", not_fitting: Iterable[str] = ()
+    changes: Sequence[Change],
+    record: Record,
+    *,
+    lease: str = "",
+    not_fitting: Iterable[str] = (),
+    gone: Iterable[str] = (),
 ) -> list[str]:
     """Everything that must not be; an empty list if the scheduler did well.
 
     With `lease` ("NAMESPACE/NAME"), only who held it may have bound a pod. Pods in `not_fitting` may be left
-    without a node.
+    without a node, and to the nodes in `gone` pods may have been bound when these were no longer there.
     """
-    replay = Replay(record, lease)
+    replay = Replay(record, lease, frozenset(gone))
     for change in changes:
         replay.follow(change)
     replay.end(set(not_fitting))
@@ -98,8 +125,9 @@ def findings(
 class Replay:
     """Goes through the history and looks at every write."""
 
-    def __init__(self, record: Record, lease: str) -> None:
+    def __init__(self, record: Record, lease: str, gone: frozenset[str]) -> None:
         self.found: list[str] = []
+        self._gone = gone
         self._lease = lease
         self._lease_spec: Document = {}
         self._identities: dict[str, set[str]] = defaultdict(set)
@@ -156,10 +184,10 @@ class Replay:
     def _look_at_bind(self, change: Change, pod: Document, node: str) -> None:
         self._binds += 1
         where = f"{change.key} to {node} at {change.revision}"
-        if node not in self._nodes:
-            self.found.append(f"{where}: there is no such node")
-        else:
+        if node in self._nodes:
             self._look_at_room(where, node)
+        elif node not in self._gone:
+            self.found.append(f"{where}: there is no such node")
         request = self._bound_by.get(pod["metadata"]["uid"]) or self._unanswered.get(change.key)
         if request is None:
             self.found.append(f"{where}: nobody asked for it")
@@ -202,6 +230,12 @@ def requests(pod: Document) -> dict[str, int]:
         for name, amount in (container.get("resources", {}).get("requests") or {}).items():
             total[name] += milli(parse(amount))
     return dict(total)
+
+
+def _user(entry: Mapping[str, Any]) -> str:
+    """Who asks; empty if the API server does not know."""
+    name: str = entry.get("impersonatedUser", entry["user"]).get("username", "")
+    return name
 
 
 def _node(pod: Document | None) -> str:

@@ -53,15 +53,13 @@ class Gateway:
         self._server = server
         self._faults: list[Fault] = []
         self._random = random.Random(1)
+        self.hanging: set[web.Request] = set()
+        self.stream_delay = 0.0
+        self.late: set[asyncio.Future[web.StreamResponse]] = set()
         self._streams: dict[web.StreamResponse, web.Request] = {}
-        authority = make("the gateway's authority")
-        pair = make(HOST, signer=authority, addresses=(HOST,))
         self.ca_file = folder / "gateway-ca.crt"
-        self.ca_file.write_bytes(authority.certificate_pem)
-        pem = folder / "gateway.pem"
-        pem.write_bytes(pair.certificate_pem + pair.key_pem)
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._tls.load_cert_chain(pem)
+        self.rotate()
         self._behind = ssl.create_default_context(cafile=ca_file)
 
     def __enter__(self) -> Self:
@@ -79,29 +77,62 @@ class Gateway:
     def url(self) -> str:
         return f"https://{HOST}:{self._port}"
 
+    def rotate(self) -> None:
+        """Shows another certificate from now on, and writes the authority that signed it to `ca_file`."""
+        authority = make("the gateway's authority")
+        pair = make(HOST, signer=authority, addresses=(HOST,))
+        self.ca_file.write_bytes(authority.certificate_pem)
+        pem = self.ca_file.with_name("gateway.pem")
+        pem.write_bytes(pair.certificate_pem + pair.key_pem)
+        self._tls.load_cert_chain(pem)
+
     @contextlib.contextmanager
     def fault(
         self, action: Action, *, method: str = "", path: str = "", times: int = 10**9, share: float = 1.0
     ) -> Iterator[Fault]:
-        """Spoils requests for the length of a `with` block; of several faults, the first that hits."""
+        """Spoils requests for the length of a `with` block; of several faults, the first that hits.
+
+        What still hangs at the end of any fault is reset then.
+        """
         fault = Fault(action, method, re.compile(path), times, share)
         self._thread.call(lambda: self._faults.append(fault))
         try:
             yield fault
         finally:
-            self._thread.call(lambda: self._faults.remove(fault))
+            self._thread.call(lambda: self._end(fault))
+
+    def _end(self, fault: Fault) -> None:
+        self._faults.remove(fault)
+        for request in list(self.hanging):
+            reset(request)
+
+    @contextlib.contextmanager
+    def late_streams(self, seconds: float) -> Iterator[None]:
+        """What watches tell comes late for the length of a `with` block."""
+        self.stream_delay = seconds
+        try:
+            yield
+        finally:
+            self.stream_delay = 0.0
+
+    def open_streams(self, path: str) -> int:
+        """How many streams there are whose path and query match."""
+        return self._thread.call(lambda: len(self._matching(re.compile(path))))
 
     def inject(self, path: str, piece: bytes, *, then_cut: bool = False) -> int:
         """Writes into all open streams whose path and query match, between what the API server says."""
         return self._thread.run(lambda: self._inject(re.compile(path), piece, then_cut))
 
     async def _inject(self, path: re.Pattern[str], piece: bytes, then_cut: bool) -> int:
-        chosen = [each for each, request in self._streams.items() if path.search(request.path_qs)]
+        chosen = self._matching(path)
         for stream in chosen:
             await stream.write(piece)
             if then_cut:
                 reset(self._streams[stream])
         return len(chosen)
+
+    def _matching(self, path: re.Pattern[str]) -> list[web.StreamResponse]:
+        return [each for each, request in self._streams.items() if path.search(request.path_qs)]
 
     async def _open(self) -> None:
         self.http = aiohttp.ClientSession(
@@ -122,6 +153,9 @@ class Gateway:
 
     async def _close(self) -> None:
         await self._runner.cleanup()
+        for task in self.late:
+            task.cancel()
+        await asyncio.gather(*self.late, return_exceptions=True)
         await self.http.close()
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
@@ -159,6 +193,8 @@ async def pass_on(gateway: Gateway, request: web.Request) -> web.StreamResponse:
             await response.prepare(request)
             with gateway.stream(request, response):
                 async for piece in answer.content.iter_any():
+                    if gateway.stream_delay:
+                        await asyncio.sleep(gateway.stream_delay)
                     await response.write(piece)
             return response
     except (aiohttp.ClientError, OSError):
@@ -180,7 +216,11 @@ async def lose_answer(gateway: Gateway, request: web.Request) -> web.StreamRespo
 
 async def hang(gateway: Gateway, request: web.Request) -> web.StreamResponse:
     """The API server hears nothing, and no answer comes until the client gives up."""
-    await asyncio.Event().wait()
+    gateway.hanging.add(request)
+    try:
+        await asyncio.Event().wait()  # whoever resets the connection cancels this
+    finally:
+        gateway.hanging.discard(request)
     raise AssertionError
 
 
@@ -208,6 +248,36 @@ def slow(seconds: float) -> Action:
     async def action(gateway: Gateway, request: web.Request) -> web.StreamResponse:
         await asyncio.sleep(seconds)
         return await pass_on(gateway, request)
+
+    return action
+
+
+def commit_late(seconds: float) -> Action:
+    """The request waits before it is passed on, and is passed on even if the client has given up."""
+
+    async def action(gateway: Gateway, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+
+        async def later() -> web.StreamResponse:
+            await asyncio.sleep(seconds)
+            async with gateway.ask(request, body) as answer:
+                return web.Response(status=answer.status, body=await answer.read())
+
+        task = asyncio.ensure_future(later())
+        gateway.late.add(task)
+        task.add_done_callback(gateway.late.discard)
+        return await asyncio.shield(task)
+
+    return action
+
+
+def refuse_after_commit(code: int) -> Action:
+    """The API server does what it is asked, and the client is told that it failed."""
+
+    async def action(gateway: Gateway, request: web.Request) -> web.StreamResponse:
+        async with gateway.ask(request, await request.read()) as answer:
+            await answer.read()
+        return await refuse(code)(gateway, request)
 
     return action
 

@@ -17,10 +17,11 @@ from tests.controlplane.schedulers import (
     pod,
 )
 from tests.controlplane.servers import ControlPlane
-from tests.faults.audit import findings, recorded
+from tests.faults.audit import findings, recorded, writes_of
 from tests.faults.history import History
 
-ELECTION = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "1s"}
+ELECTION = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}
+PATIENCE = 60.0
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
@@ -67,8 +68,16 @@ class Scene:
     def bound(self) -> int:
         return len(self.api.bound())
 
+    def bound_in_etcd(self) -> int:
+        """As `bound`, for when no API server answers."""
+        pods = {change.key: change.document for change in self.history.read() if change.kind == "pod"}
+        return sum(1 for pod in pods.values() if pod and pod["spec"].get("nodeName"))
+
     def all_bound(self) -> bool:
         return all(each["spec"].get("nodeName") for each in self.api.items("pods"))
+
+    def wait_until_all_are_bound(self, process: Moorage) -> None:
+        process.wait_until("all pods are bound", self.all_bound, seconds=PATIENCE + self.size.pods / 5)
 
     def kubeconfig(self, user: str, server: str = "", ca_file: Path | None = None) -> Path:
         """A kubeconfig for a scheduler's user, who may do everything."""
@@ -105,12 +114,21 @@ class Scene:
         found: str = self.api.request("GET", f"{LEASES}/{lease}")["spec"].get("holderIdentity", "")
         return found
 
-    def audit(self, *, lease: str = "", not_fitting: Iterable[str] = ()) -> None:
-        """Fails if any pod was lost, bound twice, put where there was no room, or bound without the lease."""
+    def writes_of(self, user: str) -> list[str]:
+        """Everything that a scheduler has asked the API server to write so far."""
+        return writes_of(user, self.plane.audit_log())
+
+    def audit(self, *, lease: str = "", not_fitting: Iterable[str] = (), gone: Iterable[str] = ()) -> None:
+        """Fails if any pod was lost, bound twice, put where there was no room, or bound without the lease.
+
+        Pods may have been bound to the nodes in `gone` when these were no longer there.
+        """
         changes = self.history.read()
         record = recorded(self.plane.audit_log())
         full_name = f"kube-system/{lease}" if lease else ""
-        assert findings(changes, record, lease=full_name, not_fitting=not_fitting) == []
+        found = findings(changes, record, lease=full_name, not_fitting=not_fitting, gone=gone)
+        assert not found, "\n".join(found)
 
     def clean_up(self) -> None:
         self.api.delete_all("pods", "nodes")
+        self.api.delete("/api/v1/namespaces/default/events")

@@ -44,7 +44,13 @@ def entry(number: int, resource: str, name: str, user: str, time: str, code: int
     return {
         "auditID": f"request-{number}",
         "stage": "ResponseComplete",
-        "objectRef": {"resource": resource, "namespace": space, "name": name},
+        "requestURI": f"/namespaces/{space}/{resource}/{name}",
+        "objectRef": {
+            "resource": resource,
+            "namespace": space,
+            "name": name,
+            **({"subresource": "binding"} if resource == "pods" else {}),
+        },
         "user": {"username": "admin"},
         "impersonatedUser": {"username": user},
         "requestReceivedTimestamp": f"2026-01-01T{time}Z",
@@ -164,9 +170,21 @@ def test_a_bind_whose_answer_was_never_recorded_is_known_by_its_arrival() -> Non
     assert judged(a_good_history(), log) == []
 
 
+def test_what_was_only_tried_out_does_not_count() -> None:
+    log = a_good_log()
+    log.append({**bind(7, "b", "nobody", "00:01:02.0"), "requestURI": "/binding?dryRun=All"})
+    assert judged(a_good_history(), log) == []
+
+
 def test_a_record_without_a_bind_is_no_proof() -> None:
     history = [change for change in a_good_history() if change.kind != "pod"]
     assert judged(history, a_good_log()) == ["no pod was bound at all: there is nothing to audit"]
+
+
+def test_a_node_may_be_said_to_have_gone() -> None:
+    history, log = a_good_history(), a_good_log()
+    no_such_node(history, log)
+    assert judged(history, log, gone=["n"]) == []
 
 
 def test_a_pod_that_fits_nowhere_is_not_lost() -> None:

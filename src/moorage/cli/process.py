@@ -71,10 +71,10 @@ def _exit_now() -> None:
 
 def loop_factory() -> Any:
     try:
-        import uvloop
-    except ImportError:
+        from moorage.client.event_loop import EventLoop
+    except ImportError:  # there is no uvloop for this system
         return None
-    return uvloop.new_event_loop
+    return EventLoop
 
 
 class Process:

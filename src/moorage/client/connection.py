@@ -72,9 +72,12 @@ class ConnectionConfig:
         fixed = Identity(authorization, self.certificate)
         if self.exec is not None and not authorization and not self.token_file:
             return ExecCredentials(self.exec, fixed, observer=observer)
-        if self.token_file or self.certificate_files:
+        if self.token_file or self.certificate_files or self.ca_file:
             return FileCredentials(
-                fixed, token_file=self.token_file, certificate_files=self.certificate_files
+                fixed,
+                token_file=self.token_file,
+                certificate_files=self.certificate_files,
+                ca_file=self.ca_file,
             )
         return FixedCredentials(fixed)
 

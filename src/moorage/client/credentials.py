@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,10 +27,12 @@ class ClientCertificate(msgspec.Struct, frozen=True):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What is shown to the server: the Authorization header, a client certificate, both or neither."""
+    """What is shown to the server (the Authorization header, a client certificate), and what to ask of it."""
 
     authorization: str = ""
     certificate: ClientCertificate | None = None
+    authorities: bytes = b""
+    """Whom to believe that the server is the one; empty for what the connection's configuration says."""
 
     def __repr__(self) -> str:
         return "Identity(...)"
@@ -65,7 +68,7 @@ class FixedCredentials:
 
 
 class FileCredentials:
-    """A token file, certificate files or both, whose content is replaced from time to time.
+    """Files with a token, a certificate or the server's authorities, replaced from time to time.
 
     The files are read again at most once a minute, or when the server rejects what was read.
     `fixed` is what the files do not give. A file that cannot be read leaves the last good content in place.
@@ -77,10 +80,12 @@ class FileCredentials:
         *,
         token_file: str = "",
         certificate_files: tuple[str, str] | None = None,
+        ca_file: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._token_file = token_file
         self._certificate_files = certificate_files
+        self._ca_file = ca_file
         self._clock = clock
         self._identity = fixed
         self._read_at: float | None = None
@@ -116,4 +121,17 @@ class FileCredentials:
             authorization = bearer(token)
         if self._certificate_files:
             certificate = ClientCertificate(*(Path(name).read_bytes() for name in self._certificate_files))
-        return Identity(authorization, certificate)
+        return Identity(authorization, certificate, self._authorities())
+
+    def _authorities(self) -> bytes:
+        """What the connection began with is judged where it is used; something new has to be usable."""
+        before = self._identity.authorities
+        if not self._ca_file:
+            return before
+        found = Path(self._ca_file).read_bytes()
+        if self._read_at is not None and found != before:
+            try:
+                ssl.create_default_context(cadata=found.decode())
+            except (ssl.SSLError, ValueError) as error:
+                raise ConfigurationError(f"{self._ca_file}: not a certificate authority: {error}") from None
+        return found

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from moorage.api.pods import Condition, Pod
-from moorage.client.errors import ApiError, Conflict, NotFound, Unreachable, is_retriable
+from moorage.client.errors import ApiError, Conflict, NotFound, ServerTimeout, Unreachable, is_retriable
 from moorage.client.http import PATCH_TYPES, HttpClient
 from moorage.client.resources import Resource
 
@@ -15,6 +15,7 @@ STATUS_TRIES = 4
 STATUS_DELAY, STATUS_FACTOR, STATUS_JITTER = 0.01, 5.0, 0.1
 BIND_SECONDS = 5.0
 """How long a bind may take. None is begun with less than that left of the lease."""
+BIND_TRIES = 3
 BIND_CHECK_DELAY, BIND_CHECK_LONGEST_DELAY = 0.1, 5.0
 
 _PODS = Resource.of(Pod)
@@ -36,8 +37,14 @@ class PodWriter:
         self._late = late or http
 
     async def bind(self, pod: Pod, node_name: str) -> None:
-        """Puts a pod on a node; raises if the API server refuses."""
+        """Puts a pod on a node; raises if the API server refuses.
+
+        A request without an answer may still be on its way. The pod keeps its place meanwhile, and what is
+        tried again is the same bind: two that arrive do no harm, while another node would leave the room on
+        this one to others.
+        """
         meta = pod.metadata
+        path = _PODS.path(meta.namespace, meta.name, "binding")
         body = _encode(
             {
                 "apiVersion": "v1",
@@ -46,23 +53,29 @@ class PodWriter:
                 "target": {"kind": "Node", "name": node_name},
             }
         )
-        try:
-            path = _PODS.path(meta.namespace, meta.name, "binding")
-            await self.http.send("POST", path, body, seconds=self._bind_seconds)
-        except Unreachable:
-            # Without an answer the pod may be bound or not. It keeps its place until that is known.
-            if not await self._is_bound(pod, node_name):
-                raise
+        for tries in range(1, BIND_TRIES + 1):
+            try:
+                await self.http.send("POST", path, body, seconds=self._bind_seconds)
+                return
+            except ApiError as error:
+                underway = isinstance(error, Unreachable | ServerTimeout)
+                # A server in trouble may have done it all the same; a conflict may be with an earlier try.
+                unsure = underway or error.code >= 500 or (tries > 1 and isinstance(error, Conflict))
+                found = await self._node_of(pod) if unsure else None
+                if found == node_name:
+                    return
+                if found != "" or not underway or tries == BIND_TRIES:
+                    raise
 
-    async def _is_bound(self, pod: Pod, node_name: str) -> bool:
-        """Whether a pod has this node, asked until the API server answers."""
+    async def _node_of(self, pod: Pod) -> str | None:
+        """The node a pod has, asked until the API server answers; None if the pod is gone."""
         http, delay = self.http, BIND_CHECK_DELAY
         while True:
             try:
                 found = await http.get(_PODS, pod.name, namespace=pod.namespace, seconds=self._bind_seconds)
-                return found.uid == pod.uid and found.spec.node_name == node_name
+                return found.spec.node_name if found.uid == pod.uid else None
             except NotFound:
-                return False
+                return None
             except ApiError as error:
                 if not is_retriable(error):
                     raise

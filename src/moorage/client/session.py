@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
@@ -41,6 +42,8 @@ RETRY_AFTER_LIMIT = 60.0
 NO_ANSWER = "<error>"  # in place of a code
 
 _NETWORK_ERRORS = (aiohttp.ClientError, OSError)
+_NOT_BELIEVED = (aiohttp.ClientConnectorCertificateError, ssl.SSLCertVerificationError)
+"""The server's certificate is of another authority than those known here; there may be new ones."""
 
 
 class Session:
@@ -131,6 +134,9 @@ class Session:
                 answer = await self._exchange(method, target, body, content_type, seconds)
             except _NETWORK_ERRORS as error:
                 self._tell(method, NO_ANSWER, times, began, waited, body)
+                if not renewed and isinstance(error, _NOT_BELIEVED) and self._credentials.rejected(identity):
+                    renewed = True
+                    continue
                 if isinstance(error, TimeoutError):
                     await self._distrust_connections()
                 raise _failure(method, path, error) from None
@@ -174,6 +180,9 @@ class Session:
             except _NETWORK_ERRORS as error:
                 if code is NO_ANSWER:
                     self._tell("GET", code, RETRY_AFTER_TRIES - tries)
+                if not renewed and isinstance(error, _NOT_BELIEVED) and self._credentials.rejected(identity):
+                    renewed = True
+                    continue
                 if isinstance(error, TimeoutError):
                     await self._distrust_connections()
                 raise _failure("GET", path, error) from None
@@ -315,13 +324,15 @@ class Session:
             self._headers["Authorization"] = identity.authorization
         else:
             self._headers.pop("Authorization", None)
-        if old is None or old.certificate != identity.certificate:
+        if old is None or (old.certificate, old.authorities) != (identity.certificate, identity.authorities):
             self._connect_as(identity)
 
     def _connect_as(self, identity: Identity) -> None:
-        """Another certificate needs another TLS context, and with it come other connections."""
+        """Another certificate or authority needs another TLS context, and with it come other connections."""
         config = self._config
-        tls = tls_context(config, identity.certificate) if config.server.startswith("https:") else None
+        tls = None
+        if config.server.startswith("https:"):
+            tls = tls_context(config, identity.certificate, identity.authorities)
         if tls is not None:
             self._options["ssl"] = tls
         if "proxy" in self._options:

@@ -11,8 +11,11 @@ from moorage.client.credentials import ClientCertificate
 from moorage.client.errors import ConfigurationError
 
 
-def tls_context(config: ConnectionConfig, certificate: ClientCertificate | None) -> ssl.SSLContext:
-    context = _verifying(config)
+def tls_context(
+    config: ConnectionConfig, certificate: ClientCertificate | None, authorities: bytes = b""
+) -> ssl.SSLContext:
+    """For connections that show a certificate; `authorities` are what the configuration's file has now."""
+    context = _verifying(config, authorities)
     if config.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -23,10 +26,10 @@ def tls_context(config: ConnectionConfig, certificate: ClientCertificate | None)
     return context
 
 
-def _verifying(config: ConnectionConfig) -> ssl.SSLContext:
+def _verifying(config: ConnectionConfig, authorities: bytes) -> ssl.SSLContext:
     try:
-        if config.ca_data:
-            return ssl.create_default_context(cadata=config.ca_data.decode())
+        if given := config.ca_data or authorities:
+            return ssl.create_default_context(cadata=given.decode())
         return ssl.create_default_context(cafile=config.ca_file or None)
     except (ssl.SSLError, ValueError) as error:
         place = config.ca_file or "certificate-authority-data"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar, cast
+from typing import Generic, Literal, TypeVar, cast, get_args
 
 import msgspec
 
@@ -74,9 +74,13 @@ def change_of(resource: Resource[T], line: bytes) -> Change[T]:
     source = bytes(event.object)
     if event.type == "ERROR":
         raise error_of(source, doing=f"watch of {resource}")
+    if event.type not in get_args(ChangeType):
+        raise ApiError(0, "", f"watch of {resource}: a record cannot be read: its type is {event.type!r}")
     kind = cast(ChangeType, event.type)
     if kind != "BOOKMARK":
         found = decoded_or_none(resource, source)
+        if found is not None and not found.metadata.name:
+            raise ApiError(0, "", f"watch of {resource}: a record cannot be read: its object has no name")
         if found is not None:
             return Change(kind, found, found.metadata.resource_version, found.key)
     try:
