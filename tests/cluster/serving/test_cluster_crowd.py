@@ -1,4 +1,4 @@
-from moorage.cluster.serving.http import Crowd
+from moorage.cluster.serving.herald import Crowd
 
 
 def test_only_many_writes_in_a_short_time_are_a_crowd() -> None:
