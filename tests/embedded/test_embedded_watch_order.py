@@ -101,3 +101,19 @@ def test_watches_of_all_kinds_and_forms_tell_in_the_order_of_revisions(server: S
             told = [each.revisions for each in kind]
             assert told == [sorted(set(told[0]))] * len(kind)
             assert len(told[0]) == 2 * BURST + 2 * 20
+
+
+def test_a_client_that_does_not_read_holds_up_nobody_and_misses_nothing(server: Server) -> None:
+    with ExitStack() as stack:
+        writer = stack.enter_context(closing(Writer(server)))
+        start = writer.create(MAPS, {"metadata": {"name": "big"}})
+        target = f"{MAPS}?watch=true&resourceVersion={start}"
+        idle = stack.enter_context(closing(SocketWatch(server, target, room=2**16)))
+        busy = stack.enter_context(closing(SocketWatch(server, target)))
+        observer = Observer([busy])
+        for number in range(20):
+            text = str(number).zfill(400_000)
+            observer.until({busy: writer.patch(f"{MAPS}/big", {"data": {"text": text}})})
+        Observer([idle]).until({idle: busy.last})
+        assert idle.revisions == busy.revisions
+        assert len(busy.revisions) == 20
