@@ -1,4 +1,4 @@
-"""Which containers are really run, and as what program."""
+"""Which containers are really run, where, and as what program."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from moorage.cluster.base.store import Document
+from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.life.nodes.environment import container_environment, expand
 from moorage.cluster.life.nodes.processes import Launch
 from moorage.cluster.life.nodes.volumes import SERVICE_ACCOUNT_PATH, Mount, Volumes, relocate
 
 IMAGE = "moorage"
+RUN_NAMESPACES = ("kube-system",)
+"""Where pods may be run for real if nothing else is said: where `moorage manifests` puts schedulers."""
 ENTRY_POINT = ("moorage", "run")
 """What the image runs where a container does not say."""
 FOLDER_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_FOLDER"
@@ -19,21 +21,43 @@ FOLDER_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_FOLDER"
 
 
 class Programs:
-    """Knows the images that are run for real: Moorage's own, and those that are named."""
+    """Knows the images that are run for real, Moorage's own and those that are named, and where they may be.
 
-    def __init__(self, images: Iterable[str] = ()) -> None:
+    What runs for real can do all that the user of this process can. So it may only in some namespaces, and
+    nowhere if none is given.
+    """
+
+    def __init__(self, images: Iterable[str] = (), namespaces: Iterable[str] = RUN_NAMESPACES) -> None:
         self._images = frozenset(images)
+        self._namespaces = frozenset(namespaces)
 
     def is_run(self, container: Document) -> bool:
         image: str = container.get("image", "")
         name = image.rpartition("/")[2].partition("@")[0].partition(":")[0]
         return image in self._images or name == IMAGE
 
-    def runs_pod(self, pod: Document) -> bool:
-        """Whether any container of a pod is run for real."""
-        spec = pod.get("spec") or {}
+    def is_for_real(self, pod: Stored) -> bool:
+        """Whether any container of a pod is to be run for real, be that allowed or not."""
         return any(
-            self.is_run(each) for field in ("containers", "initContainers") for each in spec.get(field) or ()
+            self.is_run(each)
+            for field in ("containers", "initContainers")
+            for each in pod.spec.get(field) or ()
+        )
+
+    def runs_pod(self, pod: Stored) -> bool:
+        """Whether any container of a pod is run for real."""
+        return pod.namespace in self._namespaces and self.is_for_real(pod)
+
+    def refusal(self, pod: Stored) -> str | None:
+        """Why a pod that is to be run for real is not."""
+        if pod.namespace in self._namespaces or not self.is_for_real(pod):
+            return None
+        if not self._namespaces:
+            return "its image is run as a process of this machine, which --no-processes of moorage up forbids"
+        allowed = ", ".join(sorted(self._namespaces))
+        return (
+            f"its image is run as a process of this machine, for which the namespace must be one of: {allowed}"
+            f" (--run-namespace={pod.namespace} of moorage up allows it here)"
         )
 
 
