@@ -38,11 +38,7 @@ class Programs:
 
     def is_for_real(self, pod: Stored) -> bool:
         """Whether any container of a pod is to be run for real, be that allowed or not."""
-        return any(
-            self.is_run(each)
-            for field in ("containers", "initContainers")
-            for each in pod.spec.get(field) or ()
-        )
+        return bool(self._images_of(pod))
 
     def runs_pod(self, pod: Stored) -> bool:
         """Whether any container of a pod is run for real."""
@@ -50,14 +46,24 @@ class Programs:
 
     def refusal(self, pod: Stored) -> str | None:
         """Why a pod that is to be run for real is not."""
-        if pod.namespace in self._namespaces or not self.is_for_real(pod):
+        if pod.namespace in self._namespaces or not (images := self._images_of(pod)):
             return None
+        what = f"containers of the image {', '.join(images)} are processes of this machine"
         if not self._namespaces:
-            return "its image is run as a process of this machine, which --no-processes of moorage up forbids"
+            return f"{what}, which moorage up was told not to start (--no-processes)"
         allowed = ", ".join(sorted(self._namespaces))
-        return (
-            f"its image is run as a process of this machine, for which the namespace must be one of: {allowed}"
-            f" (--run-namespace={pod.namespace} of moorage up allows it here)"
+        remedy = f"moorage up --run-namespace={pod.namespace} allows it here"
+        return f"{what}, which are started only in the namespaces: {allowed}; {remedy}"
+
+    def _images_of(self, pod: Stored) -> list[str]:
+        """The images of a pod that are run for real."""
+        return list(
+            dict.fromkeys(
+                each["image"]
+                for field in ("containers", "initContainers")
+                for each in pod.spec.get(field) or ()
+                if self.is_run(each)
+            )
         )
 
 
