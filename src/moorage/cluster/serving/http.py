@@ -120,5 +120,10 @@ def _push(transport: asyncio.Transport, data: bytes) -> bool:
         return True  # there is nobody to take it
     if transport.get_write_buffer_size() > _FULL:
         return False
-    transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+    try:
+        transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+    except Exception:
+        # The others are to be told all the same, and this client is to notice that it lacks something.
+        log.warning("A watch could not be told of a change and is ended", exc_info=True)
+        transport.abort()
     return True
