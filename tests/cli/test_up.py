@@ -77,6 +77,12 @@ def test_what_is_not_there(args: list[str], line: str, kubeconfig: Path) -> None
             ["--no-scheduler", "--plugin", "x.py"],
             "--no-scheduler leaves nothing for --plugin and --config to do",
         ),
+        (
+            ["--no-processes", "--run-namespace=lab"],
+            "--no-processes leaves nothing for --run-image and --run-namespace to do",
+        ),
+        (["--run-namespace=a,b"], "'a,b' cannot be the name of a namespace; give one name each time"),
+        (["--run-namespace="], "'' cannot be the name of a namespace"),
         (["--port", "70000"], "70000 is not in the range"),
         (["--port", "x"], "'x' is not a valid integer"),
         (["--bogus"], "No such option"),

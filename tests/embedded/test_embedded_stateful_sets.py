@@ -36,7 +36,8 @@ def diary(cluster: Embedded, pod: str) -> str:
 
 def test_a_stateful_set_keeps_its_volumes(programs: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    flags = ("--no-scheduler", f"--data={data}", "--run-image=worker:1", "--run-image=worker:2")
+    real = ("--run-image=worker:1", "--run-image=worker:2", "--run-namespace=default")
+    flags = ("--no-scheduler", f"--data={data}", *real)
     with Embedded(*flags, folder=tmp_path) as cluster:
         kubectl = cluster.kubectl
         with kube_scheduler(programs, cluster):

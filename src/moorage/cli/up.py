@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
 
 from moorage.cli.go_flags import GoFlags
 from moorage.cli.setup import config_option, errors_in_lines, plugin_option, strict_version_option
+
+_NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @click.command(cls=GoFlags)
@@ -48,6 +51,14 @@ from moorage.cli.setup import config_option, errors_in_lines, plugin_option, str
     metavar="IMAGE",
     help="Really run containers of this image, as local processes. Repeatable.",
 )
+@click.option(
+    "--run-namespace",
+    "run_namespaces",
+    multiple=True,
+    metavar="NAME",
+    help="A namespace, beside kube-system, whose pods may be such processes. Repeatable.",
+)
+@click.option("--no-processes", is_flag=True, help="Run no pod as a process, Moorage's own image included.")
 @click.option("-v", "--v", "verbosity", type=int, default=0, help="How much the scheduler logs.")
 def up(
     config_file: str | None,
@@ -61,12 +72,14 @@ def up(
     data: Path | None,
     reload: bool,
     run_images: tuple[str, ...],
+    run_namespaces: tuple[str, ...],
+    no_processes: bool,
     verbosity: int,
 ) -> None:
     """Start a cluster on this machine: API server, nodes and scheduler, in this process.
 
     kubectl and everything else that speaks to Kubernetes can use it. Pods get nodes and become Running, but
-    nothing runs in them, except containers of Moorage's own image, which are local processes.
+    nothing runs in them, except containers of Moorage's own image in kube-system, which are local processes.
 
     \b
     Examples:
@@ -82,8 +95,16 @@ def up(
         raise click.UsageError("--no-scheduler leaves nothing for --plugin and --config to do")
     if not address:
         raise click.UsageError("--address is empty; give an address of this machine, such as 127.0.0.1")
+    if no_processes and (run_images or run_namespaces):
+        raise click.UsageError("--no-processes leaves nothing for --run-image and --run-namespace to do")
+    for name in run_namespaces:
+        if not _NAMESPACE.fullmatch(name):
+            raise click.UsageError(
+                f"--run-namespace: '{name}' cannot be the name of a namespace; give one name each time"
+            )
     with errors_in_lines(verbose=verbosity >= 5):
         from moorage.cli.up_process import UpOptions, run_up
+        from moorage.cluster.life.nodes import RUN_NAMESPACES
 
         options = UpOptions(
             config_file=config_file,
@@ -97,6 +118,7 @@ def up(
             data=data,
             reload=reload,
             run_images=run_images,
+            run_namespaces=() if no_processes else (*RUN_NAMESPACES, *run_namespaces),
             verbosity=verbosity,
         )
         raise click.exceptions.Exit(run_up(options))

@@ -33,6 +33,7 @@ from moorage.cluster.base.data_file import DataFile, DataFileError
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.embedded import EmbeddedCluster, identity
 from moorage.cluster.life.nodes import default_nodes
+from moorage.cluster.life.nodes.programs import IMAGE
 from moorage.config import expand_all
 from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.problems import ConfigError
@@ -60,6 +61,7 @@ class UpOptions:
     data: Path | None
     reload: bool
     run_images: tuple[str, ...]
+    run_namespaces: tuple[str, ...]
     verbosity: int
 
     def set_up(self) -> Setup:
@@ -148,7 +150,11 @@ class Up:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="moorage-up-"))
             who = identity(self._data, options.address, lambda: self_signed(_names(options.address)))
             cluster = EmbeddedCluster(
-                who, data=self._data, folder=Path(folder), run_images=options.run_images
+                who,
+                data=self._data,
+                folder=Path(folder),
+                run_images=options.run_images,
+                run_namespaces=options.run_namespaces,
             )
             await self._start(cluster, folder)
             stack.push_async_callback(cluster.stop)
@@ -223,6 +229,12 @@ class Up:
         click.echo("  kubectl get nodes")
         click.echo(f"  {self._first_pods()}")
         click.echo("  kubectl get pods -o wide")
+        if names := dict.fromkeys(self._options.run_namespaces):
+            images = ", ".join(dict.fromkeys((IMAGE, *self._options.run_images)))
+            click.echo(
+                f"\nPods of the image {images} in {', '.join(names)} run as processes of this user"
+                " (--no-processes forbids it)."
+            )
         click.echo(
             "\nCtrl-C ends it." + ("" if self._options.data else " Nothing is kept (--data keeps it).")
         )

@@ -29,7 +29,7 @@ from moorage.cluster.base.times import seconds_of
 from moorage.cluster.custom.serving import CustomResources
 from moorage.cluster.kinds.catalog import STRATEGIES
 from moorage.cluster.life.controllers import Controllers
-from moorage.cluster.life.nodes import Machine, Nodes
+from moorage.cluster.life.nodes import RUN_NAMESPACES, Machine, Nodes
 from moorage.cluster.life.nodes.logs import log_answer
 from moorage.cluster.objects.decoding import shape
 from moorage.cluster.objects.system_objects import authentication_config, system_objects
@@ -86,7 +86,11 @@ def identity(data: DataFile | None, address: str, new_certificate: Callable[[], 
 
 
 class EmbeddedCluster:
-    """An API server with nodes and controllers, between `start` and `stop`."""
+    """An API server with nodes and controllers, between `start` and `stop`.
+
+    Pods of Moorage's own image, and of `run_images`, run as processes of this machine in `run_namespaces`;
+    without any namespace, no pod does.
+    """
 
     def __init__(
         self,
@@ -95,6 +99,7 @@ class EmbeddedCluster:
         data: DataFile | None = None,
         folder: Path,
         run_images: Sequence[str] = (),
+        run_namespaces: Sequence[str] = RUN_NAMESPACES,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.who = who
@@ -102,6 +107,7 @@ class EmbeddedCluster:
         self._data = data
         self._folder = folder
         self._run_images = run_images
+        self._run_namespaces = run_namespaces
         self._clock = clock
         self._stack = AsyncExitStack()
         self._definitions = Definitions(builtin_definitions(STRATEGIES))
@@ -176,6 +182,7 @@ class EmbeddedCluster:
             server=server,
             token_for=self._token_for,
             run_images=self._run_images,
+            run_namespaces=self._run_namespaces,
             volumes=self._data.volumes if self._data is not None else None,
             clock=self._clock,
         )

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TypeAlias
 from urllib.parse import parse_qsl, unquote
 
 from moorage.cluster.access.users import User
@@ -42,6 +43,9 @@ class Answer:
     headers: list[tuple[str, str]] = field(default_factory=list)
 
 
+Push: TypeAlias = Callable[[bytes], bool]
+
+
 @dataclass(slots=True)
 class Stream:
     """An answer that comes in pieces until one side ends it; who stops early calls `close`."""
@@ -52,8 +56,9 @@ class Stream:
     headers: list[tuple[str, str]] = field(default_factory=list)
     ended: Callable[[], None] = lambda: None
     """Called at the end, also when nobody has asked for the first piece."""
-    gathers: bool = False
-    """Whether what comes within a moment may be sent together."""
+    connect: Callable[[Push], None] | None = None
+    """Takes what is called with pieces that come later, one by one, instead of being asked for them. It says
+    whether it could take the piece; those that it could not are among the chunks."""
 
     async def close(self) -> None:
         await self.chunks.aclose()

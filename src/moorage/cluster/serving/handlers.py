@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,7 @@ from moorage.cluster.objects.deletion import DeleteOptions, delete_options
 from moorage.cluster.objects.patching import patch
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.definitions import Definition
+from moorage.cluster.serving.herald import Herald
 from moorage.cluster.serving.lists import Page, Selection, read_page
 from moorage.cluster.serving.rendering import Renderer, accepted, encode, warning_headers
 from moorage.cluster.serving.tables.builtin import PLAIN, columns_of
@@ -74,6 +76,7 @@ class Handlers:
         self.objects = objects
         self._reviews = reviews
         self._watches: set[Watch] = set()
+        self._herald = Herald(time.monotonic)
 
     def handle(self, call: Call) -> Answer | Stream:
         if call.verb == "create" and "get" not in call.definition.verbs:
@@ -158,9 +161,9 @@ class Handlers:
     def _watch(self, call: Call) -> Stream:
         renderer = self._renderer(call)
         store, ended = self.objects.store, self._watches.discard
-        watch = Watch(store, _selection(call), call.query, renderer, on_end=ended)
+        watch = Watch(store, _selection(call), call.query, renderer, self._herald, on_end=ended)
         self._watches.add(watch)
-        return Stream(watch.chunks(), ended=watch.close, gathers=True)
+        return Stream(watch.chunks(), ended=watch.close, connect=watch.connect)
 
     def _delete(self, call: Call) -> Answer:
         definition = call.definition

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-import time
 from collections.abc import Callable
+from functools import partial
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -20,9 +20,7 @@ log = logging.getLogger(__name__)
 
 BODY_LIMIT = 3 * 1024 * 1024
 _STOP_SECONDS = 2.0
-_GATHER_SECONDS = 0.01  # a write over TLS costs more than many events
-_CROWD_SECONDS = 0.1
-_CROWD = 20  # writes in so many seconds
+_FULL = 2**16  # bytes that wait for a client who does not take them
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
@@ -34,34 +32,12 @@ def _is_worth_a_line(record: logging.LogRecord) -> bool:
 log.addFilter(_is_worth_a_line)
 
 
-class Crowd:
-    """Tells bursts of writes to watches from quiet times.
-
-    In a burst a watch waits a moment for more events. In quiet times none does: what happens to one resource
-    is told before what happens to another later, as those expect who watch both.
-    """
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._began = 0.0
-        self._writes = 0
-
-    def is_there(self) -> bool:
-        """Asked once for every write."""
-        now = self._clock()
-        if now - self._began > _CROWD_SECONDS:
-            self._began, self._writes = now, 0
-        self._writes += 1
-        return self._writes > _CROWD
-
-
 class HttpServer:
     """Listens on one address between `start` and `stop`."""
 
     def __init__(self, handle: Callable[[Request], Answer | Stream]) -> None:
         self._handle = handle
         self._runner: web.ServerRunner | None = None
-        self._crowd = Crowd(time.monotonic)
         self.port = 0
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext) -> None:
@@ -91,7 +67,7 @@ class HttpServer:
         answer = self._handle(Request(request.method, request.raw_path, headers, body))
         if isinstance(answer, Answer):
             return _response(answer)
-        return await _stream(request, answer, self._crowd)
+        return await _stream(request, answer)
 
 
 async def _body(request: web.BaseRequest) -> bytes | Answer:
@@ -119,14 +95,15 @@ def _headers(answer: Answer | Stream) -> CIMultiDict[str]:
     return CIMultiDict([*common.items(), *answer.headers])
 
 
-async def _stream(request: web.BaseRequest, stream: Stream, crowd: Crowd) -> web.StreamResponse:
+async def _stream(request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
     response = web.StreamResponse(status=stream.status, headers=_headers(stream))
     try:
         await response.prepare(request)
+        chunked = response.headers.get("Transfer-Encoding") == "chunked"
+        if stream.connect is not None and chunked and request.transport is not None:
+            stream.connect(partial(_push, request.transport))
         async for chunk in stream.chunks:
             await response.write(chunk)
-            if stream.gathers and crowd.is_there():
-                await asyncio.sleep(_GATHER_SECONDS)
         await response.write_eof()
     except (ConnectionError, asyncio.CancelledError):
         # The client has gone, which is how most watches end.
@@ -135,3 +112,18 @@ async def _stream(request: web.BaseRequest, stream: Stream, crowd: Crowd) -> web
     finally:
         await stream.close()
     return response
+
+
+def _push(transport: asyncio.Transport, data: bytes) -> bool:
+    """Writes a piece of a stream, unless the client has too much to take already."""
+    if transport.is_closing():
+        return True  # there is nobody to take it
+    if transport.get_write_buffer_size() > _FULL:
+        return False
+    try:
+        transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+    except Exception:
+        # The others are to be told all the same, and this client is to notice that it lacks something.
+        log.warning("A watch could not be told of a change and is ended", exc_info=True)
+        transport.abort()
+    return True

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 
-from moorage.cluster.access.requests import Query
+from moorage.cluster.access.requests import Push, Query
 from moorage.cluster.base.errors import Cause, expired, forbidden_value, invalid, unsupported_value
 from moorage.cluster.base.store import Change, Document, Forgotten, Store, Stored
+from moorage.cluster.serving.herald import Herald
 from moorage.cluster.serving.lists import Selection, check_known, read_version
 from moorage.cluster.serving.rendering import Renderer
 from moorage.cluster.serving.tables.rendering import INITIAL_EVENTS_END
@@ -22,7 +23,11 @@ _MATCH = "NotOlderThan"
 
 
 class Watch:
-    """A watch of one client; `chunks()` is its answer. It hears of changes from the moment it is made."""
+    """A watch of one client; `chunks()` is its answer. It hears of changes from the moment it is made.
+
+    One with a connection hands over what happens when the herald says so, unless its client is behind: what
+    waits for that comes out of `chunks()`.
+    """
 
     def __init__(
         self,
@@ -30,12 +35,16 @@ class Watch:
         selection: Selection,
         query: Query,
         renderer: Renderer,
+        herald: Herald,
         on_end: Callable[[Watch], None],
     ) -> None:
         self.resource = selection.resource
         self._store = store
         self._selection = selection
         self._renderer = renderer
+        self._herald = herald
+        self._push: Push | None = None
+        self._teller = self._tell  # one and the same for the herald
         self._on_end = on_end
         self._bookmarks = query.flag("allowWatchBookmarks")
         asked = query.number("timeoutSeconds")
@@ -45,8 +54,10 @@ class Watch:
         check_known(store, version)
         self._waiting: list[bytes] = []
         self._news = asyncio.Event()
+        self._idle = False  # whether the client has all that was said
         self._closed = False
         self._unlisten: Callable[[], None] = lambda: None
+        herald.tell_all()
         try:
             self._begin(version, initial)
         except Forgotten as forgotten:
@@ -63,28 +74,47 @@ class Watch:
                 self._waiting.append(self._bookmark({INITIAL_EVENTS_END: "true"}))
         elif version:
             for change in self._store.since(self.resource, version):
-                self._hear(change)
+                if (line := self._line(change)) is not None:
+                    self._waiting.append(line)
         self._unlisten = self._store.listen(self.resource, self._hear)
 
+    def connect(self, push: Push) -> None:
+        """Has this called from now on with what happens, whenever the client has all that was before."""
+        self._push = push
+
     def _hear(self, change: Change) -> None:
+        line = self._line(change)
+        if line is None:
+            return
+        if self._push is None:
+            self._tell((line,))
+        else:
+            self._herald.announce(change.new.revision, self._teller, line)
+
+    def _line(self, change: Change) -> bytes | None:
+        """What the client is told of a change, if it concerns it."""
         matches, event = self._selection.matches, self._renderer.event
         old = change.old if change.old is not None and matches(change.old) else None
         if change.type == "DELETED":
-            if old is not None:
-                self._say(event("DELETED", change.new))
-        elif matches(change.new):
-            self._say(event("ADDED" if old is None else "MODIFIED", change.new))
-        elif old is not None:
-            # The client knows the object as it was; the version tells where to go on.
-            metadata = {**old.document["metadata"], "resourceVersion": str(change.new.revision)}
-            document = {**old.document, "metadata": metadata}
-            self._say(event("DELETED", Stored(old.namespace, old.name, document, change.new.revision)))
+            return None if old is None else event("DELETED", change.new)
+        if matches(change.new):
+            return event("ADDED" if old is None else "MODIFIED", change.new)
+        if old is None:
+            return None
+        # The client knows the object as it was; the version tells where to go on.
+        metadata = {**old.document["metadata"], "resourceVersion": str(change.new.revision)}
+        document = {**old.document, "metadata": metadata}
+        return event("DELETED", Stored(old.namespace, old.name, document, change.new.revision))
 
-    def _say(self, line: bytes) -> None:
-        self._waiting.append(line)
+    def _tell(self, lines: Sequence[bytes]) -> None:
+        if self._closed:
+            return
+        if self._idle and not self._waiting and self._push is not None and self._push(b"".join(lines)):
+            return
+        self._waiting += lines
         self._news.set()
         if len(self._waiting) > BEHIND:
-            self.close()
+            self._end()
 
     def _bookmark(self, annotations: dict[str, str] | None = None) -> bytes:
         metadata: Document = {"resourceVersion": str(self._store.revision)}
@@ -94,6 +124,11 @@ class Watch:
 
     def close(self) -> None:
         """Ends the watch after what is already said."""
+        if not self._closed:
+            self._herald.tell_all()
+        self._end()
+
+    def _end(self) -> None:
         if not self._closed:
             self._closed = True
             self._unlisten()
@@ -109,6 +144,7 @@ class Watch:
             while (now := loop.time()) < end:
                 if self._bookmarks and now >= next_bookmark:
                     next_bookmark = _next_bookmark(now, end)
+                    self._herald.tell_all()
                     self._waiting.append(self._bookmark())
                 if self._waiting:
                     lines, self._waiting = self._waiting, []
@@ -120,9 +156,11 @@ class Watch:
                 self._news.clear()
                 until = min(end, next_bookmark) if self._bookmarks else end
                 alarm = loop.call_at(until, self._news.set)
+                self._idle = True
                 try:
                     await self._news.wait()
                 finally:
+                    self._idle = False
                     alarm.cancel()
         finally:
             self.close()

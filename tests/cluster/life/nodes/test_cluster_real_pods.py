@@ -37,6 +37,7 @@ class Machine:
             server=("127.0.0.1", 6443),
             token_for=lambda *who: "token of " + "/".join(who),
             run_images=[IMAGE],
+            run_namespaces=["default"],
         )
         return Nodes(machine)
 

@@ -8,6 +8,7 @@ from moorage.cluster.life.nodes.heartbeats import Heartbeats
 from moorage.cluster.life.nodes.machine import Machine as Machine
 from moorage.cluster.life.nodes.node_documents import default_nodes as default_nodes
 from moorage.cluster.life.nodes.pods import Pods
+from moorage.cluster.life.nodes.programs import RUN_NAMESPACES as RUN_NAMESPACES
 from moorage.cluster.life.nodes.real_pods import RealPods
 from moorage.cluster.life.nodes.taint_eviction import TaintEviction
 

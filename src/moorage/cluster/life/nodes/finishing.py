@@ -76,7 +76,7 @@ class Finishing:
         if pod.status.get("phase") != statuses.RUNNING or pod.is_deleted:
             return
         delay = _pause(pod) if _is_waiting(pod) else end_of(pod).seconds
-        if delay == NEVER or self._machine.programs.runs_pod(pod.document):
+        if delay == NEVER or self._machine.programs.is_for_real(pod):
             return
         # Times are kept to the second: nothing happens too early.
         past = max(self._machine.clock() - _since(pod) - 1, 0.0)

@@ -15,7 +15,7 @@ from moorage.cluster.life.nodes.addresses import PodAddresses
 from moorage.cluster.life.nodes.claimed_folders import ClaimedFolders
 from moorage.cluster.life.nodes.logs import Logs
 from moorage.cluster.life.nodes.processes import Guard
-from moorage.cluster.life.nodes.programs import Programs
+from moorage.cluster.life.nodes.programs import RUN_NAMESPACES, Programs
 from moorage.cluster.life.nodes.volumes import TokenFor
 from moorage.cluster.objects.writes import InternalWriter
 
@@ -74,8 +74,8 @@ class BoundPods:
 
 class Machine:
     """A container of Moorage's own image, or of one in `run_images`, is run as a process below `folder`, with
-    the address of the API server; every other one only looks as if it ran. `volumes` is the folder
-    for those of claims, if they are to stay.
+    the address of the API server, if its pod is in one of `run_namespaces`; every other one only looks as if
+    it ran. `volumes` is the folder for those of claims, if they are to stay.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class Machine:
         server: tuple[str, int],
         token_for: TokenFor,
         run_images: Sequence[str] = (),
+        run_namespaces: Sequence[str] = RUN_NAMESPACES,
         volumes: Path | None = None,
         clock: Clock = time.time,
     ) -> None:
@@ -96,7 +97,7 @@ class Machine:
         self.clock = clock
         self.bound = BoundPods(writer.store)
         self.claimed = ClaimedFolders(volumes or folder / "volumes", writer.store)
-        self.programs = Programs(run_images)
+        self.programs = Programs(run_images, run_namespaces)
         self.addresses = PodAddresses()
         self.logs = Logs(clock)
         self.guard = Guard()

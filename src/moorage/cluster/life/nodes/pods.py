@@ -15,6 +15,7 @@ from moorage.cluster.life.nodes.finishing import KILLED, killed_status
 from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.pacing import Paced
 from moorage.cluster.life.nodes.pod_annotations import NEVER
+from moorage.cluster.life.nodes.refused_pods import hold
 
 START_AFTER = 0.5  # seconds
 END_AFTER = 0.3
@@ -48,6 +49,10 @@ class Pods:
         self._machine.bound.tell(self._look, self._gone)
         for work in (self._starts, self._changes, self._ends):
             work.start()
+        for pod in self._store.iterate("pods"):
+            # It may have run before the cluster was started again.
+            if pod.spec.get("nodeName") and self._machine.programs.refusal(pod) is not None:
+                self._changes.add(pod)
 
     async def stop(self) -> None:
         for work in (self._starts, self._changes, self._ends):
@@ -71,7 +76,7 @@ class Pods:
             return
         if not pod.is_deleted and not _is_pending(pod) and not _may_change(pod):
             return
-        if self._machine.programs.runs_pod(pod.document):
+        if self._machine.programs.runs_pod(pod):
             return
         if pod.is_deleted:
             self._look_at_end(pod)
@@ -127,8 +132,13 @@ class Pods:
             return
         now, course = self._machine.clock(), courses.course_of(pod.document)
         age = courses.age_of(pod.document, now)
-        if not _is_pending(pod) and age >= course.deadline:
+        refusal = self._machine.programs.refusal(pod)
+        if (refusal or not _is_pending(pod)) and age >= course.deadline:
             self._end_overdue(pod, now, crowded)
+            return
+        if refusal is not None:
+            hold(self._machine, pod, node.document, refusal)
+            self._look_after(pod, course.deadline - age)
             return
         status = statuses.pod_status(
             pod.document,

@@ -1,4 +1,4 @@
-"""Which containers are really run, and as what program."""
+"""Which containers are really run, where, and as what program."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from moorage.cluster.base.store import Document
+from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.life.nodes.environment import container_environment, expand
 from moorage.cluster.life.nodes.processes import Launch
 from moorage.cluster.life.nodes.volumes import SERVICE_ACCOUNT_PATH, Mount, Volumes, relocate
 
 IMAGE = "moorage"
+RUN_NAMESPACES = ("kube-system",)
+"""Where pods may be run for real if nothing else is said: where `moorage manifests` puts schedulers."""
 ENTRY_POINT = ("moorage", "run")
 """What the image runs where a container does not say."""
 FOLDER_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_FOLDER"
@@ -19,21 +21,49 @@ FOLDER_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_FOLDER"
 
 
 class Programs:
-    """Knows the images that are run for real: Moorage's own, and those that are named."""
+    """Knows the images that are run for real, Moorage's own and those that are named, and where they may be.
 
-    def __init__(self, images: Iterable[str] = ()) -> None:
+    What runs for real can do all that the user of this process can. So it may only in some namespaces, and
+    nowhere if none is given.
+    """
+
+    def __init__(self, images: Iterable[str] = (), namespaces: Iterable[str] = RUN_NAMESPACES) -> None:
         self._images = frozenset(images)
+        self._namespaces = frozenset(namespaces)
 
     def is_run(self, container: Document) -> bool:
         image: str = container.get("image", "")
         name = image.rpartition("/")[2].partition("@")[0].partition(":")[0]
         return image in self._images or name == IMAGE
 
-    def runs_pod(self, pod: Document) -> bool:
+    def is_for_real(self, pod: Stored) -> bool:
+        """Whether any container of a pod is to be run for real, be that allowed or not."""
+        return bool(self._images_of(pod))
+
+    def runs_pod(self, pod: Stored) -> bool:
         """Whether any container of a pod is run for real."""
-        spec = pod.get("spec") or {}
-        return any(
-            self.is_run(each) for field in ("containers", "initContainers") for each in spec.get(field) or ()
+        return pod.namespace in self._namespaces and self.is_for_real(pod)
+
+    def refusal(self, pod: Stored) -> str | None:
+        """Why a pod that is to be run for real is not."""
+        if pod.namespace in self._namespaces or not (images := self._images_of(pod)):
+            return None
+        what = f"containers of the image {', '.join(images)} are processes of this machine"
+        if not self._namespaces:
+            return f"{what}, which moorage up was told not to start (--no-processes)"
+        allowed = ", ".join(sorted(self._namespaces))
+        remedy = f"moorage up --run-namespace={pod.namespace} allows it here"
+        return f"{what}, which are started only in the namespaces: {allowed}; {remedy}"
+
+    def _images_of(self, pod: Stored) -> list[str]:
+        """The images of a pod that are run for real."""
+        return list(
+            dict.fromkeys(
+                each["image"]
+                for field in ("containers", "initContainers")
+                for each in pod.spec.get(field) or ()
+                if self.is_run(each)
+            )
         )
 
 

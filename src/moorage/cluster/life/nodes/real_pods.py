@@ -345,7 +345,7 @@ class RealPods:
 
     def _look(self, pod: Stored) -> None:
         node = pod.spec.get("nodeName")
-        if not node or not self._machine.programs.runs_pod(pod.document):
+        if not node or not self._machine.programs.runs_pod(pod):
             return
         if pod.uid not in self._pods:
             if is_finished(pod) or self._store.get("nodes", "", node) is None:
