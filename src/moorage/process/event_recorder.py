@@ -209,6 +209,7 @@ class EventBroadcaster:
     async def _send_queued(self) -> None:
         while True:
             await self._deliver(await self._queue.get())
+            await asyncio.sleep(0)  # a client of a server in this process never waits by itself
 
     async def _deliver(self, series: Series) -> None:
         series.due = False
