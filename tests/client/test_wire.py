@@ -147,6 +147,29 @@ def test_connections_that_are_not_reused(run: Run, answer: bytes, keep_alive: fl
     run(main())
 
 
+def test_connections_that_the_server_closes_are_forgotten(run: Run) -> None:
+    async def main() -> None:
+        tired = asyncio.Event()
+
+        async def answer_and_close(writer: asyncio.StreamWriter) -> None:
+            writer.write(PLAIN)
+            await tired.wait()
+            writer.close()
+
+        server = Server(*[answer_and_close] * 5, PLAIN)
+        async with server.wire() as wire:
+            await asyncio.gather(*(wire.exchange(REQUEST) for _ in range(5)))
+            assert (wire.connections, len(wire._idle)) == (5, 5)
+            tired.set()
+            async with asyncio.timeout(30):
+                while wire.connections:
+                    await asyncio.sleep(0.001)
+            assert not wire._idle
+            assert (await wire.exchange(REQUEST)).body == b"hello"
+
+    run(main())
+
+
 @pytest.mark.parametrize(
     "answer",
     [

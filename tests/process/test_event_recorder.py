@@ -396,6 +396,20 @@ def test_none_of_a_large_burst_is_lost() -> None:
     in_world(script)
 
 
+def test_a_client_that_never_waits_leaves_others_their_turn() -> None:
+    async def script(world: World) -> None:
+        await world.settle()
+        for number in range(1000):
+            world.schedule(f"p{number}")
+        turns = 0
+        while len(world.server.events) < 1000:
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns >= 1000 / event_recorder.REQUESTS_AT_ONCE
+
+    in_world(script)
+
+
 def test_a_burst_longer_than_what_may_wait_is_counted_and_logged_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -245,5 +245,11 @@ class Wire:
             _Connection, self._host, self._port, ssl=self._tls, server_hostname=self._tls_server_name
         )
         self._all.add(connection)
-        connection.lost.add_done_callback(lambda _: self._all.discard(connection))
+        connection.lost.add_done_callback(lambda _: self._forget(connection))
         return connection
+
+    def _forget(self, connection: _Connection) -> None:
+        self._all.discard(connection)
+        # The one used last is used next: those a burst has left behind would never be looked at again.
+        if connection in self._idle:
+            self._idle.remove(connection)

@@ -12,6 +12,7 @@ from moorage.client.http import HttpClient
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.logger import Logger
 from moorage.framework.registry import Registry
+from moorage.process.allocator import give_back_large_blocks
 from moorage.process.event_recorder import EventBroadcaster, EventsClient
 from moorage.process.informers import Informers
 from moorage.process.metrics import SchedulerMetrics
@@ -67,6 +68,7 @@ class Assembly:
 
     async def open(self) -> None:
         """Connects; events are delivered from now on. Call `close` however far this came."""
+        give_back_large_blocks()
         if self._late is not None:
             await self._stack.enter_async_context(self._late)
         await self._stack.enter_async_context(self.http)

@@ -208,20 +208,26 @@ class EventBroadcaster:
 
     async def _send_queued(self) -> None:
         while True:
-            series = await self._queue.get()
-            series.due = False
-            try:
-                await self._send(series)
-            except Exception as error:
-                if self._is_tried_again(series, error):
-                    continue
-            else:
-                self._has_sent()
-            series.tries = 0
-            if series.due:
-                self._queue.put_nowait(series)
-            else:
-                self._has_written(series)
+            await self._deliver(await self._queue.get())
+            await asyncio.sleep(0)  # a client of a server in this process never waits by itself
+
+    async def _deliver(self, series: Series) -> None:
+        series.due = False
+        try:
+            await self._send(series)
+        except Exception as error:
+            if self._is_tried_again(series, error):
+                return
+        else:
+            self._note_success()
+        series.tries = 0
+        if series.due:  # it happened again meanwhile
+            self._queue.put_nowait(series)
+            return
+        series.waiting = False
+        self._waiting -= 1
+        if not self._waiting:
+            self._nothing_waits.set()
 
     def _is_tried_again(self, series: Series, problem: Exception) -> bool:
         series.tries += 1
@@ -239,12 +245,6 @@ class EventBroadcaster:
     def _try_again(self, series: Series) -> None:
         del self._later[series]
         self._queue.put_nowait(series)
-
-    def _has_written(self, series: Series) -> None:
-        series.waiting = False
-        self._waiting -= 1
-        if not self._waiting:
-            self._nothing_waits.set()
 
     async def _send(self, series: Series) -> None:
         resource, count = self._resource, series.count
@@ -276,7 +276,7 @@ class EventBroadcaster:
             self._told.add(why)
             log.warning("Events are dropped, and moorage_events_dropped_total counts them: %s", text)
 
-    def _has_sent(self) -> None:
+    def _note_success(self) -> None:
         if self._told and self._waiting < MOST_WAITING // 2:
             self._told.clear()
 
