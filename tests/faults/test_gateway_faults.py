@@ -166,7 +166,7 @@ def test_nearly_a_third_of_all_requests_fail(scene: Scene, gateway: Gateway, sch
 
 
 def test_binds_take_long(scene: Scene, gateway: Gateway, scheduler: Moorage, soak: bool) -> None:
-    with gateway.fault(slow(5.0 if soak else 2.0), method="POST", path=BINDING) as fault:
+    with gateway.fault(slow(4.0 if soak else 2.0), method="POST", path=BINDING) as fault:
         scene.create_pods(scene.size.pods)
         scene.wait_until_all_are_bound(scheduler)
     assert fault.happened == scene.size.pods
