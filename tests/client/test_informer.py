@@ -267,3 +267,33 @@ def test_callback_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None
 def test_not_synced_before_the_first_list() -> None:
     watched = Watched(Script(Unreachable(0, "", "refused")))
     assert not watched.informer.synced
+
+
+def test_a_wait_after_failures_ends_when_another_sees_the_server_again() -> None:
+    script = Script(Unreachable(0, "", "away"), listing(5), [bookmark(6)])
+    told: list[str] = []
+
+    async def main() -> None:
+        waiting = asyncio.Event()
+
+        async def for_ever(seconds: float) -> None:
+            waiting.set()
+            await asyncio.sleep(3600)
+
+        informer = Informer(
+            script,
+            PODS,
+            added=lambda new: None,
+            updated=lambda old, new: None,
+            deleted=lambda old: None,
+            sleep=for_ever,
+            recovered=lambda: told.append("recovered"),
+        )
+        running = asyncio.create_task(informer.run())
+        await asyncio.wait_for(waiting.wait(), 10)
+        informer.retry_now()
+        await asyncio.wait_for(informer.wait_synced(), 10)
+        running.cancel()
+
+    asyncio.run(main())
+    assert told == ["recovered"]

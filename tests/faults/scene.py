@@ -110,6 +110,10 @@ class Scene:
         with moorage(self.plane, *flags, config=config, ready=ready, serve=serve) as process:
             yield process
 
+    def metrics(self, scheduler: Moorage) -> str:
+        answer = scheduler.get("/metrics", token=self.plane.admin_token)
+        return answer.text if answer is not None else ""
+
     def holder(self, lease: str) -> str:
         found: str = self.api.request("GET", f"{LEASES}/{lease}")["spec"].get("holderIdentity", "")
         return found

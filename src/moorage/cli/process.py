@@ -126,16 +126,19 @@ class Process:
             "observer": self._client_metrics,
             "may_write": None if elector is None else elector.may_act,
         }
-        http, late = HttpClient(self._connection, **limits), HttpClient(self._connection, **limits)
+        # Each has a rate of its own: neither thousands of conditions nor of events hold up a bind.
+        http, conditions, events = (HttpClient(self._connection, **limits) for _ in range(3))
         return Assembly(
             self._config,
             self._registry,
             PodWriter(
-                http, late=late, bind_seconds=BIND_SECONDS if elector is None else elector.write_seconds
+                http,
+                late=conditions,
+                bind_seconds=BIND_SECONDS if elector is None else elector.write_seconds,
             ),
             http=http,
-            events=late,
-            late=late,
+            events=events,
+            others=(conditions, events),
             may_bind=(lambda: True) if elector is None else elector.may_act,
             max_in_unschedulable=self._options.max_in_unschedulable(),
             legacy_annotation=self._options.legacy_scheduler_annotation,

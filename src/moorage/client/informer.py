@@ -47,7 +47,7 @@ class Informer(Generic[T]):
 
     `added(new)`, `updated(old, new)` and `deleted(old)` are called when `by_key` already shows the change.
     What a broken watch missed is found by a new list and told in the same way. `run()` never returns; it
-    ends by cancellation.
+    ends by cancellation. After failures it waits longer and longer; `recovered` is called when they are over.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Informer(Generic[T]):
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         random: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
+        recovered: Callable[[], object] = lambda: None,
     ) -> None:
         self.resource = resource
         self.last_error: Exception | None = None
@@ -78,6 +79,9 @@ class Informer(Generic[T]):
         self._version = ""  # where the next watch goes on; "" asks for a new list
         self._heard = False  # whether the running watch was of any use
         self._synced = asyncio.Event()
+        self._recovered = recovered
+        self._is_failing = False
+        self._retry = asyncio.Event()
 
     @property
     def synced(self) -> bool:
@@ -91,6 +95,10 @@ class Informer(Generic[T]):
 
     async def wait_synced(self) -> None:
         await self._synced.wait()
+
+    def retry_now(self) -> None:
+        """Ends a wait after failures: there are signs that the server is back."""
+        self._retry.set()
 
     async def run(self) -> None:
         delay = FIRST_DELAY
@@ -113,8 +121,18 @@ class Informer(Generic[T]):
             if self._heard and not failed:
                 continue
             # A watch that ends at once and says nothing is no better than one that fails.
-            await self._sleep(delay * (1 + self._random()))
+            self._is_failing = True
+            await self._wait(delay * (1 + self._random()))
             delay = min(delay * 2, LONGEST_DELAY)
+
+    async def _wait(self, seconds: float) -> None:
+        self._retry.clear()
+        ways = [asyncio.ensure_future(self._sleep(seconds)), asyncio.ensure_future(self._retry.wait())]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in ways:
+                each.cancel()
 
     def _note(self, error: Exception) -> None:
         self.last_error = error
@@ -158,6 +176,9 @@ class Informer(Generic[T]):
 
     def _note_sign_of_life(self) -> None:
         self._heard_at = self._clock()
+        if self._is_failing:
+            self._is_failing = False
+            self._recovered()
 
     def _put(self, new: T) -> None:
         old = self.by_key.get(new.key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 
 from moorage.client import Client
@@ -30,7 +30,7 @@ class Assembly:
     """Clients, events, metrics, scheduler and informers: `open`, start the informers, `schedule`, `close`.
 
     Raises what is wrong with the configuration or a plugin. `client` writes pods, `events` events; `http`
-    is for all else, and `late`, if there is one, is what `client` or `events` use for what may be late.
+    is for all else, and `others` are what `client` and `events` use beside it.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Assembly:
         *,
         http: HttpClient,
         events: EventsClient,
-        late: HttpClient | None = None,
+        others: Iterable[HttpClient] = (),
         may_bind: Callable[[], bool] = lambda: True,
         max_in_unschedulable: float = DEFAULT_MAX_IN_UNSCHEDULABLE,
         legacy_annotation: str = "warn",
     ) -> None:
         self.http = http
-        self._late = late
+        self._clients = (*others, http)
         self.metrics = SchedulerMetrics()
         self._events = EventBroadcaster(events, on_drop=self.metrics.events_dropped)
         self.scheduler = Scheduler(
@@ -69,9 +69,8 @@ class Assembly:
     async def open(self) -> None:
         """Connects; events are delivered from now on. Call `close` however far this came."""
         give_back_large_blocks()
-        if self._late is not None:
-            await self._stack.enter_async_context(self._late)
-        await self._stack.enter_async_context(self.http)
+        for each in self._clients:
+            await self._stack.enter_async_context(each)
         self._stack.callback(self.scheduler.close)
         delivering = asyncio.create_task(self._events.run())
         self._stack.push_async_callback(self._end_events, delivering)

@@ -30,10 +30,10 @@ class Informers:
     def __init__(self, client: HttpClient, door: Door, profiles: Iterable[Profile]) -> None:
         self._tasks: list[asyncio.Task[None]] = []
         self._started = 0.0
-        always = {kind: _informer(client, Resource.of(kind), door) for kind in ALWAYS}
+        always = {kind: self._informer(client, Resource.of(kind), door) for kind in ALWAYS}
         add_waited_for(door.listers, profiles)
         self._of_listers = [
-            (lister, always.get(lister.type) or _informer(client, resource_of(lister), door, lister))
+            (lister, always.get(lister.type) or self._informer(client, resource_of(lister), door, lister))
             for lister in door.listers
         ]
         others = (informer for lister, informer in self._of_listers if lister.type not in always)
@@ -108,21 +108,23 @@ class Informers:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def _informer(
+        self, client: HttpClient, resource: Resource[Any], door: Door, lister: Lister[Any] | None = None
+    ) -> Informer[Any]:
+        return Informer(
+            client,
+            resource,
+            added=lambda item: door.put(item, lister),
+            updated=lambda old, new: door.put(new, lister),
+            deleted=lambda item: door.remove(item, lister),
+            field_selector=UNFINISHED_PODS if resource.type is Pod else "",
+            recovered=self._retry_all,
+        )
 
-def _informer(
-    client: HttpClient,
-    resource: Resource[Any],
-    door: Door,
-    lister: Lister[Any] | None = None,
-) -> Informer[Any]:
-    return Informer(
-        client,
-        resource,
-        added=lambda item: door.put(item, lister),
-        updated=lambda old, new: door.put(new, lister),
-        deleted=lambda item: door.remove(item, lister),
-        field_selector=UNFINISHED_PODS if resource.type is Pod else "",
-    )
+    def _retry_all(self) -> None:
+        """When one is back the others soon are: pods must not be decided on by the nodes of long ago."""
+        for informer in self.all:
+            informer.retry_now()
 
 
 def _failed(plugin: str, informer: Informer[Any]) -> PluginLoadError:
