@@ -162,7 +162,7 @@ def test_what_is_gone_leaves_no_object_behind(control_plane: ControlPlane, api: 
         connection = find(str(control_plane.kubeconfig))
         http, late = HttpClient(connection, qps=-1), HttpClient(connection, qps=-1)
         writer = PodWriter(http, late=late)
-        assembly = Assembly(config, in_tree_registry(), writer, http=http, events=late, late=late)
+        assembly = Assembly(config, in_tree_registry(), writer, http=http, events=late, others=(late,))
         try:
             await assembly.open()
             assembly.informers.start()
