@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple
 
 from moorage.framework.queued_pod import QueuedPod
@@ -50,6 +50,8 @@ class SubQueues:
         backoff: Backoff,
         clock: Callable[[], float],
         observer: QueueObserver,
+        group_of: Callable[[QueuedPod], Hashable],
+        before_regrouping: Callable[[], None],
     ) -> None:
         self._profiles = profiles
         self._clock = clock
@@ -57,7 +59,7 @@ class SubQueues:
         order = QueueOrder(next(iter(profiles.values())))
         self.active = PodHeap(order.of)
         self.backoff = BackoffQueue(backoff, order)
-        self.unschedulable = UnschedulablePods()
+        self.unschedulable = UnschedulablePods(group_of, before_regrouping)
         self.arrival = asyncio.Event()
 
     def get(self, key: str) -> QueuedPod | None:

@@ -27,6 +27,7 @@ from moorage.scheduler.binding_cycle import BindingCycle, PodToBind, activate_po
 from moorage.scheduler.cycle import Decision, NodeChooser, observe
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
+from moorage.scheduler.known_failures import KnownFailures
 from moorage.scheduler.profiles import make_profiles
 from moorage.state.cluster import AssumeError, ClusterState
 from moorage.state.nominations import Nominations
@@ -82,6 +83,7 @@ class Scheduler:
         )
         self.door.follow(EventHandlers(self.services, self.profiles, self.queue, legacy_annotation))
         self.chooser = NodeChooser(config.percentage_of_nodes_to_score)
+        self._known_failures = KnownFailures(self.services)
         self._failures = FailureHandler(self.services, self.queue)
         self._binding = BindingCycle(self.services, self.queue, self._failures)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -185,9 +187,16 @@ class Scheduler:
 
     def _attempt(self, profile: Profile, queued: QueuedPod, pod: Pod) -> None:
         started = time.perf_counter()
+        known = self._known_failures.find(profile, pod)
+        if known is not None:
+            self.services.observer.algorithm(time.perf_counter() - started)
+            self.chooser.skip(profile, known.looked_at)
+            self._failures.handle(profile, queued, known.failure, started)
+            return
         decision = self.chooser.decide(profile, pod)
         self.services.observer.algorithm(time.perf_counter() - started)
         if decision.failure is not None:
+            self._known_failures.note(profile, pod, decision)
             self._failures.handle(profile, queued, decision.failure, started)
             return
         if log.enabled(10):

@@ -21,6 +21,7 @@ from moorage.plugins.preemption.candidates import Candidate
 from moorage.plugins.preemption.default_preemption import DefaultPreemption
 from moorage.plugins.preemption.dry_run import DryRun
 from moorage.scheduler.cycle import Decision
+from moorage.state.node_info import NodeInfo
 from moorage.testing import make_node, make_pod
 from tests.plugins.helpers import cluster
 from tests.plugins.preemption.preemption_cases import (
@@ -163,8 +164,8 @@ def test_an_error_is_fatal_only_if_there_is_no_candidate() -> None:
     plugin = preemption(world)
     broken = {"n"}
 
-    def failing(self: DryRun, node_name: str, plain: Callable[..., Any] = DryRun.on) -> Candidate | Status:
-        return Status.error(f"{node_name} broke") if node_name in broken else plain(self, node_name)
+    def failing(self: DryRun, node: NodeInfo, plain: Callable[..., Any] = DryRun.on) -> Candidate | Status:
+        return Status.error(f"{node.name} broke") if node.name in broken else plain(self, node)
 
     with patch.object(DryRun, "on", failing):
         answer = plugin.post_filter(decision.cycle, preemptor(), decision.statuses)
