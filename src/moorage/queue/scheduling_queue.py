@@ -16,7 +16,7 @@ from moorage.framework.events import (
 )
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
-from moorage.queue.backoff import Backoff
+from moorage.queue.backoff import Backoff, Outlook
 from moorage.queue.change_events import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE, pod_events
 from moorage.queue.hints import Interests, Requeue
 from moorage.queue.in_flight import InFlightPods
@@ -53,6 +53,7 @@ class SchedulingQueue:
         max_backoff: float = 10.0,
         max_in_unschedulable: float = 300.0,
         observer: QueueObserver | None = None,
+        outlook: Outlook | None = None,
     ) -> None:
         self.cycle_number = 0
         self.closed = False
@@ -71,6 +72,7 @@ class SchedulingQueue:
             observer or NoQueueObserver(),
             self._interests.group,
             self._moves.finish,
+            outlook,
         )
 
     # What the watch brings
@@ -114,6 +116,8 @@ class SchedulingQueue:
 
         `pre_check` narrows this to the pods for which it is true.
         """
+        # Pods that are backing off may be worth an early attempt now.
+        self._sub_queues.arrival.set()
         if not self._interests.wanted(event):
             return
         waiting = self._sub_queues.unschedulable

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Code
-from moorage.queue.backoff import Backoff, BackoffQueue
+from moorage.queue.backoff import Backoff, BackoffQueue, Outlook
 from moorage.queue.gating import first_objection
 from moorage.queue.heap import PodHeap
 from moorage.queue.hints import Requeue
@@ -52,13 +52,14 @@ class SubQueues:
         observer: QueueObserver,
         group_of: Callable[[QueuedPod], Hashable],
         before_regrouping: Callable[[], None],
+        outlook: Outlook | None = None,
     ) -> None:
         self._profiles = profiles
         self._clock = clock
         self._observer = observer
         order = QueueOrder(next(iter(profiles.values())))
         self.active = PodHeap(order.of)
-        self.backoff = BackoffQueue(backoff, order)
+        self.backoff = BackoffQueue(backoff, order, outlook)
         self.unschedulable = UnschedulablePods(group_of, before_regrouping)
         self.arrival = asyncio.Event()
 

@@ -33,18 +33,30 @@ class KnownFailures:
         self._moment = (-1, -1)
         self._known: dict[tuple[str, bytes], KnownFailure] = {}
 
-    def find(self, profile: Profile, pod: Pod) -> KnownFailure | None:
-        """How a pod like this one failed, if that was so just now."""
-        moment = (self._state.version, self._nominations.version)
+    @property
+    def moment(self) -> tuple[int, int]:
+        """Changes with the cluster."""
+        return (self._state.version, self._nominations.version)
+
+    def find(self, pod: Pod) -> KnownFailure | None:
+        """How a pod like this one failed, if the cluster is as it was then."""
+        kind = self.hopeless(pod)
+        return None if kind is None else self._known[kind]
+
+    def hopeless(self, pod: Pod) -> tuple[str, bytes] | None:
+        """If an attempt would fail as a known one did: what its pod has in common with this one."""
+        moment = self.moment
         if moment != self._moment:
             self._moment = moment
             self._known.clear()
+        if not self._known or self._nominations.node_of(pod.uid):
             return None
-        like = None if self._nominations.node_of(pod.uid) else likeness(pod)
-        return None if like is None else self._known.get((profile.name, like))
+        like = likeness(pod)
+        kind = None if like is None else (pod.spec.scheduler_name, like)
+        return kind if kind in self._known else None
 
     def note(self, profile: Profile, pod: Pod, decision: Decision) -> None:
-        """Remembers how an attempt failed; call `find` before it."""
+        """Remembers how an attempt failed, after `find` did not know."""
         failure = decision.failure
         if decision.pre_filtered is None or failure is None:
             return

@@ -36,6 +36,7 @@ log = Logger(__name__)
 
 DEFAULT_MAX_IN_UNSCHEDULABLE = 300.0
 _TASKS_AT_ONCE = 16
+_ANSWERING_SECONDS = 0.005
 SECONDS_TO_STOP = 5.0
 
 
@@ -72,6 +73,7 @@ class Scheduler:
             may_bind=may_bind,
         )
         self.profiles: Mapping[str, Profile] = make_profiles(config, registry, self.services)
+        self._known_failures = KnownFailures(self.services)
         self.queue = SchedulingQueue(
             self.profiles,
             clock=clock,
@@ -80,10 +82,11 @@ class Scheduler:
             max_backoff=float(config.pod_max_backoff_seconds),
             max_in_unschedulable=max_in_unschedulable,
             observer=observer,
+            outlook=self._known_failures,
         )
         self.door.follow(EventHandlers(self.services, self.profiles, self.queue, legacy_annotation))
         self.chooser = NodeChooser(config.percentage_of_nodes_to_score)
-        self._known_failures = KnownFailures(self.services)
+        self._answered = False
         self._failures = FailureHandler(self.services, self.queue)
         self._binding = BindingCycle(self.services, self.queue, self._failures)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -100,8 +103,8 @@ class Scheduler:
         try:
             while not self.queue.closed:
                 await self.queue.ready()
-                if await self._try_next():
-                    # Binding tasks and watches get their turn after every pod.
+                if await self._try_some():
+                    # Binding tasks and watches get their turn after every search.
                     await asyncio.sleep(0)
         finally:
             timers.cancel()
@@ -143,11 +146,22 @@ class Scheduler:
 
     def try_next(self) -> bool:
         """Takes the next pod from the queue and tries to schedule it; False if there is none."""
+        self._answered = False
         queued = self.queue.pop()
         if queued is None:
             return False
         self.attempt(queued)
         return True
+
+    async def _try_some(self) -> bool:
+        """Tries the next pod, and those before it that only have to be told what is known already."""
+        end = time.perf_counter() + _ANSWERING_SECONDS
+        tried = False
+        while await self._try_next():
+            tried = True
+            if not self._answered or time.perf_counter() > end:
+                break
+        return tried
 
     async def _try_next(self) -> bool:
         """As `try_next`; an attempt that asks extenders is suspended while they think."""
@@ -187,11 +201,12 @@ class Scheduler:
 
     def _attempt(self, profile: Profile, queued: QueuedPod, pod: Pod) -> None:
         started = time.perf_counter()
-        known = self._known_failures.find(profile, pod)
+        known = self._known_failures.find(pod)
         if known is not None:
             self.services.observer.algorithm(time.perf_counter() - started)
             self.chooser.skip(profile, known.looked_at)
             self._failures.handle(profile, queued, known.failure, started)
+            self._answered = True
             return
         decision = self.chooser.decide(profile, pod)
         self.services.observer.algorithm(time.perf_counter() - started)
