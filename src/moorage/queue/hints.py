@@ -45,9 +45,13 @@ class Interests:
         return {wanting.plugin for matches in self._matches(event).values() for wanting in matches}
 
     def group(self, queued: QueuedPod) -> Hashable:
-        """Equal for pods that no event can tell apart: those that are alike and wait for the same plugins.
+        """Equal for pods that no event can tell apart, unless it is about one of them."""
+        return self.kind(queued) or (queued.pod.uid, frozenset(queued.rejecting_plugins))
 
-        Where a plugin is among these that does not promise to treat them alike, each pod is a group.
+    def kind(self, queued: QueuedPod) -> Hashable:
+        """Equal for pods that are alike and wait for the same plugins.
+
+        None for a pod like no other, or if one of the plugins does not promise to treat such pods alike.
         """
         pod, profile = queued.pod, self._profiles[queued.pod.spec.scheduler_name]
         plugins = queued.rejecting_plugins
@@ -57,7 +61,7 @@ class Interests:
             if like is not None:
                 pending = frozenset(queued.pending_plugins)
                 return (profile.name, like, frozenset(plugins), pending, queued.gating_plugin)
-        return (pod.uid, frozenset(plugins))
+        return None
 
     def worth_requeueing(self, queued: QueuedPod, event: ClusterEvent, old: Any, new: Any) -> Requeue:
         """Whether an event may have made a pod schedulable."""

@@ -22,6 +22,7 @@ from moorage.queue.hints import Interests, Requeue
 from moorage.queue.in_flight import InFlightPods
 from moorage.queue.observer import NoQueueObserver, QueueObserver
 from moorage.queue.piecemeal import Piecemeal
+from moorage.queue.since_pop import SincePop
 from moorage.queue.sub_queues import PendingCounts, PendingPods, SubQueues
 from moorage.queue.timers import FLUSH_UNSCHEDULABLE_EVERY, run_every, run_every_second
 from moorage.queue.unschedulable import Group
@@ -63,6 +64,7 @@ class SchedulingQueue:
         self._max_in_unschedulable = max_in_unschedulable
         self._interests = Interests(profiles)
         self._in_flight = InFlightPods()
+        self._since_pop = SincePop(self._in_flight, self._interests)
         backoff = Backoff(initial_backoff, max_backoff)
         self._moves = Piecemeal()
         self._sub_queues = SubQueues(
@@ -268,12 +270,7 @@ class SchedulingQueue:
         if uid not in self._in_flight:
             log.error("pod %s was not in flight, what happened meanwhile is unknown", queued.pod.key)
             return Requeue.AFTER_BACKOFF
-        best = Requeue.SKIP
-        for event, old, new in self._in_flight.events_since_start(uid):
-            best = max(best, self._interests.worth_requeueing(queued, event, old, new))
-            if best is Requeue.IMMEDIATELY:
-                break
-        return best
+        return self._since_pop.verdict(queued)
 
     def _move(
         self,
