@@ -239,7 +239,8 @@ def main(shape: str, change: str, pods: str = str(PODS)) -> None:
         pstats.Stats(profile).sort_stats("tottime").print_stats(30)
     print(
         f"{shape:13}{change:12}{pods:>7} pods: first round {waited.first_round:6.2f} s, "
-        f"longest wait {waited.longest:7.3f} s ({waited.busy:.3f} s of CPU), {waited.attempts:6} attempts, {waited.cpu:4.0%} CPU",
+        f"longest wait {waited.longest:7.3f} s ({waited.busy:.3f} s of CPU), "
+        f"{waited.attempts:6} attempts, {waited.cpu:4.0%} CPU",
         flush=True,
     )
 

@@ -1,4 +1,4 @@
-"""Pods that do not fit, many of them, beside a cluster that changes all the while: pods that fit hardly wait."""
+"""Many pods that do not fit, in a cluster that changes all the while: a pod that fits hardly waits."""
 
 import asyncio
 import contextlib
@@ -165,9 +165,8 @@ def test_a_pod_that_fits_does_not_wait_for_thousands_that_do_not(
             'plugin="NodeResourcesFit"',
             'extension_point="PreFilter"',
         )
-    print(f"waited {sorted(waited)}, {tried:.0f} tries in vain, {searches:.0f} searches")
     assert tried > 2 * pods, "pods are tried again and again, or there is nothing to see here"
-    assert searches < tried / 10
+    assert tried - searches > pods, "most of that takes no search"
     bound = api.bound()
     assert {name for name in bound if not name.startswith(("placed", "passing"))} == {
         f"fits-{number}" for number in range(fitting)

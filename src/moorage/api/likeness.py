@@ -19,7 +19,7 @@ def likeness(pod: Pod) -> bytes | None:
     ReplicaSet or Job have. Annotations do not count. A pod with claims is like no other, since claims are
     found by names and belong to one pod, nor is one that is nominated to a node or has begun to run.
     """
-    known: bytes | None | str = pod.__dict__.get("_likeness", "")
+    known: bytes | str | None = pod.__dict__.get("_likeness", "")
     if isinstance(known, str):
         known = pod.__dict__["_likeness"] = _likeness(pod)
     return known

@@ -123,9 +123,7 @@ class SchedulingQueue:
         if not self._interests.wanted(event):
             return
         waiting = self._sub_queues.unschedulable
-        groups = (
-            waiting.groups() if event.wildcard else waiting.rejected_by(self._interests.plugins(event))
-        )
+        groups = waiting.groups() if event.wildcard else waiting.rejected_by(self._interests.plugins(event))
         if groups:
             self._moves.do(self._move(groups, waiting.entries, event, old, new, pre_check))
         self._in_flight.record(event, old, new)
@@ -184,7 +182,7 @@ class SchedulingQueue:
 
     def flush_backoff(self) -> None:
         """Makes pods active whose backoff is over."""
-        self._sub_queues.flush_backoff()
+        self._moves.do(self._sub_queues.flush_backoff())
 
     def flush_unschedulable(self) -> None:
         """Tries pods again that have waited for an event for too long."""

@@ -12,7 +12,7 @@ _MOST_KINDS = 4096
 
 
 class _Judged:
-    """What the events between two numbers mean for pods of one kind: for each verdict, the last that has it."""
+    """What the events between two numbers mean for pods of a kind: for each verdict, the last that has it."""
 
     __slots__ = ("begin", "end", "last")
 

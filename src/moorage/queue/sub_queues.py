@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import NamedTuple
 
 from moorage.framework.queued_pod import QueuedPod
@@ -111,10 +111,11 @@ class SubQueues:
             self.route(queued, Requeue.IMMEDIATELY, label)
         return queued is not None
 
-    def flush_backoff(self) -> None:
-        """Makes pods active whose backoff is over. They passed PreEnqueue when it began."""
+    def flush_backoff(self) -> Iterator[None]:
+        """Makes pods active whose backoff is over, step by step. They passed PreEnqueue when it began."""
         for queued in self.backoff.pop_completed(self._clock()):
             self._enter_active(queued, BACKOFF_COMPLETE)
+            yield
 
     def pending(self) -> PendingPods:
         return PendingPods(

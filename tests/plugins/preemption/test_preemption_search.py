@@ -146,9 +146,9 @@ def test_where_budgets_forbid_all_every_node_is_tried_but_few_are_kept() -> None
     tried: list[str] = []
     plain = DryRun.on
 
-    def counted(self: DryRun, node_name: str) -> Candidate | Status:
-        tried.append(node_name)
-        return plain(self, node_name)
+    def counted(self: DryRun, node: NodeInfo) -> Candidate | Status:
+        tried.append(node.name)
+        return plain(self, node)
 
     with patch.object(DryRun, "on", counted):
         found = plugin.find_candidates(decision.cycle, preemptor(), decision.statuses)

@@ -1,0 +1,224 @@
+"""Pods that are alike are tried for each other: with the same outcome as if each were tried for itself."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moorage.api.decoding import from_document
+from moorage.api.nodes import Node
+from moorage.api.pods import Pod
+from moorage.api.workloads import Namespace
+from moorage.client.memory import MemoryClient
+from moorage.config import load
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.door import Door
+from moorage.framework.status import Status
+from moorage.plugins.catalog import in_tree_registry
+from moorage.plugins.node_resources_fit import NodeResourcesFit
+from moorage.scheduler.cycle import NodeChooser
+from moorage.scheduler.profiles import DEFAULT_CONFIGURATION
+from moorage.scheduler.scheduler import Scheduler
+from moorage.testing import make_node, make_pod
+from tests.framework.scripted import Filters, plugin
+from tests.scheduler.worlds import World
+
+HOST = "kubernetes.io/hostname"
+TERM = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "a"}}}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+SPREAD = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **TERM}
+
+TEMPLATES: dict[str, dict[str, Any]] = {
+    "small": {"cpu": "500m"},
+    "large": {"cpu": "3"},
+    "huge": {"cpu": "64"},
+    "important": {"cpu": "3", "priority": 10},
+    "picky": {"spec": {"nodeSelector": {"disk": "ssd"}}},
+    "spread": {"cpu": "1", "labels": {"app": "a"}, "spec": {"topologySpreadConstraints": [SPREAD]}},
+    "apart": {"labels": {"app": "a"}, "spec": {"affinity": {"podAntiAffinity": {REQUIRED: [TERM]}}}},
+    "near": {"labels": {"app": "b"}, "spec": {"affinity": {"podAffinity": {REQUIRED: [TERM]}}}},
+    "port": {"spec": {"containers": [{"name": "c", "ports": [{"hostPort": 80, "containerPort": 80}]}]}},
+}
+NODES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "ssd": {"labels": {"disk": "ssd"}},
+    "more": {"cpu": "8"},
+    "tainted": {"spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}},
+    "cordoned": {"spec": {"unschedulable": True}},
+}
+
+
+class Fate(NamedTuple):
+    """What became of a pod so far."""
+
+    node: str
+    message: str
+    attempts: int = 0
+    failures: int = 0
+    rejected_by: frozenset[str] = frozenset()
+    place: str = ""
+
+
+class Cluster:
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.door = Door()
+        self.client = MemoryClient(self.door.put, self.door.remove)
+        self.scheduler = Scheduler(
+            load(DEFAULT_CONFIGURATION).config,
+            in_tree_registry(),
+            client=self.client,
+            door=self.door,
+            clock=lambda: self.now,
+        )
+        self.door.listers.set_synced()
+
+    def put(self, item: Node | Pod) -> None:
+        if isinstance(item, Pod):
+            self.client.add(item)
+        self.door.put(item)
+
+    def delete_pod(self, pod: Pod) -> None:
+        known = self.client.pods.get(pod.key)
+        if known is not None:
+            self.client.delete_pod(known)
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        self.scheduler.queue.flush_backoff()
+        self.scheduler.queue.flush_unschedulable()
+
+    async def schedule(self) -> None:
+        while self.scheduler.queue.counts().active:
+            random.seed(1)
+            await self.scheduler.drain()
+
+    def fates(self) -> dict[str, Fate]:
+        places = {
+            queued.pod.name: (place, queued)
+            for place, pods in self.scheduler.queue.pending()._asdict().items()
+            for queued in pods
+        }
+        found: dict[str, Fate] = {}
+        for pod in self.client.pods.values():
+            condition = pod.condition("PodScheduled")
+            fate = Fate(pod.spec.node_name, condition.message if condition else "")
+            if pod.name in places:
+                place, queued = places[pod.name]
+                plugins = frozenset(queued.rejecting_plugins)
+                fate = fate._replace(
+                    attempts=queued.attempts,
+                    failures=queued.unschedulable_count,
+                    rejected_by=plugins,
+                    place=place,
+                )
+            found[pod.name] = fate
+        return found
+
+
+pods = st.tuples(st.just("pod"), st.sampled_from(sorted(TEMPLATES)), st.integers(1, 4))
+nodes = st.tuples(st.just("node"), st.sampled_from(sorted(NODES)), st.integers(0, 3))
+gone = st.tuples(st.just("no node"), st.just(""), st.integers(0, 3))
+deleted = st.tuples(st.just("no pod"), st.just(""), st.integers(0, 30))
+later = st.tuples(st.just("later"), st.just(""), st.sampled_from([1, 3, 11, 400]))
+tries = st.tuples(st.just("schedule"), st.just(""), st.just(0))
+
+
+async def follow(steps: list[tuple[str, str, int]]) -> None:
+    shared, plain = Cluster(), Cluster()
+    interests = plain.scheduler.queue._interests
+    count = 0
+    with (
+        patch.object(plain.scheduler._known_failures, "find", lambda pod: None),
+        patch.object(interests, "kind", lambda queued: None),
+    ):
+        for action, what, number in [*steps, ("schedule", "", 0)]:
+            for cluster in (shared, plain):
+                if action == "pod":
+                    for place in range(number):
+                        cluster.put(make_pod(f"p{count + place}", **TEMPLATES[what]))
+                elif action == "node":
+                    cluster.put(make_node(f"n{number}", **{"cpu": "4", **NODES[what]}))
+                elif action == "no node":
+                    known = cluster.door.state.node(f"n{number}")
+                    if known is not None:
+                        cluster.door.remove(known.node)
+                elif action == "no pod":
+                    cluster.delete_pod(make_pod(f"p{number}"))
+                elif action == "later":
+                    cluster.pass_time(number)
+                await cluster.schedule()
+            count += number if action == "pod" else 0
+            assert shared.fates() == plain.fates()
+            assert shared.scheduler.chooser.start == plain.scheduler.chooser.start
+
+
+@settings(max_examples=60)
+@given(steps=st.lists(st.one_of(pods, pods, nodes, nodes, gone, deleted, later, tries), min_size=4, max_size=14))
+def test_the_outcome_is_that_of_trying_each_pod_by_itself(steps: list[tuple[str, str, int]]) -> None:
+    asyncio.run(follow(steps))
+
+
+# When a failure is known
+
+
+def searches(world: World, *names: str, **fields: Any) -> int:
+    """How many searches it takes to try new pods of these names."""
+    with patch.object(NodeChooser, "decide", autospec=True, side_effect=NodeChooser.decide) as decide:
+        for name in names:
+            world.add(name, **fields)
+        world.schedule()
+    return decide.call_count
+
+
+def rejecting(**attributes: Any) -> type[Filters]:
+    return plugin(Filters, "A", Status.unschedulable("no"), events=lambda self: [], **attributes)
+
+
+@pytest.mark.parametrize(("promised", "needed"), [(True, 1), (False, 3)])
+def test_one_search_serves_for_all_where_the_plugin_promises_it(promised: bool, needed: int) -> None:
+    world = World(rejecting(treats_like_pods_alike=promised))
+    assert searches(world, "a", "b", "c") == needed
+    assert [world.place(name) for name in "abc"] == ["unschedulable"] * 3
+    assert world.notes == [("FailedScheduling", "0/1 nodes are available: 1 no.")] * 3
+
+
+def test_pods_that_differ_are_tried_each() -> None:
+    world = World(rejecting(treats_like_pods_alike=True))
+    assert [searches(world, name, labels={"n": name}) for name in "abc"] == [1, 1, 1]
+
+
+def test_what_a_class_promises_another_made_of_it_does_not() -> None:
+    class ByAnnotation(NodeResourcesFit):
+        def pre_filter(self, cycle: CycleState, pod: Pod) -> None:
+            super().pre_filter(cycle, pod)
+
+    assert NodeResourcesFit.treats_like_pods_alike
+    assert not ByAnnotation.treats_like_pods_alike
+
+
+@pytest.mark.parametrize("change", ["nothing", "node", "placed pod", "nomination", "object"])
+def test_a_change_makes_it_worth_a_search(change: str) -> None:
+    world = World(rejecting(treats_like_pods_alike=True))
+    assert searches(world, "first") == 1
+    if change == "node":
+        world.door.put(make_node("another"))
+    elif change == "placed pod":
+        world.door.put(make_pod("placed", node="another"))
+    elif change == "nomination":
+        world.services.nominations.add(make_pod("first"), "another")
+    elif change == "object":
+        world.door.put(from_document(Namespace, {"metadata": {"name": "another"}}))
+    assert searches(world, "second") == (change != "nothing")
+
+
+def test_a_nominated_pod_is_tried_by_itself() -> None:
+    world = World(rejecting(treats_like_pods_alike=True))
+    assert searches(world, "first") == 1
+    assert searches(world, "second", status={"nominatedNodeName": "n"}) == 1
