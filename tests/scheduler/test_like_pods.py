@@ -39,18 +39,18 @@ TEMPLATES: dict[str, dict[str, Any]] = {
     "large": {"cpu": "3"},
     "huge": {"cpu": "64"},
     "important": {"cpu": "3", "priority": 10},
-    "picky": {"spec": {"nodeSelector": {"disk": "ssd"}}},
-    "spread": {"cpu": "1", "labels": {"app": "a"}, "spec": {"topologySpreadConstraints": [SPREAD]}},
-    "apart": {"labels": {"app": "a"}, "spec": {"affinity": {"podAntiAffinity": {REQUIRED: [TERM]}}}},
-    "near": {"labels": {"app": "b"}, "spec": {"affinity": {"podAffinity": {REQUIRED: [TERM]}}}},
-    "port": {"spec": {"containers": [{"name": "c", "ports": [{"hostPort": 80, "containerPort": 80}]}]}},
+    "picky": {"nodeSelector": {"disk": "ssd"}},
+    "spread": {"cpu": "1", "labels": {"app": "a"}, "topologySpreadConstraints": [SPREAD]},
+    "apart": {"labels": {"app": "a"}, "affinity": {"podAntiAffinity": {REQUIRED: [TERM]}}},
+    "near": {"labels": {"app": "b"}, "affinity": {"podAffinity": {REQUIRED: [TERM]}}},
+    "port": {"containers": [{"name": "c", "ports": [{"hostPort": 80, "containerPort": 80}]}]},
 }
 NODES: dict[str, dict[str, Any]] = {
     "plain": {},
     "ssd": {"labels": {"disk": "ssd"}},
     "more": {"cpu": "8"},
-    "tainted": {"spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}},
-    "cordoned": {"spec": {"unschedulable": True}},
+    "tainted": {"taints": ["k:NoSchedule"]},
+    "cordoned": {"unschedulable": True},
 }
 
 
