@@ -246,8 +246,6 @@ def test_what_happened_meanwhile_means_the_same_as_judged_one_by_one(steps: list
         elif step == "back" and number in flying:
             queued = flying.pop(number)
             seen = in_flight.events_since_start(queued.pod.uid)
-            expected = max(
-                (interests.worth_requeueing(queued, *each) for each in seen), default=Requeue.SKIP
-            )
+            expected = max((interests.worth_requeueing(queued, *each) for each in seen), default=Requeue.SKIP)
             assert together.verdict(queued) is expected
             in_flight.finish(queued.pod.uid)
