@@ -32,10 +32,12 @@ from tests.scheduler.worlds import World
 HOST = "kubernetes.io/hostname"
 TERM = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "a"}}}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+NAMED = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n0"]}]}
 SPREAD = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **TERM}
 
 TEMPLATES: dict[str, dict[str, Any]] = {
     "small": {"cpu": "500m"},
+    "small a": {"cpu": "500m", "labels": {"app": "a"}},
     "large": {"cpu": "3"},
     "huge": {"cpu": "64"},
     "important": {"cpu": "3", "priority": 10},
@@ -43,6 +45,7 @@ TEMPLATES: dict[str, dict[str, Any]] = {
     "spread": {"cpu": "1", "labels": {"app": "a"}, "topologySpreadConstraints": [SPREAD]},
     "apart": {"labels": {"app": "a"}, "affinity": {"podAntiAffinity": {REQUIRED: [TERM]}}},
     "near": {"labels": {"app": "b"}, "affinity": {"podAffinity": {REQUIRED: [TERM]}}},
+    "named": {"cpu": "3", "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [NAMED]}}}},
     "port": {"containers": [{"name": "c", "ports": [{"hostPort": 80, "containerPort": 80}]}]},
 }
 NODES: dict[str, dict[str, Any]] = {
@@ -123,6 +126,7 @@ class Cluster:
 
 
 Step = tuple[str, str, int]
+FULL: list[Step] = [("node", "plain", 0), ("node", "plain", 1), ("pod", "large", 2), ("pod", "apart", 2)]
 pods = st.tuples(st.just("pod"), st.sampled_from(sorted(TEMPLATES)), st.integers(1, 4))
 nodes = st.tuples(st.just("node"), st.sampled_from(sorted(NODES)), st.integers(0, 3))
 gone = st.tuples(st.just("no node"), st.just(""), st.integers(0, 3))
@@ -154,7 +158,7 @@ async def follow(steps: list[Step], cluster: Cluster) -> list[tuple[int, dict[st
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=120)
 @given(steps=st.lists(st.one_of(pods, pods, nodes, nodes, gone, deleted, later), min_size=4, max_size=14))
 def test_the_outcome_is_that_of_trying_each_pod_by_itself(steps: list[Step]) -> None:
     one_by_one = Cluster()
@@ -162,8 +166,8 @@ def test_the_outcome_is_that_of_trying_each_pod_by_itself(steps: list[Step]) -> 
         patch.object(one_by_one.scheduler._known_failures, "find", lambda pod: None),
         patch.object(one_by_one.scheduler.queue._interests, "kind", lambda queued: None),
     ):
-        expected = asyncio.run(follow(steps, one_by_one))
-    assert asyncio.run(follow(steps, Cluster())) == expected
+        expected = asyncio.run(follow([*FULL, *steps], one_by_one))
+    assert asyncio.run(follow([*FULL, *steps], Cluster())) == expected
 
 
 # When a failure is known
