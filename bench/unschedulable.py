@@ -223,7 +223,12 @@ async def _keep_changing(changes: Changes) -> None:
 
 def measure() -> Iterator[Check]:
     print(f"\n{PODS} pods that do not fit, {NODES} nodes, {CHANGES_A_SECOND} changes a second", flush=True)
-    for shape, change in (("room", "pod"), ("room", "taint"), ("distinct", "pod")):
+    for shape, change in (
+        ("room", "pod"),
+        ("room", "taint"),
+        ("selector", "label"),
+        ("antiaffinity", "taint"),
+    ):
         waited = asyncio.run(wait_in_memory(shape, change, PODS))
         what = f"longest wait of a pod that fits, beside {shape}, changing {change}"
         yield Check(what, waited.busy, 1, "s of CPU")

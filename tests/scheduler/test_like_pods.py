@@ -227,3 +227,18 @@ def test_a_nominated_pod_is_tried_by_itself() -> None:
     world = World(rejecting(treats_like_pods_alike=True))
     assert searches(world, "first") == 1
     assert searches(world, "second", status={"nominatedNodeName": "n"}) == 1
+
+
+def test_the_next_search_begins_where_it_would_after_a_search() -> None:
+    """A search among a few named nodes leaves the start of the next one in the middle."""
+
+    def start_after(*names: str) -> int:
+        cluster = Cluster()
+        for number in range(5):
+            cluster.put(make_node(f"n{number}", cpu="1"))
+        for name in names:
+            cluster.put(make_pod(name, **TEMPLATES["named"]))
+        asyncio.run(cluster.schedule())
+        return cluster.scheduler.chooser.start
+
+    assert [start_after(), start_after("a"), start_after("a", "b")] == [0, 1, 2]
