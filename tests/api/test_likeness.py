@@ -8,7 +8,7 @@ from moorage.api.likeness import likeness
 from moorage.testing import make_pod
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
-TOKEN = {"projected": {"sources": []}}
+TOKEN: dict[str, Any] = {"projected": {"sources": []}}
 
 
 def test_pods_of_one_replica_set_are_alike() -> None:
