@@ -58,7 +58,7 @@ class Outlook(Protocol):
         """Changes whenever an attempt might end otherwise than before."""
 
     def hopeless(self, pod: Pod) -> Hashable:
-        """If it is known that an attempt would fail now: a key of all pods for which that is known with it."""
+        """If it is known that an attempt would fail now: the key of all pods for which that is known."""
 
 
 class BackoffQueue:
