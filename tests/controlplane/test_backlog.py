@@ -165,7 +165,7 @@ def test_a_pod_that_fits_does_not_wait_for_thousands_that_do_not(
             'plugin="NodeResourcesFit"',
             'extension_point="PreFilter"',
         )
-    assert tried > 2 * pods, "pods are tried again and again, or there is nothing to see here"
+    assert tried > 1.5 * pods, "pods are tried again and again, or there is nothing to see here"
     assert tried - searches > pods, "most of that takes no search"
     bound = api.bound()
     assert {name for name in bound if not name.startswith(("placed", "passing"))} == {
