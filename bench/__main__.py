@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import cluster, decisions, embedded, startup, volumes
+from bench import cluster, decisions, embedded, startup, unschedulable, volumes
 from bench.bounds import Check
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Check]]] = {
     "startup": startup.measure,
     "decisions": decisions.measure,
+    "unschedulable": unschedulable.measure,
     "cluster": cluster.measure,
     "volumes": volumes.measure,
     "embedded": embedded.measure,

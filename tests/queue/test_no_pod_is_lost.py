@@ -184,7 +184,8 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def waiting_pods_are_found_by_their_plugins(self) -> None:
         waiting = self.queue.pending().unschedulable + self.queue.pending().gated
-        found = self.queue._sub_queues.unschedulable.rejected_by(PLUGINS)
+        groups = self.queue._sub_queues.unschedulable.rejected_by(PLUGINS)
+        found = [queued for group in groups for queued in group.pods.values()]
         assert {id(queued) for queued in found} == {id(queued) for queued in waiting}
 
     @invariant()

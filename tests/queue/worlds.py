@@ -15,6 +15,7 @@ from moorage.framework.handle import Handle, Services
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Status
+from moorage.queue.backoff import Outlook
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.state.node_info import NodeInfo
 from moorage.state.nominations import Nominations
@@ -116,6 +117,7 @@ class World:
         profiles: Sequence[Profile] = (),
         sort: QueueSortPlugin | None = None,
         now: float = 1000.0,
+        outlook: Outlook | None = None,
         **settings: float,
     ) -> None:
         self.clock = Clock(now)
@@ -127,6 +129,7 @@ class World:
             clock=self.clock,
             nominations=self.nominations,
             observer=self.observer,
+            outlook=outlook,
             **settings,
         )
 

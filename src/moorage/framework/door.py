@@ -108,6 +108,7 @@ class Door:
         elif isinstance(item, Node) and lister is None:
             self._put_node(item)
         else:
+            self.state.version += 1
             if lister is None:
                 for view in self.listers.beside(item):
                     view.put(from_document(view.type, item.raw))
@@ -122,6 +123,7 @@ class Door:
         elif isinstance(item, Node) and lister is None:
             self._remove_node(item)
         else:
+            self.state.version += 1
             if lister is None:
                 for view in self.listers.beside(item):
                     view.remove(from_document(view.type, item.raw))

@@ -55,11 +55,20 @@ class Plugin:
 
     `moorage run` says at the start what of it is missing, `moorage manifests` writes the rules.
     """
+    treats_like_pods_alike: ClassVar[bool] = False
+    """Whether it answers the same for pods with the same namespace, labels, controller and spec.
+
+    While nothing changes in the cluster, one answer then serves for all of them: where every plugin that
+    filters says so, pods that are like one which failed are not tried in vain, and a hint is asked once.
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" not in cls.__dict__:
             cls.name = cls.__name__
+        if "treats_like_pods_alike" not in cls.__dict__:
+            # What a class promises, another one that is made of it may not keep.
+            cls.treats_like_pods_alike = False
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self.args = args

@@ -54,9 +54,13 @@ class NodeStatuses:
 
     def nodes_with(self, code: Code) -> list[str]:
         """The names of the nodes whose status has this code."""
-        wanted = np.array([self.absent.code == code, *(status.code == code for status in self.statuses)])
         infos = self._table.infos
-        return [infos[row].name for row in np.flatnonzero(wanted[self._codes]).tolist()]
+        return [infos[row].name for row in self.rows_with(code).tolist()]
+
+    def rows_with(self, code: Code) -> NDArray[np.intp]:
+        """As `nodes_with`, the rows of the nodes in the table, in their order."""
+        wanted = np.array([self.absent.code == code, *(status.code == code for status in self.statuses)])
+        return np.flatnonzero(wanted[self._codes])
 
     def explicit(self) -> Iterator[tuple[str, Status]]:
         """Node name and status, for every node that has one of its own."""

@@ -102,6 +102,7 @@ class RequiredState:
 class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Puts pods near to, or away from, other pods."""
 
+    treats_like_pods_alike = True
     args_type = InterPodAffinityArgs
 
     def __init__(self, args: InterPodAffinityArgs | None, handle: Handle) -> None:

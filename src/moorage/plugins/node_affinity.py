@@ -40,6 +40,7 @@ _KNOWN_AFFINITIES = 256
 class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Keeps pods to the nodes that their node selector and node affinity ask for; heeds preferences."""
 
+    treats_like_pods_alike = True
     args_type = NodeAffinityArgs
     reads_usage_only = True
 

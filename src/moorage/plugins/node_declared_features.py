@@ -45,6 +45,7 @@ def _declared_features(node: Node) -> int:
 class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     """Keeps a pod off nodes that do not declare the features it needs."""
 
+    treats_like_pods_alike = True
     reads_usage_only = True
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:

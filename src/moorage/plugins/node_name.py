@@ -18,6 +18,7 @@ _OTHER_NODE = Status.unresolvable("node(s) didn't match the requested node name"
 class NodeName(FilterPlugin):
     """Keeps a pod that names its node to that node."""
 
+    treats_like_pods_alike = True
     reads_usage_only = True
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:

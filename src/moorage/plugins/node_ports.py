@@ -22,6 +22,8 @@ _TAKEN = Status.unschedulable("node(s) didn't have free ports for the requested 
 class NodePorts(PreFilterPlugin, FilterPlugin):
     """Keeps a pod off nodes where another pod holds a host port it wants."""
 
+    treats_like_pods_alike = True
+
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         wanted = pod.host_ports
         if not wanted:

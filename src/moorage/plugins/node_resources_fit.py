@@ -42,6 +42,7 @@ class Demand(NamedTuple):
 class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Keeps pods off nodes without room for their requests; prefers by default the emptiest nodes."""
 
+    treats_like_pods_alike = True
     args_type = NodeResourcesFitArgs
     reads_usage_only = True
 

@@ -18,6 +18,7 @@ _CORDONED = Status.unresolvable("node(s) were unschedulable")
 class NodeUnschedulable(FilterPlugin):
     """Keeps pods off cordoned nodes unless they tolerate the unschedulable taint."""
 
+    treats_like_pods_alike = True
     reads_usage_only = True
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:

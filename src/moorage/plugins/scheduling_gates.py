@@ -11,6 +11,8 @@ from moorage.framework.status import Status
 class SchedulingGates(PreEnqueuePlugin):
     """Keeps a pod out of the queue while it has scheduling gates."""
 
+    treats_like_pods_alike = True
+
     def pre_enqueue(self, pod: Pod) -> Status | None:
         gates = pod.spec.scheduling_gates
         if not gates:

@@ -35,6 +35,7 @@ _KNOWN_TOLERATIONS = 256
 class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
     """Keeps pods off nodes with taints they do not tolerate; prefers few PreferNoSchedule taints."""
 
+    treats_like_pods_alike = True
     reads_usage_only = True
 
     def __init__(self, args: Any, handle: Handle) -> None:

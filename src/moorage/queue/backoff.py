@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Protocol
 
+from moorage.api.pods import Pod
 from moorage.framework.queued_pod import QueuedPod
 from moorage.queue.heap import PodHeap
 from moorage.queue.ordering import QueueOrder
@@ -48,6 +50,17 @@ class Backoff:
         return self._initial << doublings
 
 
+class Outlook(Protocol):
+    """What is known of attempts before they are made."""
+
+    @property
+    def moment(self) -> Hashable:
+        """Changes whenever an attempt might end otherwise than before."""
+
+    def hopeless(self, pod: Pod) -> Hashable:
+        """If it is known that an attempt would fail now: the key of all pods for which that is known."""
+
+
 class BackoffQueue:
     """Pods that are backing off: those that plugins rejected, and apart from them those that met an error.
 
@@ -55,14 +68,23 @@ class BackoffQueue:
     fail (an API server that does not answer, say) may need the rest.
     """
 
-    def __init__(self, backoff: Backoff, order: QueueOrder) -> None:
+    def __init__(self, backoff: Backoff, order: QueueOrder, outlook: Outlook | None = None) -> None:
         self._backoff = backoff
-        self._rejected = PodHeap(lambda queued: (backoff.expiry(queued), *order.of(queued)))
+
+        def rejected_order(queued: QueuedPod) -> tuple[Any, ...]:
+            return (backoff.expiry(queued), *order.of(queued))
+
+        self._rejected = PodHeap(rejected_order)
         self._failed = PodHeap(lambda queued: (backoff.expiry(queued),))
         self._heaps = (self._rejected, self._failed)
+        self._early = EarlyPods(rejected_order, outlook)
 
     def push(self, queued: QueuedPod) -> None:
-        (self._rejected if queued.rejecting_plugins else self._failed).push(queued)
+        if queued.rejecting_plugins:
+            self._rejected.push(queued)
+            self._early.push(queued)
+        else:
+            self._failed.push(queued)
 
     def is_on(self, queued: QueuedPod, now: float) -> bool:
         """Whether a pod, in here or not, has to wait still."""
@@ -70,27 +92,33 @@ class BackoffQueue:
 
     @property
     def may_pop_early(self) -> bool:
-        return len(self._rejected) > 0
+        return self._early.peek() is not None
 
     def pop_early(self) -> QueuedPod | None:
-        return self._rejected.pop()
+        queued = self._early.peek()
+        return None if queued is None else self.remove(queued.pod.key)
 
     def pop_completed(self, now: float) -> Iterator[QueuedPod]:
         """Takes out the pods whose backoff is over."""
         for heap in self._heaps:
             while (queued := heap.peek()) is not None and not self.is_on(queued, now):
-                heap.pop()
+                self.remove(queued.pod.key)
                 yield queued
 
     def get(self, key: str) -> QueuedPod | None:
         return self._rejected.get(key) or self._failed.get(key)
 
     def remove(self, key: str) -> QueuedPod | None:
+        self._early.remove(key)
         return self._rejected.remove(key) or self._failed.remove(key)
 
     def reorder(self, queued: QueuedPod) -> None:
-        heap = self._rejected if self._rejected.get(queued.pod.key) is not None else self._failed
-        heap.reorder(queued)
+        if self._rejected.get(queued.pod.key) is not None:
+            self._rejected.reorder(queued)
+            self._early.remove(queued.pod.key)
+            self._early.push(queued)
+        else:
+            self._failed.reorder(queued)
 
     def __len__(self) -> int:
         return len(self._rejected) + len(self._failed)
@@ -98,3 +126,56 @@ class BackoffQueue:
     def __iter__(self) -> Iterator[QueuedPod]:
         for heap in self._heaps:
             yield from heap
+
+
+class EarlyPods:
+    """Pods that may be tried although they are backing off, without those that would be tried in vain.
+
+    Whatever changes wakes thousands of pods that do not fit. To try them all early after each change would
+    take all the time there is. So one of those that are alike is tried; if it fails, the others are set
+    aside until something changes again, or until their backoff ends.
+    """
+
+    def __init__(
+        self, order_of: Callable[[QueuedPod], tuple[Any, ...]], outlook: Outlook | None = None
+    ) -> None:
+        self._order_of = order_of
+        self._outlook = outlook
+        self._heap = PodHeap(order_of)
+        self._aside: dict[Hashable, PodHeap] = {}
+        self._kind_aside: dict[str, Hashable] = {}
+        self._moment: Hashable = None
+
+    def push(self, queued: QueuedPod) -> None:
+        self._heap.push(queued)
+
+    def peek(self) -> QueuedPod | None:
+        """The first pod worth an attempt."""
+        outlook = self._outlook
+        if outlook is None:
+            return self._heap.peek()
+        if outlook.moment != self._moment:
+            self._moment = outlook.moment
+            for heap in list(self._aside.values()):
+                first = heap.peek()
+                assert first is not None
+                self.remove(first.pod.key)
+                self._heap.push(first)
+        while (queued := self._heap.peek()) is not None:
+            kind = outlook.hopeless(queued.pod)
+            if kind is None:
+                return queued
+            self._heap.pop()
+            self._aside.setdefault(kind, PodHeap(self._order_of)).push(queued)
+            self._kind_aside[queued.pod.key] = kind
+        return None
+
+    def remove(self, key: str) -> None:
+        kind = self._kind_aside.pop(key, None)
+        if kind is None:
+            self._heap.remove(key)
+            return
+        heap = self._aside[kind]
+        heap.remove(key)
+        if not len(heap):
+            del self._aside[kind]

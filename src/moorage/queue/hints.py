@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from enum import IntEnum
 from typing import Any
 
+from moorage.api.likeness import likeness
 from moorage.api.pods import Pod
 from moorage.framework.events import ClusterEvent, Hint
 from moorage.framework.queued_pod import QueuedPod
@@ -44,6 +45,25 @@ class Interests:
     def plugins(self, event: ClusterEvent) -> set[str]:
         """The plugins, of whatever profile, that want to hear of an event."""
         return {wanting.plugin for matches in self._matches(event).values() for wanting in matches}
+
+    def group(self, queued: QueuedPod) -> Hashable:
+        """Equal for pods that no event can tell apart, unless it is about one of them."""
+        return self.kind(queued) or (queued.pod.uid, frozenset(queued.rejecting_plugins))
+
+    def kind(self, queued: QueuedPod) -> Hashable:
+        """Equal for pods that are alike and wait for the same plugins.
+
+        None for a pod like no other, or if one of the plugins does not promise to treat such pods alike.
+        """
+        pod, profile = queued.pod, self._profiles[queued.pod.spec.scheduler_name]
+        plugins = queued.rejecting_plugins
+        known = profile.plugins
+        if all(name in known and known[name].treats_like_pods_alike for name in plugins):
+            like = likeness(pod)
+            if like is not None:
+                pending = frozenset(queued.pending_plugins)
+                return (profile.name, like, frozenset(plugins), pending, queued.gating_plugin)
+        return None
 
     def worth_requeueing(self, queued: QueuedPod, event: ClusterEvent, old: Any, new: Any) -> Requeue:
         """Whether an event may have made a pod schedulable."""

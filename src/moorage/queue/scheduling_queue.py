@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from moorage.api.pods import Pod
@@ -16,13 +16,16 @@ from moorage.framework.events import (
 )
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
-from moorage.queue.backoff import Backoff
+from moorage.queue.backoff import Backoff, Outlook
 from moorage.queue.change_events import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE, pod_events
 from moorage.queue.hints import Interests, Requeue
 from moorage.queue.in_flight import InFlightPods
 from moorage.queue.observer import NoQueueObserver, QueueObserver
+from moorage.queue.piecemeal import Piecemeal
+from moorage.queue.since_pop import SincePop
 from moorage.queue.sub_queues import PendingCounts, PendingPods, SubQueues
 from moorage.queue.timers import FLUSH_UNSCHEDULABLE_EVERY, run_every, run_every_second
+from moorage.queue.unschedulable import Group
 from moorage.state.nominations import Nominations
 
 log = logging.getLogger(__name__)
@@ -51,6 +54,7 @@ class SchedulingQueue:
         max_backoff: float = 10.0,
         max_in_unschedulable: float = 300.0,
         observer: QueueObserver | None = None,
+        outlook: Outlook | None = None,
     ) -> None:
         self.cycle_number = 0
         self.closed = False
@@ -60,8 +64,18 @@ class SchedulingQueue:
         self._max_in_unschedulable = max_in_unschedulable
         self._interests = Interests(profiles)
         self._in_flight = InFlightPods()
+        self._since_pop = SincePop(self._in_flight, self._interests)
         backoff = Backoff(initial_backoff, max_backoff)
-        self._sub_queues = SubQueues(profiles, backoff, clock, observer or NoQueueObserver())
+        self._moves = Piecemeal()
+        self._sub_queues = SubQueues(
+            profiles,
+            backoff,
+            clock,
+            observer or NoQueueObserver(),
+            self._interests.group,
+            self._moves.finish,
+            outlook,
+        )
 
     # What the watch brings
 
@@ -104,15 +118,15 @@ class SchedulingQueue:
 
         `pre_check` narrows this to the pods for which it is true.
         """
+        # Pods that are backing off may be worth an early attempt now.
+        self._sub_queues.arrival.set()
         if not self._interests.wanted(event):
             return
-        if event.wildcard:
-            waiting = list(self._sub_queues.unschedulable)
-        else:
-            waiting = self._sub_queues.unschedulable.rejected_by(self._interests.plugins(event))
-        if pre_check is not None:
-            waiting = [queued for queued in waiting if pre_check(queued.pod)]
-        self._move(waiting, event, old, new)
+        waiting = self._sub_queues.unschedulable
+        groups = waiting.groups() if event.wildcard else waiting.rejected_by(self._interests.plugins(event))
+        if groups:
+            self._moves.do(self._move(groups, waiting.entries, event, old, new, pre_check))
+        self._in_flight.record(event, old, new)
 
     # What the scheduling loop and plugins do
 
@@ -168,7 +182,7 @@ class SchedulingQueue:
 
     def flush_backoff(self) -> None:
         """Makes pods active whose backoff is over."""
-        self._sub_queues.flush_backoff()
+        self._moves.do(self._sub_queues.flush_backoff())
 
     def flush_unschedulable(self) -> None:
         """Tries pods again that have waited for an event for too long."""
@@ -182,7 +196,9 @@ class SchedulingQueue:
             queued.flushed = True
             queued.flush_time = now
         if overdue:
-            self._move(overdue, UNSCHEDULABLE_TIMEOUT, None, None)
+            since = self._sub_queues.unschedulable.entries
+            self._moves.do(self._move_each(overdue, since, UNSCHEDULABLE_TIMEOUT, Requeue.AFTER_BACKOFF))
+            self._in_flight.record(UNSCHEDULABLE_TIMEOUT, None, None)
 
     async def run_timers(self) -> None:
         """Runs both flushes when they are due, until cancelled."""
@@ -260,23 +276,53 @@ class SchedulingQueue:
         if uid not in self._in_flight:
             log.error("pod %s was not in flight, what happened meanwhile is unknown", queued.pod.key)
             return Requeue.AFTER_BACKOFF
-        best = Requeue.SKIP
-        for event, old, new in self._in_flight.events_since_start(uid):
-            best = max(best, self._interests.worth_requeueing(queued, event, old, new))
-            if best is Requeue.IMMEDIATELY:
-                break
-        return best
+        return self._since_pop.verdict(queued)
 
-    def _move(self, waiting: list[QueuedPod], event: ClusterEvent, old: Any, new: Any) -> None:
-        label = event.label
-        for queued in waiting:
-            if queued.gated and not event.wildcard and not _gate_may_open(queued, event):
-                continue
-            verdict = self._interests.worth_requeueing(queued, event, old, new)
-            if verdict is not Requeue.SKIP:
-                self._sub_queues.unschedulable.remove(queued.pod.key)
+    def _move(
+        self,
+        groups: list[Group],
+        since: int,
+        event: ClusterEvent,
+        old: Any,
+        new: Any,
+        pre_check: Callable[[Pod], bool] | None,
+    ) -> Iterator[None]:
+        """Moves the pods for which an event is worth an attempt, of those that were there when it happened.
+
+        It is judged once for each group; a pod that the event itself is about is a case of its own.
+        """
+        waiting, carried = self._sub_queues.unschedulable, old if new is None else new
+        about = carried.key if isinstance(carried, Pod) else ""
+
+        for group in groups:
+            pods = group.pods
+            if pre_check is not None:
+                pods = {key: each for key, each in pods.items() if pre_check(each.pod)}
+            others = (key for key in pods if key != about and waiting.was_there(key, since))
+            for sample in (next(others, None), about):
+                if sample not in pods or not waiting.was_there(sample, since):
+                    continue
+                verdict = self._judge(pods[sample], event, old, new)
+                yield
+                if verdict is not Requeue.SKIP:
+                    moving = [each for key, each in pods.items() if (key == about) == (sample == about)]
+                    yield from self._move_each(moving, since, event, verdict)
+
+    def _judge(self, queued: QueuedPod, event: ClusterEvent, old: Any, new: Any) -> Requeue:
+        if queued.gated and not event.wildcard and not _gate_may_open(queued, event):
+            return Requeue.SKIP
+        return self._interests.worth_requeueing(queued, event, old, new)
+
+    def _move_each(
+        self, pods: list[QueuedPod], since: int, event: ClusterEvent, verdict: Requeue
+    ) -> Iterator[None]:
+        waiting, label = self._sub_queues.unschedulable, event.label
+        for queued in pods:
+            key = queued.pod.key
+            if waiting.get(key) is queued and waiting.was_there(key, since):
+                waiting.remove(key)
                 self._sub_queues.route(queued, verdict, label)
-        self._in_flight.record(event, old, new)
+                yield
 
 
 def _same_version(old: Pod, new: Pod) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import NamedTuple
 
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
-from moorage.queue.backoff import Backoff, BackoffQueue
+from moorage.queue.backoff import Backoff, BackoffQueue, Outlook
 from moorage.queue.gating import first_objection
 from moorage.queue.heap import PodHeap
 from moorage.queue.hints import Requeue
@@ -49,14 +49,17 @@ class SubQueues:
         backoff: Backoff,
         clock: Callable[[], float],
         observer: QueueObserver,
+        group_of: Callable[[QueuedPod], Hashable],
+        before_regrouping: Callable[[], None],
+        outlook: Outlook | None = None,
     ) -> None:
         self._profiles = profiles
         self._clock = clock
         self._observer = observer
         order = QueueOrder(next(iter(profiles.values())))
         self.active = PodHeap(order.of)
-        self.backoff = BackoffQueue(backoff, order)
-        self.unschedulable = UnschedulablePods()
+        self.backoff = BackoffQueue(backoff, order, outlook)
+        self.unschedulable = UnschedulablePods(group_of, before_regrouping)
         self.arrival = asyncio.Event()
 
     def get(self, key: str) -> QueuedPod | None:
@@ -107,10 +110,11 @@ class SubQueues:
             self.route(queued, Requeue.IMMEDIATELY, label)
         return queued is not None
 
-    def flush_backoff(self) -> None:
-        """Makes pods active whose backoff is over. They passed PreEnqueue when it began."""
+    def flush_backoff(self) -> Iterator[None]:
+        """Makes pods active whose backoff is over, step by step. They passed PreEnqueue when it began."""
         for queued in self.backoff.pop_completed(self._clock()):
             self._enter_active(queued, BACKOFF_COMPLETE)
+            yield
 
     def pending(self) -> PendingPods:
         return PendingPods(

@@ -2,47 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from moorage.framework.queued_pod import QueuedPod
 
 
-class UnschedulablePods:
-    """Pods that plugins rejected or gated, found by key or by the plugin that rejected them.
+class Group:
+    """Pods to which every event means the same; mostly there are few groups, however many pods wait."""
 
-    Most events interest a few plugins only; the index saves looking at all pods for each event.
+    __slots__ = ("key", "plugins", "pods")
+
+    def __init__(self, key: Hashable, plugins: Iterable[str]) -> None:
+        self.key = key
+        self.plugins = frozenset(plugins)
+        self.pods: dict[str, QueuedPod] = {}
+
+
+class UnschedulablePods:
+    """Pods that plugins rejected or gated, found by key, or in groups by the plugin that rejected them.
+
+    Most events interest a few plugins only; the index saves looking at all pods for each event. `group_of`
+    says what the pods of a group have in common; `before_regrouping` is called when that changes for a pod.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, group_of: Callable[[QueuedPod], Hashable], before_regrouping: Callable[[], None]
+    ) -> None:
+        self.entries = 0
+        """How many pods have come so far."""
+        self._group_of = group_of
+        self._before_regrouping = before_regrouping
+        self._entered: dict[str, int] = {}
         self._pods: dict[str, QueuedPod] = {}
-        self._by_plugin: dict[str, dict[str, QueuedPod]] = {}
+        self._groups: dict[Hashable, Group] = {}
+        self._group_by_pod: dict[str, Group] = {}
+        self._by_plugin: dict[str, dict[Group, None]] = {}
 
     def put(self, queued: QueuedPod) -> None:
-        """Adds a pod, or takes note of further plugins that rejected one that is here."""
-        key = queued.pod.key
+        """Adds a pod, or takes note of what has changed of one that is here."""
+        key, group_key = queued.pod.key, self._group_of(queued)
+        if key not in self._pods:
+            self.entries += 1
+            self._entered[key] = self.entries
+        elif self._group_by_pod[key].key != group_key:
+            self._before_regrouping()
+            self._leave_group(key)
         self._pods[key] = queued
-        for plugin in queued.rejecting_plugins:
-            self._by_plugin.setdefault(plugin, {})[key] = queued
+        group = self._groups.get(group_key)
+        if group is None:
+            group = self._groups[group_key] = Group(group_key, queued.rejecting_plugins)
+            for plugin in group.plugins:
+                self._by_plugin.setdefault(plugin, {})[group] = None
+        group.pods[key] = queued
+        self._group_by_pod[key] = group
 
     def get(self, key: str) -> QueuedPod | None:
         return self._pods.get(key)
 
     def remove(self, key: str) -> QueuedPod | None:
-        queued = self._pods.pop(key, None)
-        if queued is not None:
-            for plugin in queued.rejecting_plugins:
-                pods = self._by_plugin.get(plugin, {})
-                pods.pop(key, None)
-                if not pods:
-                    self._by_plugin.pop(plugin, None)
-        return queued
+        self._leave_group(key)
+        self._entered.pop(key, None)
+        return self._pods.pop(key, None)
 
-    def rejected_by(self, plugins: Iterable[str]) -> list[QueuedPod]:
-        """The pods that one of these plugins rejected."""
-        found: dict[str, QueuedPod] = {}
+    def was_there(self, key: str, entries: int) -> bool:
+        """Whether a pod is here since there were so many entries."""
+        return self._entered.get(key, entries + 1) <= entries
+
+    def _leave_group(self, key: str) -> None:
+        group = self._group_by_pod.pop(key, None)
+        if group is None:
+            return
+        del group.pods[key]
+        if group.pods:
+            return
+        del self._groups[group.key]
+        for plugin in group.plugins:
+            groups = self._by_plugin[plugin]
+            del groups[group]
+            if not groups:
+                del self._by_plugin[plugin]
+
+    def groups(self) -> list[Group]:
+        return list(self._groups.values())
+
+    def rejected_by(self, plugins: Iterable[str]) -> list[Group]:
+        """The groups of pods that one of these plugins rejected."""
+        found: dict[Group, None] = {}
         for plugin in plugins:
             found.update(self._by_plugin.get(plugin, {}))
-        return list(found.values())
+        return list(found)
 
     def __contains__(self, key: str) -> bool:
         return key in self._pods

@@ -97,7 +97,7 @@ class NodeChooser:
             limit=self._limit(profile, total),
         )
         observe(profile, "Filter", found.error, started)
-        self.start = (self.start + found.looked_at) % len(table)
+        self.skip(profile, found.looked_at)
         decision.feasible, decision.looked_at = found.nodes, found.looked_at
         if found.error is not None:
             decision.failure = diagnosis.attempt_failed(found.error, "Filter")
@@ -108,6 +108,10 @@ class NodeChooser:
             decision.feasible = Nodes(table, slice(0, 0))
             return
         decision.feasible, decision.narrowed_by_extenders = left, len(left) != len(found.nodes)
+
+    def skip(self, profile: Profile, looked_at: int) -> None:
+        """The next search starts so many nodes on."""
+        self.start = (self.start + looked_at) % len(profile.state.table)
 
     def _limit(self, profile: Profile, total: int) -> int:
         if self.find_all:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Awaitable, Coroutine
 
 from moorage.api.pods import Pod
-from moorage.framework.conditions import says_already
 from moorage.framework.diagnosis import Failure, tell
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
@@ -15,6 +12,7 @@ from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Code
 from moorage.queue.scheduling_queue import SchedulingQueue
+from moorage.scheduler.status_writes import StatusWrite, StatusWrites
 
 log = Logger(__name__)
 
@@ -23,8 +21,7 @@ class FailureHandler:
     def __init__(self, services: Services, queue: SchedulingQueue) -> None:
         self._services = services
         self._queue = queue
-        self._writes: dict[str, list[asyncio.Task[None]]] = {}
-        """By uid, the writes about a pod that are not through."""
+        self._writes = StatusWrites(services)
 
     def handle(
         self, profile: Profile, queued: QueuedPod, failure: Failure, started: float | None = None
@@ -60,51 +57,12 @@ class FailureHandler:
         self._write_condition(pod, failure)
 
     def _write_condition(self, pod: Pod, failure: Failure) -> None:
-        client = self._services.client
-        if client is None:
-            return
-        condition = failure.condition(pod, self._services.clock())
         nominated = failure.nominated_node
         if nominated == pod.status.nominated_node_name:
             nominated = None
-        if nominated is None and says_already(pod, condition):
-            return
-        try:
-            answer = client.write_pod_status(pod, condition=condition, nominated_node=nominated)
-        except Exception as error:
-            log.error(error, "Error updating pod", pod=pod)
-            return
-        if answer is not None:
-            self._later(pod, answer)
+        condition = failure.condition(pod, self._services.clock())
+        self._writes.write(StatusWrite(pod, condition, nominated))
 
     async def withdraw(self, pod: Pod) -> None:
         """The pod gets a node: what is not written yet about its failures must not come after that."""
-        writes = self._writes.get(pod.uid)
-        if writes is not None:
-            for write in writes:
-                write.cancel()
-            await asyncio.wait(list(writes))
-
-    def _later(self, pod: Pod, answer: Awaitable[None]) -> None:
-        """Lets a write finish beside everything else, after earlier ones of the pod; failures are logged."""
-        writes = self._writes.setdefault(pod.uid, [])
-        earlier = list(writes)
-
-        async def write() -> None:
-            try:
-                if earlier:
-                    await asyncio.wait(earlier)
-                await answer
-            except Exception as error:
-                log.error(error, "Error updating pod", pod=pod)
-
-        def through(task: asyncio.Task[None]) -> None:
-            if isinstance(answer, Coroutine):
-                answer.close()  # it may have been withdrawn before it began
-            writes.remove(task)
-            if not writes and self._writes.get(pod.uid) is writes:
-                del self._writes[pod.uid]
-
-        task = asyncio.get_running_loop().create_task(write())
-        writes.append(task)
-        task.add_done_callback(through)
+        await self._writes.withdraw(pod)

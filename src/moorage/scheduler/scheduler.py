@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from typing import Protocol
 
 from moorage.api.pods import Pod
 from moorage.client import Client
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework import diagnosis
+from moorage.framework.diagnosis import Failure
 from moorage.framework.door import Door
 from moorage.framework.handle import NoRecorder, Recorder, Services
 from moorage.framework.logger import Logger
@@ -27,6 +30,7 @@ from moorage.scheduler.binding_cycle import BindingCycle, PodToBind, activate_po
 from moorage.scheduler.cycle import Decision, NodeChooser, observe
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
+from moorage.scheduler.known_failures import KnownFailures
 from moorage.scheduler.profiles import make_profiles
 from moorage.state.cluster import AssumeError, ClusterState
 from moorage.state.nominations import Nominations
@@ -35,6 +39,8 @@ log = Logger(__name__)
 
 DEFAULT_MAX_IN_UNSCHEDULABLE = 300.0
 _TASKS_AT_ONCE = 16
+_SLICE = 0.005
+_TOLD_BESIDE = 8
 SECONDS_TO_STOP = 5.0
 
 
@@ -71,6 +77,7 @@ class Scheduler:
             may_bind=may_bind,
         )
         self.profiles: Mapping[str, Profile] = make_profiles(config, registry, self.services)
+        self._known_failures = KnownFailures(self.services)
         self.queue = SchedulingQueue(
             self.profiles,
             clock=clock,
@@ -79,12 +86,16 @@ class Scheduler:
             max_backoff=float(config.pod_max_backoff_seconds),
             max_in_unschedulable=max_in_unschedulable,
             observer=observer,
+            outlook=self._known_failures,
         )
         self.door.follow(EventHandlers(self.services, self.profiles, self.queue, legacy_annotation))
         self.chooser = NodeChooser(config.percentage_of_nodes_to_score)
+        self._known_to_fail: deque[tuple[Profile, QueuedPod, Failure, float]] = deque()
+        """Pods that failed like others did, in whose queue records and conditions that is still to be put."""
         self._failures = FailureHandler(self.services, self.queue)
         self._binding = BindingCycle(self.services, self.queue, self._failures)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._was_known = False
         self.is_running = False
         self._at_once = False
 
@@ -101,10 +112,12 @@ class Scheduler:
         timers = asyncio.create_task(self.queue.run_timers())
         try:
             while not self.queue.closed:
-                await self.queue.ready()
-                if await self._try_next():
-                    # Binding tasks and watches get their turn after every pod.
-                    await asyncio.sleep(0)
+                if not self._known_to_fail:
+                    await self.queue.ready()
+                is_idle = not await self._try_some()
+                self._tell_some(None if is_idle else _TOLD_BESIDE)
+                # Binding tasks and watches get their turn after every search.
+                await asyncio.sleep(0)
         finally:
             timers.cancel()
             if self._tasks:
@@ -125,7 +138,7 @@ class Scheduler:
         tried = 0
         limit = self.queue.counts().active
         while True:
-            while tried < limit and await self._try_next():
+            while tried < limit and await self._in_its_turn(self.try_next):
                 tried += 1
                 if progress is not None:
                     progress(tried)
@@ -146,17 +159,43 @@ class Scheduler:
 
     def try_next(self) -> bool:
         """Takes the next pod from the queue and tries to schedule it; False if there is none."""
+        if not self._pop_and_attempt():
+            return False
+        while self._known_to_fail:
+            self._tell_some()
+        return True
+
+    def _pop_and_attempt(self) -> bool:
+        self._was_known = False
         queued = self.queue.pop()
         if queued is None:
             return False
         self.attempt(queued)
         return True
 
-    async def _try_next(self) -> bool:
-        """As `try_next`; an attempt that asks extenders is suspended while they think."""
+    async def _try_some(self) -> bool:
+        """Tries pods until one needed a search; how others fail is known, which takes no time to speak of."""
+        end = time.perf_counter() + _SLICE
+        while await self._in_its_turn(self._pop_and_attempt):
+            if not self._was_known or time.perf_counter() > end:
+                return True
+        return False
+
+    def _tell_some(self, most: int | None = None) -> None:
+        """Does what follows from known failures: so many, or as many as there is time for."""
+        end = time.perf_counter() + _SLICE
+        for told in count(1):
+            if not self._known_to_fail:
+                return
+            self._failures.handle(*self._known_to_fail.popleft())
+            if told == most or (most is None and time.perf_counter() > end):
+                return
+
+    async def _in_its_turn(self, attempt: Callable[[], bool]) -> bool:
+        """Makes an attempt; one that asks extenders is suspended while they think."""
         if not self.services.extenders:
-            return self.try_next()
-        return bool(await self.services.suspension.run(self.try_next))
+            return attempt()
+        return bool(await self.services.suspension.run(attempt))
 
     def attempt(self, queued: QueuedPod) -> None:
         """Decides for a pod that was taken from the queue and acts on the decision."""
@@ -190,9 +229,18 @@ class Scheduler:
 
     def _attempt(self, profile: Profile, queued: QueuedPod, pod: Pod) -> None:
         started = time.perf_counter()
+        known = self._known_failures.find(pod)
+        if known is not None:
+            self.services.observer.algorithm(time.perf_counter() - started)
+            self.chooser.skip(profile, known.looked_at)
+            # What follows takes longer than all of this: the next pod may fit, and should not wait for it.
+            self._known_to_fail.append((profile, queued, known.failure, started))
+            self._was_known = True
+            return
         decision = self.chooser.decide(profile, pod)
         self.services.observer.algorithm(time.perf_counter() - started)
         if decision.failure is not None:
+            self._known_failures.note(profile, pod, decision)
             self._failures.handle(profile, queued, decision.failure, started)
             return
         if log.enabled(10):

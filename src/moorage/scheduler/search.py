@@ -76,7 +76,8 @@ def search(
         missing -= len(fitting)
         looked_at += used
         if end < total:
-            growth *= 2
+            # Where nothing fits so far, there will hardly be enough soon.
+            growth *= 2 if missing < limit else 8
     return Found(_joined(table, found), looked_at)
 
 

@@ -64,6 +64,8 @@ class AssumeError(Exception):
 
 class ClusterState:
     def __init__(self) -> None:
+        self.version = 0
+        """Changes with every node, placed pod and other object that comes, changes or goes."""
         self.table = NodeTable()
         self.counts = PodCounts(self.table.columns)
         self.ports = UsedPorts(self.table.columns)
@@ -99,6 +101,7 @@ class ClusterState:
 
     def put_node(self, node: Node) -> None:
         """Adds a node or replaces what is known of it."""
+        self.version += 1
         info = self.table.by_name.get(node.name)
         if info is not None:
             self.table.update(info, node)
@@ -116,6 +119,7 @@ class ClusterState:
         info = self.table.by_name.get(name)
         if info is None:
             return
+        self.version += 1
         self._with_pods_off(info, lambda: self.table.remove(info))
         info.node = Node()
         if info.pods:
@@ -138,6 +142,7 @@ class ClusterState:
         if not pod.uid:
             log.warning("pod %s has no uid and is left out", pod.key)
             return
+        self.version += 1
         known = self._placements.get(pod.uid)
         if known is not None:
             if known.assumed and known.node.name != pod.spec.node_name:
@@ -239,6 +244,7 @@ class ClusterState:
             self.priorities.remove(info, pod_info)
 
     def _place(self, pod: Pod, node_name: str, *, assumed: bool) -> None:
+        self.version += 1
         info = self.table.by_name.get(node_name) or self._ghosts.get(node_name)
         if info is None:
             info = self._ghosts[node_name] = NodeInfo(self.table, node_name)
@@ -252,6 +258,7 @@ class ClusterState:
         placement = self._placements.pop(uid, None)
         if placement is None:
             return None
+        self.version += 1
         info = placement.node
         self._take_off(info, placement.info)
         if info.row < 0 and not info.pods:

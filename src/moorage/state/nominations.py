@@ -12,6 +12,8 @@ class Nominations:
 
     def __init__(self, is_pending: Callable[[Pod], bool] = lambda pod: True) -> None:
         """`is_pending` knows whether a pod still exists and has no node."""
+        self.version = 0
+        """Changes with every nomination that comes or goes."""
         self._is_pending = is_pending
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
@@ -24,6 +26,7 @@ class Nominations:
         self.remove(pod.uid)
         name = pod.status.nominated_node_name if node_name is None else node_name
         if name and self._is_pending(pod):
+            self.version += 1
             self._node_of[pod.uid] = name
             self._by_node.setdefault(name, {})[pod.uid] = pod
 
@@ -38,6 +41,7 @@ class Nominations:
     def remove(self, uid: str) -> None:
         name = self._node_of.pop(uid, None)
         if name is not None:
+            self.version += 1
             pods = self._by_node[name]
             del pods[uid]
             if not pods:

@@ -11,6 +11,7 @@ from moorage.framework.status import Status
 from moorage.plugins.preemption.candidates import Candidate
 from moorage.plugins.preemption.dry_run import DryRun
 from moorage.scheduler.cycle import NodeChooser
+from moorage.state.node_info import NodeInfo
 from moorage.testing import make_node, make_pod
 from tests.plugins.preemption.preemption_cases import (
     Document,
@@ -65,9 +66,9 @@ def test_full_nodes_without_hope_are_not_tried_one_by_one() -> None:
     tried: list[str] = []
     plain = DryRun.on
 
-    def counted(self: DryRun, node_name: str) -> Candidate | Status:
-        tried.append(node_name)
-        return plain(self, node_name)
+    def counted(self: DryRun, node: NodeInfo) -> Candidate | Status:
+        tried.append(node.name)
+        return plain(self, node)
 
     with patch.object(DryRun, "on", counted):
         found = preemption(world).find_candidates(decision.cycle, preemptor(), decision.statuses)

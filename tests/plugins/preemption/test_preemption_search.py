@@ -21,6 +21,7 @@ from moorage.plugins.preemption.candidates import Candidate
 from moorage.plugins.preemption.default_preemption import DefaultPreemption
 from moorage.plugins.preemption.dry_run import DryRun
 from moorage.scheduler.cycle import Decision
+from moorage.state.node_info import NodeInfo
 from moorage.testing import make_node, make_pod
 from tests.plugins.helpers import cluster
 from tests.plugins.preemption.preemption_cases import (
@@ -145,9 +146,9 @@ def test_where_budgets_forbid_all_every_node_is_tried_but_few_are_kept() -> None
     tried: list[str] = []
     plain = DryRun.on
 
-    def counted(self: DryRun, node_name: str) -> Candidate | Status:
-        tried.append(node_name)
-        return plain(self, node_name)
+    def counted(self: DryRun, node: NodeInfo) -> Candidate | Status:
+        tried.append(node.name)
+        return plain(self, node)
 
     with patch.object(DryRun, "on", counted):
         found = plugin.find_candidates(decision.cycle, preemptor(), decision.statuses)
@@ -163,8 +164,8 @@ def test_an_error_is_fatal_only_if_there_is_no_candidate() -> None:
     plugin = preemption(world)
     broken = {"n"}
 
-    def failing(self: DryRun, node_name: str, plain: Callable[..., Any] = DryRun.on) -> Candidate | Status:
-        return Status.error(f"{node_name} broke") if node_name in broken else plain(self, node_name)
+    def failing(self: DryRun, node: NodeInfo, plain: Callable[..., Any] = DryRun.on) -> Candidate | Status:
+        return Status.error(f"{node.name} broke") if node.name in broken else plain(self, node)
 
     with patch.object(DryRun, "on", failing):
         answer = plugin.post_filter(decision.cycle, preemptor(), decision.statuses)

@@ -73,6 +73,14 @@ class Profile(PluginsByPoint):
         self.with_add_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "add_pod")]
         self.with_remove_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "remove_pod")]
         self.registrations = self._registrations(points)
+        finding = (
+            *self.pre_filter,
+            *(fast_or_easy.plugin for fast_or_easy in self.filter),
+            *self.post_filter,
+        )
+        self.treats_like_pods_alike = not services.extenders and all(
+            plugin.treats_like_pods_alike for plugin in finding
+        )
 
     def _enabled(self, point: str, enabled: PluginRef) -> Plugin | FastOrEasy | Weighted:
         """What a point's list holds of a plugin: where more than the plugin counts, that as well."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
+import numpy as np
+
 from moorage.api.pods import Pod
 from moorage.api.workloads import PodDisruptionBudget
 from moorage.config.args import DefaultPreemptionArgs
@@ -36,6 +38,7 @@ class VictimSearch(NamedTuple):
 class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     """Makes room for a pod by finding less important pods that could go."""
 
+    treats_like_pods_alike = True
     args_type = DefaultPreemptionArgs
     permissions = (Permission("delete", "", "pods"),)
 
@@ -95,20 +98,20 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
 
         `everywhere` tries all of them.
         """
-        possible = statuses.nodes_with(Code.UNSCHEDULABLE)
-        outcome = NodeStatuses(self.handle.state.table, _NOT_HELPFUL)
+        table = self.handle.state.table
+        possible = statuses.rows_with(Code.UNSCHEDULABLE)
+        outcome = NodeStatuses(table, _NOT_HELPFUL)
         budgets = list(self.handle.state.objects.of(PodDisruptionBudget).list())
         dry_run = DryRun(self.handle, cycle, pod, budgets)
         hopeful = dry_run.rule_out(possible, outcome)
         wanted = len(possible) if everywhere else self.how_many(len(possible))
-        offset = 0 if everywhere or not possible else random.randrange(len(possible))
+        offset = 0 if everywhere or not len(possible) else random.randrange(len(possible))
+        begin = int(np.searchsorted(hopeful, possible[offset])) if len(hopeful) else 0
         kind: list[Candidate] = []
         violating: list[Candidate] = []
         failed = outcome.first_error()
-        for name in (*possible[offset:], *possible[:offset]):
-            if name not in hopeful:
-                continue
-            result = dry_run.on(name)
+        for row in (*hopeful[begin:].tolist(), *hopeful[:begin].tolist()):
+            result = dry_run.on(table.infos[row])
             if isinstance(result, Candidate):
                 found = violating if result.pdb_violations else kind
                 if len(found) < wanted:
@@ -118,7 +121,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             else:
                 if not result.rejected:
                     failed = failed or result
-                outcome.set_row(self.handle.state.table.by_name[name].row, result)
+                outcome.set_row(row, result)
         return VictimSearch(kind + violating, outcome, failed)
 
     def agreed(self, pod: Pod, candidates: list[Candidate]) -> list[Candidate] | Status:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moorage.api.pods import Pod
 from moorage.api.selectors import SelectorError, parse_selector
@@ -34,15 +35,13 @@ class DryRun:
         self._budgets = budgets
         self._now = handle.clock()
 
-    def rule_out(self, names: Sequence[str], statuses: NodeStatuses) -> set[str]:
+    def rule_out(self, rows: NDArray[np.intp], statuses: NodeStatuses) -> NDArray[np.intp]:
         """Which nodes are worth a try, judged on columns; the others get their status at once."""
+        if not len(rows):
+            return rows
         state = self._handle.state
-        infos = [state.table.by_name[name] for name in names]
-        if not infos:
-            return set()
         below = state.priorities.pods_below(self._pod.priority)
         without_victims = statuses.add_status(_NO_VICTIMS)
-        rows = np.array([info.row for info in infos], dtype=np.intp)
         statuses.set_rows(rows[below[rows] == 0], without_victims)
         rows = rows[below[rows] > 0]
         if len(rows) and self._usage_decides():
@@ -52,7 +51,7 @@ class DryRun:
             with state.priorities.gone_below(self._pod.priority):
                 left = filter_nodes(profile, self._cycle, self._pod, nodes, statuses)
             rows = rows if left is None else rows[left]
-        return {state.table.infos[row].name for row in rows.tolist()}
+        return rows
 
     def _usage_decides(self) -> bool:
         """Whether the filters that take part look at usage only and nobody is nominated anywhere."""
@@ -62,9 +61,8 @@ class DryRun:
             plugin.reads_usage_only or plugin.name in self._cycle.skip_filter for plugin, _ in profile.filter
         )
 
-    def on(self, node_name: str) -> Candidate | Status:
+    def on(self, node: NodeInfo) -> Candidate | Status:
         """The victims on one node, or why no victims would help."""
-        node = self._handle.state.table.by_name[node_name]
         below = [info for info in node.pod_infos if info.pod.priority < self._pod.priority]
         if not below:
             return _NO_VICTIMS

@@ -106,6 +106,7 @@ class SoftState(NamedTuple):
 class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Spreads pods evenly over zones, hosts and other domains."""
 
+    treats_like_pods_alike = True
     args_type = PodTopologySpreadArgs
 
     def __init__(self, args: PodTopologySpreadArgs | None, handle: Handle) -> None:

@@ -51,6 +51,8 @@ class Wanted(NamedTuple):
 class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
     """Keeps the number of attached volumes within what the CSI drivers of a node say it can take."""
 
+    treats_like_pods_alike = True
+
     def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)
         self._claims = handle.lister_of(PersistentVolumeClaim)

@@ -63,6 +63,7 @@ class PodVolumes:
 class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin, PreScorePlugin, ScorePlugin):
     """Keeps pods to nodes that their volumes can be used on; finds volumes for claims, or has them made."""
 
+    treats_like_pods_alike = True
     args_type = VolumeBindingArgs
     allows_parallel = True
     reads_usage_only = True

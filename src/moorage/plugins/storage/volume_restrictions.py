@@ -50,6 +50,8 @@ class Restrictions:
 class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
     """Keeps pods apart that may not share a volume."""
 
+    treats_like_pods_alike = True
+
     def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)
         self._claims = handle.lister_of(PersistentVolumeClaim)

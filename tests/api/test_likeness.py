@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from moorage.api.likeness import likeness
+from moorage.testing import make_pod
+
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
+TOKEN: dict[str, Any] = {"projected": {"sources": []}}
+
+
+def test_pods_of_one_replica_set_are_alike() -> None:
+    first, second = (
+        make_pod(
+            name,
+            metadata={"ownerReferences": [OWNER], "annotations": {"pod": name}},
+            labels={"app": "web"},
+            volumes=[{"name": f"kube-api-access-{name}", **TOKEN}],
+        )
+        for name in ("a", "b")
+    )
+    assert likeness(first) == likeness(second) is not None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"namespace": "other"},
+        {"labels": {"app": "b"}},
+        {"metadata": {"ownerReferences": [OWNER]}},
+        {"cpu": "2"},
+        {"priority": 1},
+        {"nodeSelector": {"a": "b"}},
+        {"tolerations": [{"operator": "Exists"}]},
+        {"preemptionPolicy": "Never"},
+        {"schedulerName": "other"},
+        {"hostNetwork": True},
+    ],
+    ids=str,
+)
+def test_what_pods_differ_in(fields: dict[str, Any]) -> None:
+    assert likeness(make_pod("b", **fields)) not in (likeness(make_pod("a")), None)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
+        {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]},
+        {"volumes": [{"name": "v", "gcePersistentDisk": {"pdName": "d"}}]},
+        {"resourceClaims": [{"name": "c", "resourceClaimName": "c"}]},
+        {"status": {"nominatedNodeName": "n"}},
+        {"status": {"containerStatuses": [{"name": "c"}]}},
+        {"terminationGracePeriodSeconds": 2**80},
+    ],
+    ids=str,
+)
+def test_pods_like_no_other(fields: dict[str, Any]) -> None:
+    assert likeness(make_pod("a", **fields)) is None
