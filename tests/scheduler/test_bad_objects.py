@@ -73,7 +73,7 @@ PENDING: dict[str, tuple[Document, str]] = {
     ),
     "overhead": ({"overhead": {"cpu": "1.2.3"}}, "'1.2.3' is not a quantity"),
     "not a number": ({"cpu": float("nan")}, "'nan' is not a quantity"),
-    "beyond 64 bits": ({"memory": 2**70}, "0/1 nodes are available: 1 Insufficient memory."),
+    "all of 64 bits": ({"memory": 2**63 - 1}, "0/1 nodes are available: 1 Insufficient memory."),
     "beyond any number": ({"memory": "1e999"}, "'1e999' is not a quantity: its exponent is out of range"),
     "pod affinity": (
         {"affinity": affinity("podAffinity", term(selector(key="a", operator="Near")))},
