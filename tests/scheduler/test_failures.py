@@ -13,6 +13,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import shortened
 from moorage.framework.door import Door
 from moorage.framework.status import Nomination, Status
+from moorage.scheduler.status_writes import MOST_AT_ONCE
 from moorage.testing import make_node, make_pod
 from tests import fake_time
 from tests.framework.scripted import Filters, PostFilters, PreFilters, plugin
@@ -381,3 +382,41 @@ def test_a_bound_pod_is_not_told_of_earlier_failures_any_more() -> None:
 
     fake_time.run(main())
     assert client.arrived == ["bound"]
+
+
+def test_of_what_could_not_be_written_yet_only_the_newest_is() -> None:
+    answers = [Status.unschedulable(text) for text in ("first", "second", "third", "third")]
+    world, client = slow_world(list(answers))
+
+    async def main() -> None:
+        for _ in answers:
+            await try_again(world)
+        for number in range(2):
+            client.gates[number].set()
+            for _ in range(10):
+                await asyncio.sleep(0)
+
+    fake_time.run(main())
+    assert client.arrived == ["first.", "third."]
+    assert len(client.gates) == 2
+
+
+def test_a_few_writes_are_under_way_at_a_time() -> None:
+    world = World(rejecting(treats_like_pods_alike=True))
+    client = SlowClient(world.door)
+    world.services.client = client
+    for number in range(100):
+        client.add(world.add(f"pod-{number}"))
+
+    async def main() -> None:
+        while world.scheduler.try_next():
+            pass
+        for number in range(100):
+            await asyncio.sleep(0)
+            assert len(client.gates) - number <= MOST_AT_ONCE
+            client.gates[number].set()
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+    fake_time.run(main())
+    assert client.arrived == ["no."] * 100
