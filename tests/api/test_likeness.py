@@ -5,10 +5,18 @@ from typing import Any
 import pytest
 
 from moorage.api.likeness import likeness
+from moorage.api.selectors import selector_from_map
 from moorage.testing import make_pod
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
 TOKEN: dict[str, Any] = {"projected": {"sources": []}}
+
+
+def test_a_label_counts_from_when_a_selector_asks_for_it() -> None:
+    first, second = (make_pod(name, labels={"number-in-its-set": name}) for name in ("a", "b"))
+    assert likeness(first) == likeness(second) is not None
+    selector_from_map({"number-in-its-set": "c"})
+    assert likeness(first) != likeness(second)
 
 
 def test_pods_of_one_replica_set_are_alike() -> None:
@@ -41,6 +49,7 @@ def test_pods_of_one_replica_set_are_alike() -> None:
     ids=str,
 )
 def test_what_pods_differ_in(fields: dict[str, Any]) -> None:
+    selector_from_map({"app": "any"})
     assert likeness(make_pod("b", **fields)) not in (likeness(make_pod("a")), None)
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.api.pods import Pod
+from moorage.api.selectors import selector_from_map
 from moorage.framework.events import NODE, POD, UNSCHEDULABLE_POD, Action, ClusterEvent, Hint
 from moorage.framework.queued_pod import QueuedPod
 from moorage.queue import piecemeal
@@ -20,6 +21,9 @@ from moorage.queue.in_flight import InFlightPods
 from moorage.queue.since_pop import SincePop
 from moorage.testing.builders import make_node, make_pod
 from tests.queue.worlds import Rejecter, World, make_queue_profile, newer
+
+
+selector_from_map({"other": "yes"})  # somebody asks for it: only then does a label tell pods apart
 
 
 class Fair(Rejecter):
@@ -94,6 +98,22 @@ def test_a_pod_that_changes_leaves_its_group() -> None:
     hint.names.clear()
     world.queue.move_all(NODE_ADD, None, make_node())
     assert sorted(hint.names) == ["a", "b"]
+
+
+def test_a_new_selector_divides_a_group() -> None:
+    hint = Asked(Hint.SKIP)
+    world = World(Fair("Fit", events(hint)))
+    reject(world, "a", "b")
+    for name in "ab":
+        queued = world.queue.get(make_pod(name))
+        assert queued is not None
+        world.queue.update(queued.pod, newer(queued.pod, labels={"asked-for-later": name}))
+    hint.names.clear()
+    world.queue.move_all(NODE_ADD, None, make_node())
+    assert len(hint.names) == 1
+    selector_from_map({"asked-for-later": "a"})
+    world.queue.move_all(NODE_ADD, None, make_node())
+    assert sorted(hint.names[1:]) == ["a", "b"]
 
 
 # Piece by piece

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from itertools import count
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -125,23 +126,35 @@ class Cluster:
         return found
 
 
+RUNS = count()
 Step = tuple[str, str, int]
 FULL: list[Step] = [("node", "plain", 0), ("node", "plain", 1), ("pod", "large", 2), ("pod", "apart", 2)]
-pods = st.tuples(st.just("pod"), st.sampled_from(sorted(TEMPLATES)), st.integers(1, 4))
+pods = st.tuples(st.just("pod"), st.sampled_from([*sorted(TEMPLATES), "shy"]), st.integers(1, 4))
 nodes = st.tuples(st.just("node"), st.sampled_from(sorted(NODES)), st.integers(0, 3))
 gone = st.tuples(st.just("no node"), st.just(""), st.integers(0, 3))
 deleted = st.tuples(st.just("no pod"), st.just(""), st.integers(0, 30))
 later = st.tuples(st.just("later"), st.just(""), st.sampled_from([1, 3, 11, 400]))
 
 
+def numbered(key: str, number: int, what: str) -> Pod:
+    """A pod with a label that tells it from all others; one that keeps away from some by that label."""
+    fields = dict(TEMPLATES.get(what, {}))
+    if what == "shy":
+        some = {"matchExpressions": [{"key": key, "operator": "In", "values": list("12579")}]}
+        term = {"topologyKey": HOST, "labelSelector": some}
+        fields["affinity"] = {"podAntiAffinity": {REQUIRED: [term]}}
+    return make_pod(f"p{number}", **{**fields, "labels": {**fields.get("labels", {}), key: str(number)}})
+
+
 async def follow(steps: list[Step], cluster: Cluster) -> list[tuple[int, dict[str, Fate]]]:
     """Where searches begin and what became of the pods, after each step."""
     found: list[tuple[int, dict[str, Fate]]] = []
     made = 0
+    number_key = f"number-{next(RUNS)}"  # no selector has asked for it yet
     for action, what, number in steps:
         if action == "pod":
             for _ in range(number):
-                cluster.put(make_pod(f"p{made}", **TEMPLATES[what]))
+                cluster.put(numbered(number_key, made, what))
                 made += 1
         elif action == "node":
             cluster.put(make_node(f"n{number}", **NODES[what]))
@@ -196,7 +209,12 @@ def test_one_search_serves_for_all_where_the_plugin_promises_it(promised: bool, 
 
 def test_pods_that_differ_are_tried_each() -> None:
     world = World(rejecting(treats_like_pods_alike=True))
-    assert [searches(world, name, labels={"n": name}) for name in "abc"] == [1, 1, 1]
+    assert [searches(world, name, cpu=cpu) for name, cpu in zip("abc", "123", strict=True)] == [1, 1, 1]
+
+
+def test_a_label_that_no_selector_asks_for_makes_no_difference() -> None:
+    world = World(rejecting(treats_like_pods_alike=True))
+    assert [searches(world, name, labels={"nobody-asks": name}) for name in "abc"] == [1, 0, 0]
 
 
 def test_what_a_class_promises_another_made_of_it_does_not() -> None:

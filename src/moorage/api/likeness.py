@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from moorage.api.pods import Pod, Volume
+from moorage.api.selectors import ASKED_KEYS
 
 _MOST_KNOWN = 16384
 _known: dict[bytes, bytes] = {}
@@ -16,13 +17,15 @@ def likeness(pod: Pod) -> bytes | None:
     """A key that all pods have which are alike; None for a pod that is like no other.
 
     Pods are alike if they have the same namespace, labels, controller and spec, as the pods of one
-    ReplicaSet or Job have. Annotations do not count. A pod with claims is like no other, since claims are
-    found by names and belong to one pod, nor is one that is nominated to a node or has begun to run.
+    ReplicaSet or Job have. Annotations do not count, nor do labels that no selector has asked for so far,
+    such as the number of a pod in its StatefulSet: the key changes when one does. A pod with claims is like
+    no other, since claims are found by names and belong to one pod, nor is one that is nominated to a node or
+    has begun to run.
     """
-    known: bytes | str | None = pod.__dict__.get("_likeness", "")
-    if isinstance(known, str):
-        known = pod.__dict__["_likeness"] = _likeness(pod)
-    return known
+    known: tuple[int, bytes | None] | None = pod.__dict__.get("_likeness")
+    if known is None or known[0] != len(ASKED_KEYS):
+        known = pod.__dict__["_likeness"] = (len(ASKED_KEYS), _likeness(pod))
+    return known[1]
 
 
 def _likeness(pod: Pod) -> bytes | None:
@@ -41,8 +44,9 @@ def _likeness(pod: Pod) -> bytes | None:
         # The volume that brings the token of the service account has another name in every pod.
         spec = replace(spec, volumes=())
     owner = next((owner for owner in meta.owner_references if owner.controller), None)
+    labels = {key: value for key, value in meta.labels.items() if key in ASKED_KEYS}
     try:
-        key = _encode((meta.namespace, meta.labels, owner, spec))
+        key = _encode((meta.namespace, labels, owner, spec))
     except (OverflowError, ValueError):  # there is a number in it that has no end, say
         return None
     if len(_known) >= _MOST_KNOWN:

@@ -79,11 +79,18 @@ class LabelSelector(Part, frozen=True):
         return hash((frozenset(self.match_labels.items()), self.match_expressions))
 
 
+ASKED_KEYS: set[str] = set()
+"""The keys of all selectors so far: what none of them asks for tells no objects apart."""
+
+
 class Selector(Part, frozen=True, gc=False):
     """A checked selector: every requirement must hold. Without requirements it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
+
+    def __post_init__(self) -> None:
+        ASKED_KEYS.update(requirement.key for requirement in self.requirements)
 
     @property
     def empty(self) -> bool:

@@ -58,6 +58,7 @@ class Plugin:
     treats_like_pods_alike: ClassVar[bool] = False
     """Whether it answers the same for pods with the same namespace, labels, controller and spec.
 
+    Labels count that some selector asks for; so who reads them by name must not promise this.
     While nothing changes in the cluster, one answer then serves for all of them: where every plugin that
     filters says so, pods that are like one which failed are not tried in vain, and a hint is asked once.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
+from moorage.api.selectors import ASKED_KEYS
 from moorage.framework.queued_pod import QueuedPod
 
 
@@ -37,6 +38,7 @@ class UnschedulablePods:
         self._groups: dict[Hashable, Group] = {}
         self._group_by_pod: dict[str, Group] = {}
         self._by_plugin: dict[str, dict[Group, None]] = {}
+        self._keys_asked = len(ASKED_KEYS)
 
     def put(self, queued: QueuedPod) -> None:
         """Adds a pod, or takes note of what has changed of one that is here."""
@@ -82,11 +84,20 @@ class UnschedulablePods:
             if not groups:
                 del self._by_plugin[plugin]
 
+    def _regroup(self) -> None:
+        """A selector that is new may tell pods apart which were alike."""
+        if self._keys_asked != len(ASKED_KEYS):
+            self._keys_asked = len(ASKED_KEYS)
+            for queued in list(self._pods.values()):
+                self.put(queued)
+
     def groups(self) -> list[Group]:
+        self._regroup()
         return list(self._groups.values())
 
     def rejected_by(self, plugins: Iterable[str]) -> list[Group]:
         """The groups of pods that one of these plugins rejected."""
+        self._regroup()
         found: dict[Group, None] = {}
         for plugin in plugins:
             found.update(self._by_plugin.get(plugin, {}))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from moorage.api.likeness import likeness
 from moorage.api.pods import Pod
+from moorage.api.selectors import ASKED_KEYS
 from moorage.framework.diagnosis import Failure
 from moorage.framework.handle import Services
 from moorage.framework.runtime.profile import Profile
@@ -30,13 +31,13 @@ class KnownFailures:
     def __init__(self, services: Services) -> None:
         self._state = services.state
         self._nominations = services.nominations
-        self._moment = (-1, -1)
+        self._moment = (-1, -1, -1)
         self._known: dict[tuple[str, bytes], KnownFailure] = {}
 
     @property
-    def moment(self) -> tuple[int, int]:
-        """Changes with the cluster."""
-        return (self._state.version, self._nominations.version)
+    def moment(self) -> tuple[int, int, int]:
+        """Changes with the cluster, and with what tells pods apart."""
+        return (self._state.version, self._nominations.version, len(ASKED_KEYS))
 
     def find(self, pod: Pod) -> KnownFailure | None:
         """How a pod like this one failed, if the cluster is as it was then."""
