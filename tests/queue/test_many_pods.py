@@ -22,7 +22,6 @@ from moorage.queue.since_pop import SincePop
 from moorage.testing.builders import make_node, make_pod
 from tests.queue.worlds import Rejecter, World, make_queue_profile, newer
 
-
 selector_from_map({"other": "yes"})  # somebody asks for it: only then does a label tell pods apart
 
 
