@@ -53,7 +53,7 @@ class Session:
     server rejects are renewed once. `may_write` is asked right before the bytes of a write leave.
 
     Behind one address there may be several servers, and one of them may freeze without closing anything.
-    So every watch has a connection of its own, and when a request gets no answer in time, the next ones use
+    So no connection of a watch is used again, and when a request gets no answer in time, the next ones use
     new connections.
     """
 
@@ -85,15 +85,13 @@ class Session:
         self._http: aiohttp.ClientSession | None = None
         self._retired: aiohttp.ClientSession | None = None  # it finishes what it has begun
         self._opened_at = 0.0
-        self._watching: aiohttp.ClientSession | None = None
         self._wires: list[Wire] = []  # the last one is in use, the others finish what they have begun
         self._heads: dict[str, str] = {}  # what is the same in all requests, by content type
         self._base_path = urlsplit(config.server).path
         self._host = urlsplit(config.server).netloc.rpartition("@")[2]
 
     async def open(self) -> None:
-        self._http = self._new_session(keepalive_timeout=KEEP_ALIVE_SECONDS)
-        self._watching = self._new_session(force_close=True)
+        self._http = self._new_session()
         try:
             self._use(await self._credentials.identity())
         except BaseException:
@@ -101,8 +99,8 @@ class Session:
             raise
 
     async def close(self) -> None:
-        sessions = (self._http, self._retired, self._watching)
-        self._http = self._retired = self._watching = None
+        sessions = (self._http, self._retired)
+        self._http = self._retired = None
         for each in sessions:
             if each is not None:
                 await each.close()
@@ -161,7 +159,9 @@ class Session:
             code = NO_ANSWER
             try:
                 async with asyncio.timeout(min(WATCH_OPENING_SECONDS, self._silence_seconds)):
-                    response = await self._ask(self._watching, "GET", target)
+                    response = await self._ask("GET", target)
+                connection = response.connection
+                transport = None if connection is None else connection.transport
                 code = str(response.status)
                 self._tell("GET", code, RETRY_AFTER_TRIES - tries)
                 try:
@@ -172,10 +172,9 @@ class Session:
                         return
                     answer = HttpAnswer(response.status, _retry_after(response), await response.read())
                 finally:
-                    connection = response.connection
-                    if connection is not None and connection.transport is not None:
-                        # A farewell over TLS could outlive the client, and the loop with it.
-                        connection.transport.abort()
+                    if transport is not None:
+                        # Nobody uses it again. A farewell over TLS could outlive the client, and the loop.
+                        transport.abort()
                     response.close()
             except _NETWORK_ERRORS as error:
                 if code is NO_ANSWER:
@@ -238,7 +237,6 @@ class Session:
             request = self._request(method, target, content_type, body)
             return await self._wires[-1].exchange(request, seconds=seconds, before_sending=check)
         response = await self._ask(
-            self._http,
             method,
             target,
             None if body is None else _Body(body, check),
@@ -260,14 +258,14 @@ class Session:
         if self._http is None or now - self._opened_at < self._request_seconds:
             return
         old = self._retired
-        self._retired, self._http = self._http, self._new_session(keepalive_timeout=KEEP_ALIVE_SECONDS)
+        self._retired, self._http = self._http, self._new_session()
         if old is not None:  # what it had begun has been over for long
             await old.close()
 
-    def _new_session(self, **connector: Any) -> aiohttp.ClientSession:
+    def _new_session(self) -> aiohttp.ClientSession:
         self._opened_at = asyncio.get_running_loop().time()
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=CONNECTIONS, **connector),
+            connector=aiohttp.TCPConnector(limit=CONNECTIONS, keepalive_timeout=KEEP_ALIVE_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("Accept-Encoding",),
             read_bufsize=BUFFER,
@@ -275,20 +273,19 @@ class Session:
 
     async def _ask(
         self,
-        http: aiohttp.ClientSession | None,
         method: str,
         target: str,
         body: _Body | None = None,
         content_type: str = JSON,
         total: float | None = None,
     ) -> aiohttp.ClientResponse:
-        assert http is not None
+        assert self._http is not None
         headers = self._headers
         if body is not None:
             headers = headers.copy()
             headers["Content-Type"] = content_type
             headers["Content-Length"] = str(len(body.content))
-        return await http.request(
+        return await self._http.request(
             method,
             URL(f"{self._config.server}{target}", encoded=True),
             data=None if body is None else body.when_sent(),
