@@ -1,8 +1,12 @@
 """Another process takes the lease while many pods wait for their turn to be bound."""
 
+import pytest
+
 from moorage.client.errors import Conflict
 from tests.controlplane.servers import wait_for
 from tests.faults.scene import LEASES, Scene
+
+pytestmark = pytest.mark.soak
 
 LEASE = "taken-away"
 SLOW = 20

@@ -1,8 +1,12 @@
 """A start while the API server leaves something unanswered."""
 
+import pytest
+
 from tests.controlplane.servers import ControlPlane
 from tests.faults.gateway import Gateway, hang
 from tests.faults.scene import Scene
+
+pytestmark = pytest.mark.soak
 
 REVIEWS = "/selfsubjectaccessreviews"
 
