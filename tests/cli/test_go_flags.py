@@ -12,7 +12,7 @@ from moorage import __version__
 from moorage.cli.go_flags import KubeFlags, kube_flag, shown
 from moorage.cli.kube_flags import KUBE_FLAGS
 from moorage.cli.run import run
-from moorage.cli.run_options import RunOptions
+from moorage.cli.running.options import RunOptions
 from moorage.cli.setup import BadInput
 from moorage.version import build_info, report_as
 

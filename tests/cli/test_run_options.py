@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from moorage import CycleState, NodeInfo, Pod, ScorePlugin, new_scheduler_command
 from moorage.cli.run import run
-from moorage.cli.run_options import ADDRESS_VARIABLE, RunOptions
+from moorage.cli.running.options import ADDRESS_VARIABLE, RunOptions
 from moorage.cli.setup import BadInput
 from moorage.config import ConfigError
 
@@ -107,7 +107,7 @@ def test_lists_have_commas_and_may_be_repeated(file: str, monkeypatch: pytest.Mo
         seen.append(options)
         return 0
 
-    monkeypatch.setattr("moorage.cli.process.run_process", keep)
+    monkeypatch.setattr("moorage.cli.running.process.run_process", keep)
     flags = [
         "--requestheader-allowed-names=a,b",
         "--requestheader-allowed-names=c",

@@ -212,7 +212,7 @@ def new_scheduler_command(*plugins: type[Plugin]) -> click.Command:
 
 def _run(flags: dict[str, Any]) -> None:
     with errors_in_lines(verbose=flags["verbosity"] >= 5):
-        from moorage.cli.run_options import RunOptions
+        from moorage.cli.running.options import RunOptions
 
         options = RunOptions.from_flags(flags)
         warnings = options.gates.warnings()
@@ -221,6 +221,6 @@ def _run(flags: dict[str, Any]) -> None:
         options.check()
         given = [name for name in _WITHOUT_EFFECT if flags[name.replace("-", "_")] is not None]
         warn([*(f"--{name} has no effect" for name in given), *warnings])
-        from moorage.cli.process import run_process
+        from moorage.cli.running.process import run_process
 
         raise click.exceptions.Exit(run_process(options))

@@ -25,8 +25,8 @@ import click
 from moorage.cli.live_view import LiveView, PlainView, View
 from moorage.cli.local_scheduler import LocalScheduler
 from moorage.cli.manifest_files import read_manifests
-from moorage.cli.process import loop_factory
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
+from moorage.cli.running.process import loop_factory
 from moorage.cli.setup import BadInput, Setup, set_up
 from moorage.cluster.access.kubeconfig import KubeconfigError, remove, remove_old, write_kubeconfig
 from moorage.cluster.base.data_file import DataFile, DataFileError

@@ -11,9 +11,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from moorage.cli.run_logs import configure_logs
-from moorage.cli.run_options import RunOptions
-from moorage.cli.run_server import RunServer
+from moorage.cli.running.logs import configure_logs
+from moorage.cli.running.options import RunOptions
+from moorage.cli.running.server import RunServer
 from moorage.cli.setup import BadInput, Setup
 from moorage.client.connection import ConnectionConfig, find
 from moorage.client.errors import ConfigurationError

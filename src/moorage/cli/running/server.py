@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.api.pods import Pod
-from moorage.cli.run_options import RunOptions
-from moorage.cli.run_security import RunSecurity
+from moorage.cli.running.options import RunOptions
+from moorage.cli.running.security import RunSecurity
 from moorage.cli.setup import BadInput
 from moorage.config import KubeSchedulerConfiguration, show
 from moorage.framework.logger import Logger, set_verbosity

@@ -9,7 +9,7 @@ from moorage.api.durations import Duration
 from moorage.cli.setup import BadInput
 
 if TYPE_CHECKING:
-    from moorage.cli.run_options import RunOptions
+    from moorage.cli.running.options import RunOptions
 
 _MOST_COLLECTED = 2 * 1024**3
 

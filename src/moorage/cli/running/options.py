@@ -12,7 +12,7 @@ import click
 
 from moorage.api.durations import Duration, DurationError
 from moorage.cli.go_flags import shown
-from moorage.cli.run_logs import check_logs
+from moorage.cli.running.logs import check_logs
 from moorage.cli.setup import BadInput, Setup, set_up
 from moorage.config import ConfigError
 from moorage.config.feature_gates import CURRENT, FeatureGateError, FeatureGates

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
-from moorage.cli.run_options import RunOptions
+from moorage.cli.running.options import RunOptions
 from moorage.cli.setup import BadInput
 from moorage.client.connection import find
 from moorage.client.errors import ConfigurationError
