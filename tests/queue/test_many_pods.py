@@ -19,6 +19,7 @@ from moorage.queue.change_events import ASSIGNED_POD_DELETE, NODE_ADD, NODE_DELE
 from moorage.queue.hints import Interests, Requeue
 from moorage.queue.in_flight import InFlightPods
 from moorage.queue.since_pop import SincePop
+from moorage.queue.unschedulable import UnschedulablePods
 from moorage.testing.builders import make_node, make_pod
 from tests.queue.worlds import Rejecter, World, make_queue_profile, newer
 
@@ -113,6 +114,24 @@ def test_a_new_selector_divides_a_group() -> None:
     selector_from_map({"asked-for-later": "a"})
     world.queue.move_all(NODE_ADD, None, make_node())
     assert sorted(hint.names[1:]) == ["a", "b"]
+
+
+@pytest.mark.parametrize("how", ["put", "asked"])
+def test_a_pod_that_leaves_before_it_is_regrouped_stays_away(how: str) -> None:
+    group, queued = "one", QueuedPod(make_pod("a"), 0.0)
+
+    def leave() -> None:
+        pods.remove("default/a")
+
+    pods = UnschedulablePods(lambda queued: group, leave)
+    pods.put(queued)
+    group = "other"
+    if how == "put":
+        pods.put(queued)
+    else:
+        selector_from_map({"asked-for-by-nobody-else": "a"})
+        assert pods.groups() == []
+    assert "default/a" not in pods
 
 
 # Piece by piece

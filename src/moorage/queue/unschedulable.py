@@ -23,7 +23,8 @@ class UnschedulablePods:
     """Pods that plugins rejected or gated, found by key, or in groups by the plugin that rejected them.
 
     Most events interest a few plugins only; the index saves looking at all pods for each event. `group_of`
-    says what the pods of a group have in common; `before_regrouping` is called when that changes for a pod.
+    says what the pods of a group have in common; `before_regrouping` is called when that changes for a pod,
+    and may take pods out.
     """
 
     def __init__(
@@ -48,6 +49,8 @@ class UnschedulablePods:
             self._entered[key] = self.entries
         elif self._group_by_pod[key].key != group_key:
             self._before_regrouping()
+            if key not in self._pods:  # it was about to be moved
+                return
             self._leave_group(key)
         self._pods[key] = queued
         group = self._groups.get(group_key)
@@ -88,6 +91,7 @@ class UnschedulablePods:
         """A selector that is new may tell pods apart which were alike."""
         if self._keys_asked != len(ASKED_KEYS):
             self._keys_asked = len(ASKED_KEYS)
+            self._before_regrouping()
             for queued in list(self._pods.values()):
                 self.put(queued)
 
