@@ -233,9 +233,10 @@ class ControlPlane:
         self._wait_for_path("/readyz", (self._etcd, another), port=port)
         return f"https://{HOST}:{port}"
 
-    def compact(self) -> None:
-        """Makes etcd forget all but the present state."""
-        self._ask_etcd("/v3/kv/compaction", {"revision": str(self.revision()), "physical": True})
+    def compact(self, revision: int | None = None) -> None:
+        """Makes etcd forget all but the state at a revision, or else the present one."""
+        revision = revision or self.revision()
+        self._ask_etcd("/v3/kv/compaction", {"revision": str(revision), "physical": True})
 
     def revision(self) -> int:
         """How many writes etcd has seen."""

@@ -38,12 +38,17 @@ class History:
         self._changes: list[Change] = []
 
     def read(self) -> list[Change]:
-        """All changes so far. Before etcd is made to forget, this has to be called."""
+        """All changes so far."""
         last = self._plane.revision()
         if self._next <= last:
             self._changes += self._between(self._next, last)
             self._next = last + 1
         return self._changes
+
+    def read_and_forget(self) -> None:
+        """Reads, and has etcd forget what was read."""
+        self.read()
+        self._plane.compact(self._next - 1)
 
     def _between(self, first: int, last: int) -> Iterator[Change]:
         everything = base64.b64encode(b"\0").decode()

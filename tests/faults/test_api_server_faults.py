@@ -143,8 +143,7 @@ def test_the_history_is_gone_when_the_line_comes_back(scene: Scene, balancer: Ba
         balancer.freeze()
         scene.delete_pods(first[::2])
         scene.create_pods(len(first[::2]))
-        scene.history.read()
-        scene.plane.compact()
+        scene.history.read_and_forget()
         # It keeps recent changes in memory; a new one has to ask etcd, which has forgotten them.
         scene.plane.restart_apiserver()
         balancer.refuse(1)
