@@ -133,7 +133,7 @@ def test_garbage_in_watch_streams(scene: Scene, gateway: Gateway, scheduler: Moo
 
 
 def test_nodes_go_while_only_their_watch_hangs(scene: Scene, gateway: Gateway, scheduler: Moorage) -> None:
-    """As kube-scheduler does, it goes on with the nodes it knows, until it knows better."""
+    """It goes on with the nodes it knows, until it knows better."""
     gone = ["node-0", "node-1"]
     with gateway.fault(hang, path=r"/nodes\?") as fault:
         gateway.inject(r"/nodes\?", b"", then_cut=True)
