@@ -105,3 +105,14 @@ def test_a_bind_is_given_up_before_the_lease_can_be_anothers() -> None:
     assert (
         asked == ["POST /api/v1/namespaces/a/pods/b/binding", "GET /api/v1/namespaces/a/pods/b"] * BIND_TRIES
     )
+
+
+def test_a_write_without_a_body_is_not_sent_either() -> None:
+    server = Recorder()
+
+    async def conversation(client: HttpClient) -> None:
+        with pytest.raises(Withheld):
+            await client.send("DELETE", "/a")
+
+    talk(server, conversation, may_write=lambda: False)
+    assert server.lines == []

@@ -236,6 +236,8 @@ class Session:
         if body is not None and self._wires:
             request = self._request(method, target, content_type, body)
             return await self._wires[-1].exchange(request, seconds=seconds, before_sending=check)
+        if body is None and check is not None:
+            check()  # without a body, the head is all there is
         response = await self._ask(
             method,
             target,
