@@ -17,6 +17,7 @@ from moorage.client.resources import Resource
 T = TypeVar("T", bound=Object)
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+_CHANGE_TYPES = frozenset(get_args(ChangeType))
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ def change_of(resource: Resource[T], line: bytes) -> Change[T]:
     source = bytes(event.object)
     if event.type == "ERROR":
         raise error_of(source, doing=f"watch of {resource}")
-    if event.type not in get_args(ChangeType):
+    if event.type not in _CHANGE_TYPES:
         raise ApiError(0, "", f"watch of {resource}: a record cannot be read: its type is {event.type!r}")
     kind = cast(ChangeType, event.type)
     if kind != "BOOKMARK":
