@@ -13,15 +13,14 @@ import struct
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import aiohttp
 from aiohttp import web
 from yarl import URL
 
 from tests.client.certificates import make
-from tests.faults.proxy import HOST, LoopThread
+from tests.faults.proxy import HOST, LoopbackServer
 
 LARGEST_BODY = 2**26
 PER_HOP = frozenset(("host", "connection", "transfer-encoding", "content-length", "keep-alive"))
@@ -46,7 +45,7 @@ class Fault:
         return self.method in ("", request.method) and bool(self.path.search(request.path_qs))
 
 
-class Gateway:
+class Gateway(LoopbackServer):
     """Serves at `url` for the length of a `with` block; clients trust it by `ca_file`, made in `folder`."""
 
     def __init__(self, server: str, ca_file: Path, folder: Path) -> None:
@@ -61,21 +60,6 @@ class Gateway:
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.rotate()
         self._behind = ssl.create_default_context(cafile=ca_file)
-
-    def __enter__(self) -> Self:
-        self._thread = LoopThread()
-        self._thread.run(self._open)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._thread.run(self._close)
-        self._thread.close()
-
-    @property
-    def url(self) -> str:
-        return f"https://{HOST}:{self._port}"
 
     def rotate(self) -> None:
         """Shows another certificate from now on, and writes the authority that signed it to `ca_file`."""

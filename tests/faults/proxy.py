@@ -9,6 +9,7 @@ import contextlib
 import socket
 import struct
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import count
@@ -49,6 +50,34 @@ class LoopThread:
         self._loop.close()
 
 
+class LoopbackServer(ABC):
+    """Serves at `url` for the length of a `with` block, in a thread of its own."""
+
+    _port: int
+
+    def __enter__(self) -> Self:
+        self._thread = LoopThread()
+        self._thread.run(self._open)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._thread.run(self._close)
+        self._thread.close()
+
+    @property
+    def url(self) -> str:
+        return f"https://{HOST}:{self._port}"
+
+    @abstractmethod
+    async def _open(self) -> None:
+        """Listens, and sets the port."""
+
+    @abstractmethod
+    async def _close(self) -> None: ...
+
+
 @dataclass
 class Backend:
     """One API server as the balancer sees it."""
@@ -78,7 +107,7 @@ class Pair:
             reset(writer)
 
 
-class Balancer:
+class Balancer(LoopbackServer):
     """Takes connections for the length of a `with` block and shares them out among backends in turn.
 
     Backends are given by URL and named by their number. A connection stays with its backend, whatever becomes
@@ -90,21 +119,6 @@ class Balancer:
         self._servers = servers
         self._turn = count()
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def __enter__(self) -> Self:
-        self._thread = LoopThread()
-        self._thread.run(self._open)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._thread.run(self._close)
-        self._thread.close()
-
-    @property
-    def url(self) -> str:
-        return f"https://{HOST}:{self._port}"
 
     def freeze(self, *numbers: int) -> None:
         """No byte passes any more, in no direction; connections stay open. Without numbers: all backends."""
