@@ -23,11 +23,10 @@ from urllib.parse import urlsplit
 import click
 
 from moorage.cli.live_view import LiveView, PlainView, View
-from moorage.cli.local_scheduler import LocalScheduler
 from moorage.cli.manifest_files import read_manifests
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
-from moorage.cli.running.process import loop_factory
 from moorage.cli.setup import BadInput, Setup, set_up
+from moorage.client.loops import loop_factory
 from moorage.cluster.access.kubeconfig import KubeconfigError, remove, remove_old, write_kubeconfig
 from moorage.cluster.base.data_file import DataFile, DataFileError
 from moorage.cluster.base.errors import Refusal
@@ -40,6 +39,7 @@ from moorage.config.problems import ConfigError
 from moorage.framework.extenders.asking import make_extenders
 from moorage.framework.registry import PluginLoadError
 from moorage.process import logs
+from moorage.process.local_scheduler import LocalScheduler
 from moorage.server.tls import LOCAL_NAMES, self_signed
 
 DEFAULT_NODES = "3"
@@ -161,7 +161,7 @@ class Up:
             view: View = LiveView(cluster.store) if _has_terminal(options) else PlainView(cluster.store)
             scheduler = LocalScheduler(cluster.scheduler_client)
             if self._setup is not None:
-                await scheduler.start(self._setup, self._fail)
+                await scheduler.start(*self._setup, self._fail)
                 stack.push_async_callback(scheduler.stop)
             # What is there now stays for good: it need not be looked through again and again.
             gc.collect()
@@ -208,7 +208,7 @@ class Up:
         try:
             forget_modules(self._watched)
             await scheduler.replace(
-                self._options.set_up(),
+                *self._options.set_up(),
                 lambda error: view.say(f"{error}; nothing is scheduled until {names} is loaded again"),
             )
         except (ConfigError, PluginLoadError, BadInput) as error:

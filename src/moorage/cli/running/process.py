@@ -18,6 +18,7 @@ from moorage.cli.setup import BadInput, Setup
 from moorage.client.connection import ConnectionConfig, find
 from moorage.client.errors import ConfigurationError
 from moorage.client.http import HttpClient
+from moorage.client.loops import loop_factory
 from moorage.client.pod_writer import BIND_SECONDS, PodWriter
 from moorage.config import expand_all, show
 from moorage.config.show import show_expanded, to_yaml
@@ -67,14 +68,6 @@ def _write_config(file: str, setup: Setup) -> int:
 def _exit_now() -> None:
     logs.flush()
     os._exit(1)
-
-
-def loop_factory() -> Any:
-    try:
-        from moorage.client.event_loop import EventLoop
-    except ImportError:  # there is no uvloop for this system
-        return None
-    return EventLoop
 
 
 class Process:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
-from moorage.cli.setup import Setup
-from moorage.cluster.serving.scheduler_client import SchedulerClient
+from moorage.client import Client
+from moorage.client.http import HttpClient
+from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.logger import Logger
-from moorage.framework.registry import PluginLoadError
+from moorage.framework.registry import PluginLoadError, Registry
 from moorage.process.assembly import USER_AGENT, Assembly
+from moorage.process.event_recorder import EventsClient
 
 log = Logger(__name__)
 
 OnFailure: TypeAlias = Callable[[PluginLoadError], None]
+
+
+class LocalClient(Client, EventsClient, Protocol):
+    """Writes pods and events; `http` is for all else."""
+
+    @property
+    def http(self) -> HttpClient: ...
 
 
 class _Running(NamedTuple):
@@ -28,20 +37,24 @@ class LocalScheduler:
     `on_failure` is told when a plugin gives up waiting for a resource that it cannot do without.
     """
 
-    def __init__(self, new_client: Callable[[str], SchedulerClient]) -> None:
+    def __init__(self, new_client: Callable[[str], LocalClient]) -> None:
         self._new_client = new_client
         self._running: _Running | None = None
 
-    async def start(self, setup: Setup, on_failure: OnFailure) -> None:
+    async def start(
+        self, registry: Registry, config: KubeSchedulerConfiguration, on_failure: OnFailure
+    ) -> None:
         """Returns once it schedules, or waits for what plugins demand: only then can that be made.
 
         Raises what is wrong with the configuration or a plugin.
         """
-        await self._start(self._assemble(setup), on_failure)
+        await self._start(self._assemble(registry, config), on_failure)
 
-    async def replace(self, setup: Setup, on_failure: OnFailure) -> None:
+    async def replace(
+        self, registry: Registry, config: KubeSchedulerConfiguration, on_failure: OnFailure
+    ) -> None:
         """If the new one cannot be made, the old one has not noticed."""
-        new = self._assemble(setup)
+        new = self._assemble(registry, config)
         await self.stop()
         await self._start(new, on_failure)
 
@@ -51,9 +64,9 @@ class LocalScheduler:
             await running.assembly.end(running.scheduling)
             await running.assembly.close()
 
-    def _assemble(self, setup: Setup) -> Assembly:
+    def _assemble(self, registry: Registry, config: KubeSchedulerConfiguration) -> Assembly:
         client = self._new_client(USER_AGENT)
-        return Assembly(setup.config, setup.registry, client, http=client.http, events=client)
+        return Assembly(config, registry, client, http=client.http, events=client)
 
     async def _start(self, assembly: Assembly, on_failure: OnFailure) -> None:
         await assembly.open()
