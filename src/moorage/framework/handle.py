@@ -19,6 +19,7 @@ from moorage.framework.extenders.suspension import Suspension
 from moorage.framework.listers import Lister, Listers, Requirement
 from moorage.framework.metrics import Metrics
 from moorage.framework.observer import NoObserver, Observer
+from moorage.framework.runtime.hung_calls import RunningCall
 from moorage.framework.runtime.pre_binding import PodsInPreBind
 from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.state.cluster import ClusterState
@@ -79,10 +80,12 @@ class Services:
     """Whether this scheduler still is the one to act on pods; asked before each write."""
     shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
     """What plugins of all profiles have in common, by what made it."""
+    running: RunningCall = field(init=False)
     suspension: Suspension = field(init=False)
     extenders: Extenders = field(init=False)
 
     def __post_init__(self) -> None:
+        self.running = self.door.listers.running
         self.suspension = Suspension(self.door)
         self.extenders = Extenders(self.suspension)
 

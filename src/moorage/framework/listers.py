@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import builtins
 import logging
+import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from moorage.api import kinds
 from moorage.api.meta import Object
 from moorage.framework.runtime.calls import FAILURES
+from moorage.framework.runtime.hung_calls import RunningCall
 from moorage.state.objects import Objects, Store
 
 T = TypeVar("T", bound=Object)
@@ -38,8 +40,11 @@ class Requirement(NamedTuple):
 class Lister(Generic[T]):
     """The objects of one resource, kept up to date."""
 
-    def __init__(self, name: ResourceName, type: type[T], store: Store[T]) -> None:
+    def __init__(
+        self, name: ResourceName, type: type[T], store: Store[T], running: RunningCall | None = None
+    ) -> None:
         self.name = name
+        self._running = running or RunningCall()
         self.type = type
         self.event = kinds.event_resource(*name)
         """How the events of its objects name the resource, whatever type a plugin has for it."""
@@ -85,12 +90,15 @@ class Lister(Generic[T]):
 
     def _tell(self, callbacks: builtins.list[Callable[..., None]], *items: T) -> None:
         for callback in callbacks:
+            where = getattr(callback, "__qualname__", repr(callback))
+            outer, self._running.call = self._running.call, (where, "Informer", time.perf_counter())
             try:
                 callback(*items)
             except FAILURES:
-                where = getattr(callback, "__qualname__", repr(callback))
                 about = f"{self.name.resource} {items[-1].key}"
                 log.exception("a plugin failed to take note of %s in %s", about, where)
+            finally:
+                self._running.call = outer
 
 
 class Listers:
@@ -101,6 +109,7 @@ class Listers:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
+        self.running = RunningCall()
         self._by_name: dict[ResourceName, dict[type[Object], Lister[Any]]] = {}
         self._by_type: dict[type[Object], Lister[Any]] = {}
 
@@ -113,7 +122,7 @@ class Listers:
         found = views.get(type)
         if found is None:
             store: Store[T] = Store() if type is Object else self._objects.of(type)
-            found = views[type] = Lister(name, type, store)
+            found = views[type] = Lister(name, type, store, self.running)
             if type is not Object:
                 self._by_type[type] = found
         return found

@@ -18,6 +18,7 @@ class QueuedPod:
         "flushed",
         "gating_events",
         "gating_plugin",
+        "hung_attempts",
         "pending_plugins",
         "pod",
         "timestamp",
@@ -32,6 +33,7 @@ class QueuedPod:
         self.first_attempt_time: float | None = None
         self.unschedulable_count = 0
         self.consecutive_errors = 0
+        self.hung_attempts = 0
         self.unschedulable_plugins: set[str] = set()
         self.pending_plugins: set[str] = set()
         self.gating_plugin = ""

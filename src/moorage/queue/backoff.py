@@ -14,6 +14,10 @@ from moorage.queue.ordering import QueueOrder
 _NANOS = 1_000_000_000
 
 
+_HUNG_SECONDS, _LONGEST_HUNG_SECONDS = 10, 300
+"""A plugin that did not return has held up all other pods: they get their time before it is tried again."""
+
+
 class Backoff:
     """The waiting time doubles with every failure in a row. Expiry is counted in whole seconds, so that pods
     whose wait ends in the same second come out in the order of the queue.
@@ -39,7 +43,8 @@ class Backoff:
         failures = queued.consecutive_errors or queued.unschedulable_count
         if failures == 0:
             return -math.inf
-        return (round(queued.timestamp * _NANOS) + self._duration(failures)) // _NANOS
+        duration = max(self._duration(failures), _hung_duration(queued.hung_attempts))
+        return (round(queued.timestamp * _NANOS) + duration) // _NANOS
 
     def _duration(self, failures: int) -> int:
         if failures == 0:
@@ -48,6 +53,10 @@ class Backoff:
         if self._initial > self._longest >> doublings:
             return self._longest
         return self._initial << doublings
+
+
+def _hung_duration(attempts: int) -> int:
+    return min(_HUNG_SECONDS << min(attempts - 1, 10), _LONGEST_HUNG_SECONDS) * _NANOS if attempts else 0
 
 
 class Outlook(Protocol):
@@ -80,7 +89,7 @@ class BackoffQueue:
         self._early = EarlyPods(rejected_order, outlook)
 
     def push(self, queued: QueuedPod) -> None:
-        if queued.rejecting_plugins:
+        if queued.rejecting_plugins and not queued.hung_attempts:
             self._rejected.push(queued)
             self._early.push(queued)
         else:

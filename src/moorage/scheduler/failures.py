@@ -36,6 +36,8 @@ class FailureHandler:
         queued.unschedulable_plugins = set(failure.unschedulable_plugins)
         queued.pending_plugins = set(failure.pending_plugins)
         queued.gating_plugin, queued.gating_events = "", ()
+        hung = started is not None and self._services.running.interrupted >= started
+        queued.hung_attempts = queued.hung_attempts + 1 if hung else 0
         newest = self._services.find_pod(pod)
         if newest is None or newest.spec.node_name:
             log.info(2, "Pod doesn't exist in informer cache or has a node; it is not tried again", pod=pod)

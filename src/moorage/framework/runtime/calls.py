@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, TypeVarTuple
 
 from moorage.framework.diagnosis import raised
 from moorage.framework.extension_points import Plugin
+from moorage.framework.runtime.hung_calls import DidNotReturn
 from moorage.framework.runtime.slow_calls import SLOW_SECONDS, Steps, notice, watched
 from moorage.framework.status import Nomination, Status, Wait
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
-FAILURES = (Exception, SystemExit, asyncio.CancelledError)
+FAILURES = (Exception, SystemExit, asyncio.CancelledError, DidNotReturn)
 """What a plugin that does not wait may raise without taking the scheduler along."""
 
 _CANCELLED = "what it waited for was cancelled"
@@ -44,11 +45,16 @@ def ask(
     How long it took is observed where that is wanted (`is_timed`); slow calls are always named.
     """
     answer: T | Status
+    running = profile.running
+    outer = running.call
     started = time.perf_counter()
+    running.call = plugin.name, question.point, started
     try:
         answer = question.check(method(*arguments))
     except FAILURES as error:
         answer = raised(error)
+    finally:
+        running.call = outer
     if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
         # What an extender takes is not the plugin's fault.
         busy = seconds - profile.services.suspension.waited_since(started)
@@ -78,7 +84,7 @@ async def ask_and_wait(
         if is_timed:
             label = _code_label(checked)
         return checked
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, DidNotReturn) as error:
         return raised(error)
     except asyncio.CancelledError:
         if _this_task_is_cancelled():

@@ -22,6 +22,7 @@ from moorage.framework.handle import Handle, Services
 from moorage.framework.registry import PluginLoadError, Registry, described
 from moorage.framework.runtime.answers import WrongAnswer, nothing_of
 from moorage.framework.runtime.calls import FAILURES
+from moorage.framework.runtime.slow_calls import watched
 from moorage.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ class Profile(PluginsByPoint):
         self.name = name
         self.services = services
         self.observer = services.observer
+        self.running = services.running
         self.recorder = services.recorder_of(name)
         self.plugins = dict(plugins)
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
@@ -100,7 +102,7 @@ class Profile(PluginsByPoint):
         for plugin in self.plugins.values():
             try:
                 close: Callable[[], object] = plugin.close
-                _check_close(close())
+                _check_close(watched(self, plugin, "Close", close))
             except FAILURES:
                 log.exception("plugin %s failed to close", plugin.name)
 

@@ -27,10 +27,14 @@ def watched(
     profile: Profile, plugin: Plugin, point: str, call: Callable[[*Arguments], T], *arguments: *Arguments
 ) -> T:
     """The answer of a call, whose time is looked at."""
+    running = profile.running
+    outer = running.call
     started = time.perf_counter()
+    running.call = plugin.name, point, started
     try:
         return call(*arguments)
     finally:
+        running.call = outer
         if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
             notice(profile, plugin, point, seconds)
 
