@@ -84,3 +84,12 @@ def test_a_second_of_backoff_lasts_one_to_two_seconds(failed_at: float, now: flo
 def test_a_pod_that_never_failed_does_not_back_off() -> None:
     for now in (0.0, 0.5, 1000.0):
         assert not Backoff(1, 10).is_on(failed(at=now), now)
+
+
+@pytest.mark.parametrize(
+    ("hung", "seconds"), [(0, 1), (1, 10), (2, 20), (3, 40), (5, 160), (6, 300), (7, 300), (5000, 300)]
+)
+def test_after_a_plugin_hung_the_pauses_are_longer(hung: int, seconds: float) -> None:
+    queued = failed(errors=1)
+    queued.hung_attempts = hung
+    assert Backoff(1, 10).expiry(queued) == 1000 + seconds

@@ -9,7 +9,7 @@ import click
 
 from moorage.cli.go_flags import KubeFlags, kube_flag
 from moorage.cli.kube_flags import KUBE_FLAGS
-from moorage.cli.setup import errors_in_lines, warn
+from moorage.cli.setup import errors_in_lines, plugin_timeout_option, warn
 
 if TYPE_CHECKING:
     from moorage.framework.extension_points import Plugin
@@ -141,6 +141,7 @@ _OPTIONS = (
     click.option(
         "--plugin", "plugins", multiple=True, metavar="PLUGIN", help="Register a plugin. Repeatable."
     ),
+    plugin_timeout_option,
     click.option("--strict-config-version", is_flag=True, help="Refuse v1beta2 and v1beta3."),
     _value(
         "legacy-scheduler-annotation",

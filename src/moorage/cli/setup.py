@@ -33,6 +33,28 @@ strict_version_option = click.option(
     help="Refuse v1beta2 and v1beta3 instead of reading them as v1.",
 )
 
+
+def _seconds(context: click.Context, parameter: click.Parameter, text: str) -> float:
+    from moorage.api.durations import Duration, DurationError
+
+    try:
+        seconds = Duration.parse(text).seconds
+    except DurationError:
+        seconds = -1.0
+    if seconds < 0:
+        raise click.BadParameter(f"'{text}' is no limit; write it like 10s or 1m30s, or 0 for none")
+    return seconds
+
+
+plugin_timeout_option = click.option(
+    "--plugin-timeout",
+    default="10s",
+    show_default=True,
+    metavar="DURATION",
+    callback=_seconds,
+    help="Interrupt a plugin's call that takes longer; 0 never does.",
+)
+
 config_option = click.option(
     "--config",
     "config_file",

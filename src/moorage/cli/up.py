@@ -8,7 +8,13 @@ from pathlib import Path
 import click
 
 from moorage.cli.go_flags import GoFlags
-from moorage.cli.setup import config_option, errors_in_lines, plugin_option, strict_version_option
+from moorage.cli.setup import (
+    config_option,
+    errors_in_lines,
+    plugin_option,
+    plugin_timeout_option,
+    strict_version_option,
+)
 
 _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -16,6 +22,7 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 @click.command(cls=GoFlags)
 @config_option
 @plugin_option
+@plugin_timeout_option
 @strict_version_option
 @click.option(
     "--nodes",
@@ -63,6 +70,7 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 def up(
     config_file: str | None,
     plugins: tuple[str, ...],
+    plugin_timeout: float,
     strict_config_version: bool,
     nodes: str | None,
     port: int,
@@ -109,6 +117,7 @@ def up(
         options = UpOptions(
             config_file=config_file,
             plugins=plugins,
+            plugin_timeout=plugin_timeout,
             strict_config_version=strict_config_version,
             nodes=nodes,
             port=port,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import gc
 import os
@@ -26,11 +27,11 @@ from moorage.cli.live_view import LiveView, PlainView, View
 from moorage.cli.manifest_files import read_manifests
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
 from moorage.cli.setup import BadInput, Setup, set_up
-from moorage.client.loops import loop_factory
+from moorage.client.loops import LoopThread, loop_factory
 from moorage.cluster.access.kubeconfig import KubeconfigError, remove, remove_old, write_kubeconfig
 from moorage.cluster.base.data_file import DataFile, DataFileError
 from moorage.cluster.base.errors import Refusal
-from moorage.cluster.embedded import EmbeddedCluster, identity
+from moorage.cluster.embedded import EmbeddedCluster, Identity, identity
 from moorage.cluster.life.nodes import default_nodes
 from moorage.cluster.life.nodes.programs import IMAGE
 from moorage.config import expand_all
@@ -40,18 +41,20 @@ from moorage.framework.extenders.asking import make_extenders
 from moorage.framework.registry import PluginLoadError
 from moorage.process import logs
 from moorage.process.local_scheduler import LocalScheduler
+from moorage.process.signals import STOPPING, Signals, exit_now, heed_interrupts
 from moorage.server.tls import LOCAL_NAMES, self_signed
 
 DEFAULT_NODES = "3"
 MOST_NODES = 20_000
 ANSWER_SECONDS = 0.5
-SAME_SIGNAL_SECONDS = 0.5  # make passes on what the terminal has sent to both
+SECONDS_TO_STOP = 1.0  # for the API server, if the scheduler's thread is stuck
 
 
 @dataclass(frozen=True)
 class UpOptions:
     config_file: str | None
     plugins: tuple[str, ...]
+    plugin_timeout: float
     strict_config_version: bool
     nodes: str | None
     port: int
@@ -75,6 +78,7 @@ class UpOptions:
 def run_up(options: UpOptions) -> int:
     """Runs the cluster until a signal; returns the exit code."""
     started = time.monotonic()
+    heed_interrupts()
     nodes = read_nodes(DEFAULT_NODES if options.nodes is None else options.nodes)
     if options.reload:
         # Byte code knows only the second of its source: what is saved twice within one would stay as it was.
@@ -139,47 +143,63 @@ class Up:
         self._data = data
         self._started = started
         self._stopping = asyncio.Event()
-        self._asked_to_stop = 0.0
+        self._server = LoopThread("api-server")
+        self._cluster: EmbeddedCluster | None = None
+        self._scheduler: LocalScheduler | None = None
+        self._view: View | None = None
         self._failure: PluginLoadError | None = None
         self._watched: list[Path] = []
 
     async def run(self) -> int:
-        self._watch_signals()
+        signals = Signals(
+            lambda number: self._stopping.set(),
+            hurry=self._hurry,
+            last_resort=self._give_up,
+            stopping=(*STOPPING, signal.SIGHUP),
+        )
+        signals.start()
+        try:
+            return await self._run()
+        finally:
+            signals.stop()
+
+    async def _run(self) -> int:
         options = self._options
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="moorage-up-"))
             who = identity(self._data, options.address, lambda: self_signed(_names(options.address)))
-            cluster = EmbeddedCluster(
-                who,
-                data=self._data,
-                folder=Path(folder),
-                run_images=options.run_images,
-                run_namespaces=options.run_namespaces,
-            )
-            await self._start(cluster, folder)
-            stack.push_async_callback(cluster.stop)
+            # In a thread of its own it answers kubectl whatever the scheduler's plugins do.
+            server = self._server
+            server.start()
+            stack.callback(server.stop)
+            cluster = await server.awaited(self._start(who, folder))
+            self._cluster = cluster
+            stack.push_async_callback(lambda: server.awaited(cluster.stop()))
             view: View = LiveView(cluster.store) if _has_terminal(options) else PlainView(cluster.store)
-            scheduler = LocalScheduler(cluster.scheduler_client)
+            scheduler = self._scheduler = LocalScheduler(
+                cluster.scheduler_client, plugin_timeout=options.plugin_timeout
+            )
+            # Before anybody can know of the cluster: what is saved from then on is noticed.
+            self._watched = files_of(options.plugins)
+            watch = FileWatch(lambda: self._watched, lambda changed: self._reload(scheduler, changed))
             if self._setup is not None:
                 await scheduler.start(*self._setup, self._fail)
                 stack.push_async_callback(scheduler.stop)
             # What is there now stays for good: it need not be looked through again and again.
             gc.collect()
             gc.freeze()
-            server = f"https://{_in_url(options.address)}:{cluster.port}"
-            write_kubeconfig(options.kubeconfig, server=server, ca=who.ca, token=who.admin_token)
+            address = f"https://{_in_url(options.address)}:{cluster.port}"
+            write_kubeconfig(options.kubeconfig, server=address, ca=who.ca, token=who.admin_token)
             stack.callback(remove, options.kubeconfig, who.admin_token)
-            self._greet(server, cluster.store.count("nodes"))
-            stack.enter_context(view)
+            self._greet(address, await server.called(lambda: cluster.store.count("nodes")))
+            await server.called(view.__enter__)
+            self._view = view
+            stack.push_async_callback(lambda: server.called(self._close_view))
             if options.reload:
-                self._watched = files_of(options.plugins)
-                watch = FileWatch(
-                    lambda: self._watched, lambda changed: self._reload(scheduler, changed, view)
-                )
                 watching = asyncio.create_task(watch.run())
                 stack.callback(watching.cancel)
             await self._stopping.wait()
-            view.say("Stopping.")
+            self._say("Stopping.")
         if self._failure is not None:
             raise self._failure
         return 0
@@ -188,8 +208,25 @@ class Up:
         self._failure = error
         self._stopping.set()
 
-    async def _start(self, cluster: EmbeddedCluster, folder: str) -> None:
+    def _say(self, line: str) -> None:
+        """Tells the user something, in any thread."""
+        if self._view is not None:
+            self._server.loop.call_soon_threadsafe(self._view.say, line)
+
+    def _close_view(self) -> None:
+        view, self._view = self._view, None
+        if view is not None:
+            view.__exit__(None, None, None)
+
+    async def _start(self, who: Identity, folder: str) -> EmbeddedCluster:
         options = self._options
+        cluster = EmbeddedCluster(
+            who,
+            data=self._data,
+            folder=Path(folder),
+            run_images=options.run_images,
+            run_namespaces=options.run_namespaces,
+        )
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate = Path(folder) / "apiserver.pem"
         certificate.touch(mode=0o600)
@@ -202,22 +239,23 @@ class Up:
             raise BadInput(_why_not_heard(options, error)) from None
         except Refusal as refusal:
             raise BadInput(f"--nodes: {options.nodes}: {refusal}") from None
+        return cluster
 
-    async def _reload(self, scheduler: LocalScheduler, changed: list[Path], view: View) -> None:
+    async def _reload(self, scheduler: LocalScheduler, changed: list[Path]) -> None:
         names = ", ".join(path.name for path in changed)
         try:
             forget_modules(self._watched)
             await scheduler.replace(
                 *self._options.set_up(),
-                lambda error: view.say(f"{error}; nothing is scheduled until {names} is loaded again"),
+                lambda error: self._say(f"{error}; nothing is scheduled until {names} is loaded again"),
             )
         except (ConfigError, PluginLoadError, BadInput) as error:
             # Mending any of the files, the missing ones too, may be what helps.
             self._watched = list(dict.fromkeys((*self._watched, *files_of(self._options.plugins))))
-            view.say(f"{names}: not reloaded, the old one goes on: {error}")
+            self._say(f"{names}: not reloaded, the old one goes on: {error}")
             return
         self._watched = files_of(self._options.plugins)
-        view.say(f"{names}: reloaded; waiting pods are tried again")
+        self._say(f"{names}: reloaded; waiting pods are tried again")
 
     def _greet(self, server: str, nodes: int) -> None:
         seconds = time.monotonic() - self._started
@@ -250,17 +288,24 @@ class Up:
         overrides = f'{{"spec":{{"schedulerName":"{profiles[0]}"}}}}'
         return f"kubectl run web --image=nginx --overrides='{overrides}'"
 
-    def _watch_signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._stop)
+    def _hurry(self) -> None:
+        if self._scheduler is not None:
+            self._scheduler.hurry()
 
-    def _stop(self) -> None:
-        now = time.monotonic()
-        if self._stopping.is_set() and now - self._asked_to_stop > SAME_SIGNAL_SECONDS:
-            os._exit(130)  # the second signal means it
-        self._asked_to_stop = now
-        self._stopping.set()
+    def _give_up(self) -> None:
+        """Ends the process although a plugin cannot be interrupted; the cluster is stopped in order."""
+        cluster = self._cluster
+
+        async def stop() -> None:
+            self._close_view()
+            if cluster is not None:
+                await cluster.stop()
+
+        with contextlib.suppress(Exception):
+            self._server.run(stop(), SECONDS_TO_STOP)
+        if cluster is not None:
+            remove(self._options.kubeconfig, cluster.who.admin_token)
+        exit_now(130)
 
 
 def _why_not_heard(options: UpOptions, error: OSError) -> str:

@@ -22,7 +22,7 @@ class LocalAnswer:
 class LocalServer(Protocol):
     """What a server in this process offers to clients in it."""
 
-    def ask(
+    async def ask(
         self, method: str, target: str, body: bytes, headers: Mapping[str, list[str]]
     ) -> LocalAnswer | AsyncGenerator[bytes, None]:
         """The answer to a request; a watch is answered with its pieces."""
@@ -55,7 +55,7 @@ class LocalSession:
         # Others get their turn, as they would while a socket is waited for.
         await asyncio.sleep(0)
         target = f"{path}?{urlencode(params)}" if params else path
-        answer = self._server.ask(method, target, body or b"", self._headers(content_type))
+        answer = await self._server.ask(method, target, body or b"", self._headers(content_type))
         if not isinstance(answer, LocalAnswer):
             await answer.aclose()
             raise TypeError(f"{method} {path}: is answered in pieces; use stream")
@@ -64,7 +64,7 @@ class LocalSession:
         return answer.body
 
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        answer = self._server.ask("GET", f"{path}?{urlencode(params)}", b"", self._headers(JSON))
+        answer = await self._server.ask("GET", f"{path}?{urlencode(params)}", b"", self._headers(JSON))
         if isinstance(answer, LocalAnswer):
             raise error_of(answer.body, code=answer.status, doing=f"GET {path}")
         try:

@@ -61,6 +61,18 @@ class LoopThread:
             started.cancel()
             raise
 
+    async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
+        """Its result, waited for by another event loop."""
+        return await asyncio.wrap_future(self.submit(work))
+
+    async def called(self, function: Callable[[], T]) -> T:
+        """As `awaited`, for a function."""
+
+        async def call() -> T:
+            return function()
+
+        return await self.awaited(call())
+
     def stop(self) -> None:
         """Cancels what still runs there, and waits until the thread has ended."""
         self.loop.call_soon_threadsafe(self._stopping.set)

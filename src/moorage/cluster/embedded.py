@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moorage.client.connection import ConnectionConfig
+from moorage.client.crossing import Crossing
 from moorage.client.local import LocalAnswer
 from moorage.cluster.access.authentication import Authenticator
 from moorage.cluster.access.rbac import Authorizer
@@ -122,6 +123,7 @@ class EmbeddedCluster:
             ended=lambda name: self._handlers.end_watches(name),
         )
         self._settling: asyncio.Handle | None = None
+        self._crossing = Crossing()
         self._objects = Objects(self.store, self._definitions, authorizer, clock=clock)
         self.writer = InternalWriter(self._objects)
         authenticator = Authenticator(self._tokens, self.store, authorizer)
@@ -170,6 +172,7 @@ class EmbeddedCluster:
 
     def _start_parts(self, stack: AsyncExitStack, server: tuple[str, int]) -> None:
         """What works by itself: controllers, nodes and what is done every minute."""
+        self._crossing.open()
         is_new = self._data is None or not self._data.setting(_HAS_RUN)
         controllers = Controllers(self.writer, ca=self.who.ca, is_new=is_new, clock=self._clock)
         controllers.start()
@@ -196,12 +199,12 @@ class EmbeddedCluster:
         await self._stack.aclose()
 
     def connection(self, user: User = SCHEDULER) -> ConnectionConfig:
-        """A connection for clients in this process, which needs no socket."""
-        return ConnectionConfig(server="", local=_Local(self._server, user))
+        """A connection for clients in this process, in any thread, which needs no socket."""
+        return ConnectionConfig(server="", local=_Local(self._server, user, self._crossing))
 
     def scheduler_client(self, user_agent: str) -> SchedulerClient:
-        """A client for a scheduler in this process."""
-        return SchedulerClient(self.connection(), self._objects, user_agent=user_agent)
+        """A client for a scheduler in this process, in any thread."""
+        return SchedulerClient(self.connection(), self._objects, self._crossing, user_agent=user_agent)
 
     def _fill(self, nodes: Sequence[Document]) -> None:
         """What a fresh cluster has; of what is there already nothing is changed."""
@@ -256,20 +259,22 @@ class EmbeddedCluster:
 class _Local:
     """The API server for clients in the same process, as one user."""
 
-    def __init__(self, server: ApiServer, user: User) -> None:
+    def __init__(self, server: ApiServer, user: User, crossing: Crossing) -> None:
         self._server = server
         self._user = user
+        self._crossing = crossing
 
-    def ask(
+    async def ask(
         self, method: str, target: str, body: bytes, headers: Mapping[str, list[str]]
     ) -> LocalAnswer | AsyncGenerator[bytes, None]:
         if body and "fieldValidation=" not in target:
             # What comes from this process was not typed by anybody.
             target += f"{'&' if '?' in target else '?'}fieldValidation=Ignore"
-        answer = self._server.handle(Request(method, target, headers, body, self._user))
+        request = Request(method, target, headers, body, self._user)
+        answer = await self._crossing.call(self._server.handle, request)
         if isinstance(answer, Answer):
             return LocalAnswer(answer.status, answer.body)
-        return answer.chunks
+        return self._crossing.stream(answer.chunks)
 
 
 def _last_seen(event: Document) -> float:

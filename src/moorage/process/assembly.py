@@ -12,6 +12,7 @@ from moorage.client.http import HttpClient
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.logger import Logger
 from moorage.framework.registry import Registry
+from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS, HangWatch
 from moorage.process.allocator import give_back_large_blocks
 from moorage.process.event_recorder import EventBroadcaster, EventsClient
 from moorage.process.informers import Informers
@@ -30,7 +31,8 @@ class Assembly:
     """Clients, events, metrics, scheduler and informers: `open`, start the informers, `schedule`, `close`.
 
     Raises what is wrong with the configuration or a plugin. `client` writes pods, `events` events; `http`
-    is for all else, and `others` are what `client` and `events` use beside it.
+    is for all else, and `others` are what `client` and `events` use beside it. A call of a plugin that takes
+    longer than `plugin_timeout` seconds is interrupted; 0 is no limit.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Assembly:
         may_bind: Callable[[], bool] = lambda: True,
         max_in_unschedulable: float = DEFAULT_MAX_IN_UNSCHEDULABLE,
         legacy_annotation: str = "warn",
+        plugin_timeout: float = DEFAULT_SECONDS,
     ) -> None:
         self.http = http
         self._clients = (*others, http)
@@ -63,12 +66,15 @@ class Assembly:
         self.metrics.watch(self.scheduler.queue, self.scheduler.state, self.scheduler.profiles.values())
         self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
         self.metrics.watch_silences(self.informers.silences)
+        self._hang_watch = HangWatch(self.scheduler.services.running, plugin_timeout)
         self._stack = AsyncExitStack()
         self._late_events = _LATE_EVENTS
 
     async def open(self) -> None:
         """Connects; events are delivered from now on. Call `close` however far this came."""
         give_back_large_blocks()
+        self._hang_watch.start()
+        self._stack.callback(self._hang_watch.stop)
         for each in self._clients:
             await self._stack.enter_async_context(each)
         self._stack.callback(self.scheduler.close)
@@ -105,6 +111,10 @@ class Assembly:
         """Has `end` and `close` wait for nothing: another process leads, and nothing may be written."""
         self._late_events = 0.0
         self.scheduler.stop(at_once=True)
+
+    def hurry(self) -> None:
+        """No plugin may hold up the end of the process; to be called in any thread."""
+        self._hang_watch.hurry()
 
     async def close(self) -> None:
         """Stops everything and delivers the last events."""

@@ -11,6 +11,7 @@ from moorage.client.http import HttpClient
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.logger import Logger
 from moorage.framework.registry import PluginLoadError, Registry
+from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS
 from moorage.process.assembly import USER_AGENT, Assembly
 from moorage.process.event_recorder import EventsClient
 
@@ -37,8 +38,11 @@ class LocalScheduler:
     `on_failure` is told when a plugin gives up waiting for a resource that it cannot do without.
     """
 
-    def __init__(self, new_client: Callable[[str], LocalClient]) -> None:
+    def __init__(
+        self, new_client: Callable[[str], LocalClient], *, plugin_timeout: float = DEFAULT_SECONDS
+    ) -> None:
         self._new_client = new_client
+        self._plugin_timeout = plugin_timeout
         self._running: _Running | None = None
 
     async def start(
@@ -64,9 +68,22 @@ class LocalScheduler:
             await running.assembly.end(running.scheduling)
             await running.assembly.close()
 
+    def hurry(self) -> None:
+        """No plugin may hold up the end of the process; to be called in any thread."""
+        running = self._running
+        if running is not None:
+            running.assembly.hurry()
+
     def _assemble(self, registry: Registry, config: KubeSchedulerConfiguration) -> Assembly:
         client = self._new_client(USER_AGENT)
-        return Assembly(config, registry, client, http=client.http, events=client)
+        return Assembly(
+            config,
+            registry,
+            client,
+            http=client.http,
+            events=client,
+            plugin_timeout=self._plugin_timeout,
+        )
 
     async def _start(self, assembly: Assembly, on_failure: OnFailure) -> None:
         await assembly.open()

@@ -85,6 +85,7 @@ class RunOptions:
     version: str | None = None
     plugins: tuple[str | type[Plugin], ...] = ()
     strict_config_version: bool = False
+    plugin_timeout: float = 10.0
     legacy_scheduler_annotation: str = "warn"
     shown: Mapping[str, str] = field(default_factory=dict)
     """All flags with their values, as /flagz has them."""
@@ -102,6 +103,7 @@ class RunOptions:
         options.shown = {
             **shown(flags),
             "legacy-scheduler-annotation": options.legacy_scheduler_annotation,
+            "plugin-timeout": str(Duration(round(options.plugin_timeout * 1e9))),
             "plugin": f"[{','.join(_name(plugin) for plugin in options.plugins)}]",
             "strict-config-version": str(options.strict_config_version).lower(),
         }

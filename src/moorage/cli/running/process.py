@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 import threading
 from contextlib import AsyncExitStack
@@ -25,12 +24,12 @@ from moorage.config.show import show_expanded, to_yaml
 from moorage.framework.extenders.asking import make_extenders
 from moorage.framework.logger import Logger
 from moorage.framework.registry import PluginLoadError
-from moorage.process import logs
 from moorage.process.assembly import USER_AGENT, Assembly
 from moorage.process.client_metrics import ClientMetrics, InLoop
 from moorage.process.dump import dump
 from moorage.process.leader_election import ElectionEnded, LeaderElector
 from moorage.process.permissions import missing_permissions
+from moorage.process.signals import Signals, exit_now, heed_interrupts
 from moorage.server.tls import TlsError
 from moorage.version import build_info
 
@@ -43,6 +42,7 @@ SECONDS_TO_EXIT = 1.5
 
 def run_process(options: RunOptions) -> int:
     """Runs the scheduler until a signal or the loss of the lease; returns the exit code."""
+    heed_interrupts()
     setup = options.set_up()
     expand_all(setup.config, setup.registry.points_of())
     if options.write_config_to is not None:
@@ -65,11 +65,6 @@ def _write_config(file: str, setup: Setup) -> int:
     return 0
 
 
-def _exit_now() -> None:
-    logs.flush()
-    os._exit(1)
-
-
 class Process:
     def __init__(self, options: RunOptions, setup: Setup, connection: ConnectionConfig) -> None:
         self._options = options
@@ -84,7 +79,14 @@ class Process:
 
     async def run(self) -> int:
         self._loop = asyncio.get_running_loop()
-        self._watch_signals()
+        signals = Signals(self._stop, hurry=self._hurry, others={signal.SIGUSR2: self._dump})
+        signals.start()
+        try:
+            return await self._run()
+        finally:
+            signals.stop()
+
+    async def _run(self) -> int:
         self._log_start()
         elector = self._make_elector() if self._config.leader_election.leader_elect else None
         assembly = self._assemble(elector)
@@ -135,6 +137,7 @@ class Process:
             may_bind=(lambda: True) if elector is None else elector.may_act,
             max_in_unschedulable=self._options.max_in_unschedulable(),
             legacy_annotation=self._options.legacy_scheduler_annotation,
+            plugin_timeout=self._options.plugin_timeout,
         )
 
     async def _work(self, assembly: Assembly, elector: LeaderElector | None) -> int:
@@ -175,7 +178,7 @@ class Process:
 
     def _lose_lease(self) -> None:
         """Called in the elector's thread: a plugin that blocks everything else must not keep this alive."""
-        last_resort = threading.Timer(SECONDS_TO_EXIT, _exit_now)
+        last_resort = threading.Timer(SECONDS_TO_EXIT, exit_now)
         last_resort.daemon = True
         last_resort.start()
 
@@ -207,16 +210,11 @@ class Process:
             for permission in await missing_permissions(client, resources, profiles, self._config):
                 log.error(None, "Missing permission", permission=str(permission))
 
-    def _watch_signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop, number)
-        loop.add_signal_handler(signal.SIGUSR2, self._dump)
+    def _hurry(self) -> None:
+        if self._assembly is not None:
+            self._assembly.hurry()
 
     def _stop(self, number: signal.Signals) -> None:
-        if self._stopping.is_set():
-            # The second signal means it.
-            _exit_now()
         log.info(0, "Stopping", signal=number.name)
         self._stopping.set()
 

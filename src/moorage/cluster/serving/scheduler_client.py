@@ -8,6 +8,7 @@ from typing import Any
 from moorage.api.coordination import Event
 from moorage.api.pods import Pod
 from moorage.client.connection import ConnectionConfig
+from moorage.client.crossing import Crossing
 from moorage.client.errors import ApiError, error_of
 from moorage.client.http import HttpClient
 from moorage.client.pod_writer import PodWriter
@@ -28,12 +29,15 @@ class SchedulerClient:
     All else that a scheduler writes is a request of `http`.
     """
 
-    def __init__(self, connection: ConnectionConfig, objects: Objects, *, user_agent: str) -> None:
+    def __init__(
+        self, connection: ConnectionConfig, objects: Objects, crossing: Crossing, *, user_agent: str
+    ) -> None:
         self.http = HttpClient(connection, user_agent=user_agent)
         self._pods = PodWriter(self.http)
         self.write_pod_status, self.delete_pod = self._pods.write_pod_status, self._pods.delete_pod
         self.patch, self.request_json = self.http.patch, self.http.request_json
         self._objects = objects
+        self._call = crossing.call
         definition = objects.definitions.find(_EVENTS.group, _EVENTS.version, _EVENTS.plural)
         assert definition is not None
         self._events = definition
@@ -41,7 +45,7 @@ class SchedulerClient:
     async def bind(self, pod: Pod, node_name: str) -> None:
         binding = {"metadata": {"uid": pod.uid}, "target": {"kind": "Node", "name": node_name}}
         try:
-            bind(self._objects, pod.namespace, pod.name, binding)
+            await self._call(bind, self._objects, pod.namespace, pod.name, binding)
         except Refusal as refusal:
             raise _as_error(refusal) from None
 
@@ -50,15 +54,18 @@ class SchedulerClient:
     ) -> dict[str, Any]:
         if resource != _EVENTS:
             return await self.http.create(resource, document, **where)
-        options = Options()
         try:
-            # Written and read again: what is stored is nobody else's, and can be sent.
-            event = to_stored(self._events, shape(self._events, read_json(encode(document)), options))
-            place = where.get("namespace") or event["metadata"].get("namespace", "")
-            created = self._objects.create(self._events, place, event, options)
+            metadata = await self._call(self._create_event, encode(document), where.get("namespace", ""))
         except Refusal as refusal:
             raise _as_error(refusal) from None
-        return {**document, "metadata": dict(created.document["metadata"])}
+        return {**document, "metadata": metadata}
+
+    def _create_event(self, document: bytes, namespace: str) -> dict[str, Any]:
+        # Written and read again: what is stored is nobody else's, and can be sent.
+        options = Options()
+        event = to_stored(self._events, shape(self._events, read_json(document), options))
+        place = namespace or event["metadata"].get("namespace", "")
+        return dict(self._objects.create(self._events, place, event, options).document["metadata"])
 
 
 def _as_error(refusal: Refusal) -> ApiError:
