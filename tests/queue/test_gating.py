@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 import pytest
 
 from moorage.api.pods import Pod
 from moorage.framework.events import FORCE_ACTIVATE, NODE, POD, Action, ClusterEvent, Hint
+from moorage.framework.runtime.hung_calls import DidNotReturn
 from moorage.framework.status import Code, Status
 from moorage.queue.change_events import ASSIGNED_POD_ADD, NODE_ADD, NODE_DELETE
-from tests.queue.worlds import Gate, Rejecter, World, newer
+from tests.queue.worlds import HANDLE, Gate, Rejecter, World, newer
 
 NODE_ADDED = ClusterEvent(NODE, Action.ADD)
 
@@ -232,3 +234,32 @@ def test_pre_enqueue_is_not_repeated_when_backoff_ends() -> None:
     assert world.place() == "active"
     assert gate.asked == ["pod"]
     assert world.pop() is queued
+
+
+def test_a_gate_that_did_not_return_is_asked_again_after_growing_pauses() -> None:
+    class Hangs(Gate):
+        def pre_enqueue(self, pod: Pod) -> Status | None:
+            self.asked.append(pod.name)
+            if pod.name in self.closed_to:
+                HANDLE.services.running.interrupted = time.perf_counter()
+                raise DidNotReturn
+            return None
+
+    gate = Hangs("Gate", None)
+    gate.closed_to.add("pod")
+    world = World(gate)
+    world.add()
+    for pause in (10, 20, 40):
+        assert gate.asked == ["pod"]
+        world.queue.move_all(NODE_ADD)
+        world.clock.now += pause - 1
+        world.queue.flush_backoff()
+        assert gate.asked == ["pod"], "others get their time first, whatever happens"
+        assert world.place() == "gated"
+        gate.asked.clear()
+        world.clock.now += 2
+        world.queue.flush_backoff()
+    gate.closed_to.clear()
+    world.clock.now += 81
+    world.queue.flush_backoff()
+    assert world.place() == "active"

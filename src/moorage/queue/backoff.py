@@ -35,6 +35,11 @@ class Backoff:
     def is_on(self, queued: QueuedPod, now: float) -> bool:
         return self.expiry(queued) >= math.floor(now)
 
+    def begin_after_hang(self, queued: QueuedPod, now: float) -> None:
+        """Of a pod that is not let into the queue, because it was its PreEnqueue that did not return."""
+        queued.hung_attempts += 1
+        queued.backoff_expiry = (round(now * _NANOS) + _hung_duration(queued.hung_attempts)) // _NANOS
+
     def duration(self, failures: int) -> float:
         """Seconds to wait after this many failures."""
         return self._duration(failures) / _NANOS

@@ -58,7 +58,10 @@ class SubQueues:
         self._observer = observer
         order = QueueOrder(next(iter(profiles.values())))
         self.active = PodHeap(order.of)
+        self._backoff = backoff
         self.backoff = BackoffQueue(backoff, order, outlook)
+        self._hung: dict[str, QueuedPod] = {}
+        """Pods that are not let in because PreEnqueue did not return; it is asked again after a while."""
         self.unschedulable = UnschedulablePods(group_of, before_regrouping)
         self.arrival = asyncio.Event()
 
@@ -115,6 +118,12 @@ class SubQueues:
         for queued in self.backoff.pop_completed(self._clock()):
             self._enter_active(queued, BACKOFF_COMPLETE)
             yield
+        for key, queued in list(self._hung.items()):
+            if self.unschedulable.get(key) is not queued:
+                del self._hung[key]
+            elif not self.backoff.is_on(queued, self._clock()):
+                self.route(queued, Requeue.IMMEDIATELY, BACKOFF_COMPLETE)
+                yield
 
     def pending(self) -> PendingPods:
         return PendingPods(
@@ -150,9 +159,16 @@ class SubQueues:
         profile = self._profiles[queued.pod.spec.scheduler_name]
         objection = None
         if profile.pre_enqueue:
+            key = queued.pod.key
+            if key in self._hung and self.backoff.is_on(queued, self._clock()):
+                return False
+            self._hung.pop(key, None)
             started = time.perf_counter()
             objection = first_objection(profile, queued.pod)
             self._observer.pre_enqueue(profile.name, time.perf_counter() - started)
+            if objection is not None and profile.running.interrupted >= started:
+                self._backoff.begin_after_hang(queued, self._clock())
+                self._hung[key] = queued
         if objection is None:
             queued.gating_plugin, queued.gating_events = "", ()
             return True

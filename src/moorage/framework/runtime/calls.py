@@ -55,7 +55,7 @@ def ask(
         answer = raised(error)
     finally:
         running.call = outer
-    if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
+    if (seconds := time.perf_counter() - started) > SLOW_SECONDS and running.interrupted < started:
         # What an extender takes is not the plugin's fault.
         busy = seconds - profile.services.suspension.waited_since(started)
         if busy > SLOW_SECONDS:

@@ -118,8 +118,8 @@ class HangWatch:
         stack = "".join(traceback.format_stack(frame)) if frame is not None else ""
         method = _method_in(frame)
         log.error(
-            f"{method.name if method else 'it'} did not return within {now - started:.0f}s",
-            "A plugin hangs and is interrupted",
+            f"{method.name if method else 'it'} did not return for {now - started:.1f}s",
+            "A plugin is interrupted",
             plugin=plugin,
             extensionPoint=point,
             at=method.place if method else "",
@@ -142,8 +142,8 @@ class HangWatch:
 
     def _error(self, method: _Method) -> DidNotReturn:
         self._running.interrupted = time.perf_counter()
-        limit = HURRY_SECONDS if self._hurrying else self._seconds
-        text = f"{method.name} did not return within {limit:g}s and was interrupted"
+        why = "as the scheduler is to end" if self._hurrying else f"after {self._seconds:g}s"
+        text = f"{method.name} did not return and was interrupted {why}"
         # From outside only a class can be raised, so it has to be the class that knows the text.
         kind: type[DidNotReturn] = type("DidNotReturn", (DidNotReturn,), {"text": text})
         return kind()

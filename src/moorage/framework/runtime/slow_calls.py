@@ -35,7 +35,7 @@ def watched(
         return call(*arguments)
     finally:
         running.call = outer
-        if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
+        if (seconds := time.perf_counter() - started) > SLOW_SECONDS and running.interrupted < started:
             notice(profile, plugin, point, seconds)
 
 
