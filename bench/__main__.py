@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import cluster, decisions, embedded, startup, unschedulable, volumes
+from bench import cluster, decisions, embedded, hanging, startup, unschedulable, volumes
 from bench.bounds import Check
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Check]]] = {
@@ -15,6 +15,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Check]]] = {
     "cluster": cluster.measure,
     "volumes": volumes.measure,
     "embedded": embedded.measure,
+    "hanging": hanging.measure,
 }
 
 

@@ -53,8 +53,7 @@ class Signals:
         self._on_stop, self._hurry, self._last_resort = on_stop, hurry, last_resort
         self._stopping = tuple(stopping)
         self._others = others or {}
-        self._asked = 0.0
-        self._heard = 0.0
+        self._asked = self._felt = self._heard = 0.0
         self._is_asked = False
 
     def start(self) -> None:
@@ -84,12 +83,14 @@ class Signals:
                 try:
                     numbers = ours.recv(64)
                 except TimeoutError:
+                    pass
+                else:
+                    if not numbers:
+                        return
+                    for number in numbers:
+                        self._hear(number)
+                if self._is_asked and time.monotonic() - self._felt > _BEAT_SECONDS:
                     self._feel_the_pulse()
-                    continue
-                if not numbers:
-                    return
-                for number in numbers:
-                    self._hear(number)
 
     def _hear(self, number: int) -> None:
         if number in self._others:
@@ -109,6 +110,7 @@ class Signals:
         def answer() -> None:
             self._heard = time.monotonic()
 
+        self._felt = time.monotonic()
         self._call(answer)
         if time.monotonic() - self._heard > UNRESPONSIVE_SECONDS:
             self._last_resort()

@@ -95,6 +95,8 @@ class HangWatch:
     def _watch(self) -> None:
         told: tuple[Call, float] | None = None
         while not self._ended.wait(_TRY_SECONDS if self._overdue is not None else _LOOK_SECONDS):
+            if time.perf_counter() - self._running.interrupted < _LOOK_SECONDS:
+                continue  # to find its way out of there
             call = self._running.call
             self._overdue = call if call is not None and self._takes_too_long(call) else None
             if call is None or self._overdue is None:
