@@ -182,18 +182,20 @@ class Up:
             # Before anybody can know of the cluster: what is saved from then on is noticed.
             self._watched = files_of(options.plugins)
             watch = FileWatch(lambda: self._watched, lambda changed: self._reload(scheduler, changed))
+            nodes = await server.called(lambda: cluster.store.count("nodes"))
             if self._setup is not None:
                 await scheduler.start(*self._setup, self._fail)
                 stack.push_async_callback(scheduler.stop)
+            # Nothing is awaited until the greeting: the scheduler, once at work, would keep it waiting.
             # What is there now stays for good: it need not be looked through again and again.
             gc.collect()
             gc.freeze()
             address = f"https://{_in_url(options.address)}:{cluster.port}"
             write_kubeconfig(options.kubeconfig, server=address, ca=who.ca, token=who.admin_token)
             stack.callback(remove, options.kubeconfig, who.admin_token)
-            self._greet(address, await server.called(lambda: cluster.store.count("nodes")))
-            await server.called(view.__enter__)
+            self._greet(address, nodes)
             self._view = view
+            server.loop.call_soon_threadsafe(view.__enter__)
             stack.push_async_callback(lambda: server.called(self._close_view))
             if options.reload:
                 watching = asyncio.create_task(watch.run())
