@@ -131,13 +131,15 @@ class HangWatch:
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         """Runs in the main thread, on top of whatever it does."""
         overdue, method = self._overdue, _method_in(frame)
-        if overdue is not None and overdue is self._running.call and method and sys.gettrace() is None:
+        if overdue is None or overdue is not self._running.call or method is None:
+            return
+        if method.may_end and sys.gettrace() is None:
             self._overdue = None
             raise self._error(method)
 
     def _interrupt_from_outside(self) -> None:
         method = _method_in(sys._current_frames().get(self._watched))
-        if method is not None:
+        if method is not None and method.may_end:
             self._overdue = None
             kind = ctypes.py_object(type(self._error(method)))
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._watched), kind)
@@ -152,14 +154,18 @@ class HangWatch:
 
 
 class _Method(NamedTuple):
+    """A plugin's method that runs."""
+
     name: str
     place: str
-    """The line that runs, of the plugin's own code: `plugin.py:6`."""
+    """The line of the plugin's own code: `plugin.py:6`."""
+    may_end: bool
+    """Whether it may be interrupted: not while code of the scheduler runs, even if the plugin called it."""
 
 
 def _method_in(frame: FrameType | None) -> _Method | None:
-    """The method of a plugin that runs; None if code of the scheduler runs, even if a plugin called it."""
     lines: list[FrameType] = []
+    may_end = True
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith(_MOORAGE):
@@ -167,8 +173,8 @@ def _method_in(frame: FrameType | None) -> _Method | None:
         elif lines and file in _CALLING:
             code = lines[-1].f_code
             own = next(each for each in lines if each.f_code.co_filename == code.co_filename)
-            return _Method(code.co_qualname, f"{Path(code.co_filename).name}:{own.f_lineno}")
+            return _Method(code.co_qualname, f"{Path(code.co_filename).name}:{own.f_lineno}", may_end)
         elif not lines or file not in _BETWEEN:
-            return None
+            may_end = False
         frame = frame.f_back
     return None
