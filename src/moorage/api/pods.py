@@ -10,7 +10,7 @@ import msgspec
 
 from moorage.api.meta import Int32, Object, Part, Quantity
 from moorage.api.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorError
-from moorage.api.taints import Toleration
+from moorage.api.taints import Taint, Toleration, tolerates, untolerated
 
 if TYPE_CHECKING:
     from moorage.api.requests import Resources
@@ -241,10 +241,44 @@ class Pod(Object, kw_only=True):
 
     @property
     def requests(self) -> Resources:
-        """What the pod asks of a node, as the filters see it."""
+        """What a node must have left for the pod to fit: cpu in millicores, others in whole units.
+
+        Counted as kube-scheduler does: init containers, sidecars, requests of the pod itself and overhead.
+        """
         from moorage.api.requests import filter_request
 
         return filter_request(self)
+
+    @property
+    def placed_requests(self) -> Resources:
+        """What the pod takes away on its node, where `NodeInfo.requested` counts it.
+
+        As `requests`, with containers that are being resized at the most of what they have and want.
+        """
+        from moorage.api.requests import row_request
+
+        return row_request(self)
+
+    @property
+    def nonzero_requests(self) -> Resources:
+        """Cpu and memory the pod counts for in scores: containers that ask for none count 100m and 200Mi."""
+        from moorage.api.requests import request_summary
+
+        return request_summary(self).nonzero
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Whether one of the pod's tolerations covers the taint, whatever its effect.
+
+        all(pod.tolerates(taint) for taint in node.taints)
+        """
+        return tolerates(self.spec.tolerations, taint)
+
+    def untolerated_taint(self, taints: Iterable[Taint]) -> Taint | None:
+        """The first NoSchedule or NoExecute taint that keeps the pod away, as TaintToleration says, or None.
+
+        pod.untolerated_taint(node.taints) is None
+        """
+        return untolerated(taints, self.spec.tolerations)
 
     @cached_property
     def host_ports(self) -> tuple[tuple[str, str, int], ...]:
