@@ -59,10 +59,16 @@ class WaitingPod:
 
 
 class WaitingPods:
-    """All waiting pods by uid, over all profiles."""
+    """The pods that Permit plugins hold back, over all profiles; iterate over it, or `get` one by name.
+
+    waiting = handle.waiting_pods.get("web-1", namespace="shop")
+    if waiting is not None:
+        waiting.allow(self.name)
+    """
 
     def __init__(self) -> None:
         self._pods: dict[str, WaitingPod] = {}
+        self._by_key: dict[str, WaitingPod] = {}
 
     def __iter__(self) -> Iterator[WaitingPod]:
         return iter(list(self._pods.values()))
@@ -71,13 +77,23 @@ class WaitingPods:
         return len(self._pods)
 
     def add(self, waiting: WaitingPod) -> None:
+        """Takes up a pod; for the scheduler, not for plugins."""
         self._pods[waiting.pod.uid] = waiting
+        self._by_key[waiting.pod.key] = waiting
 
-    def get(self, uid: str) -> WaitingPod | None:
+    def get(self, name: str, *, namespace: str) -> WaitingPod | None:
+        """The waiting pod of this name, or None."""
+        return self._by_key.get(f"{namespace}/{name}")
+
+    def with_uid(self, uid: str) -> WaitingPod | None:
+        """The waiting pod with this uid, or None."""
         return self._pods.get(uid)
 
     def remove(self, uid: str) -> None:
-        self._pods.pop(uid, None)
+        """Forgets a pod; for the scheduler, not for plugins."""
+        waiting = self._pods.pop(uid, None)
+        if waiting is not None and self._by_key[waiting.pod.key] is waiting:
+            del self._by_key[waiting.pod.key]
 
     def reject(self, uid: str) -> bool:
         """Rejects a pod from outside, as when it was deleted; False if it does not wait."""
