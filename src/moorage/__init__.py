@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from moorage.api.taints import Taint as Taint
     from moorage.api.taints import Toleration as Toleration
     from moorage.cli.run import new_scheduler_command as new_scheduler_command
+    from moorage.client.errors import ApiError as ApiError
+    from moorage.client.errors import Conflict as Conflict
+    from moorage.client.errors import NotFound as NotFound
+    from moorage.client.resource_client import ResourceClient as ResourceClient
     from moorage.framework.cycle_state import PODS_TO_ACTIVATE as PODS_TO_ACTIVATE
     from moorage.framework.cycle_state import CycleState as CycleState
     from moorage.framework.events import Action as Action
@@ -78,6 +82,10 @@ _HOMES = {
     "Taint": "api.taints",
     "Toleration": "api.taints",
     "new_scheduler_command": "cli.run",
+    "ApiError": "client.errors",
+    "Conflict": "client.errors",
+    "NotFound": "client.errors",
+    "ResourceClient": "client.resource_client",
     "PODS_TO_ACTIVATE": "framework.cycle_state",
     "CycleState": "framework.cycle_state",
     "Action": "framework.events",

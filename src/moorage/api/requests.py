@@ -43,12 +43,14 @@ class Resources(dict[str, int]):
         return 0
 
     def __add__(self, more: Mapping[str, int]) -> Resources:
+        """The sum of each amount."""
         result = Resources(self)
         for name, amount in more.items():
             result[name] += amount
         return result
 
     def __sub__(self, less: Mapping[str, int]) -> Resources:
+        """The difference of each amount, which may be negative."""
         result = Resources(self)
         for name, amount in less.items():
             result[name] -= amount

@@ -18,9 +18,14 @@ log = logging.getLogger(__name__)
 
 
 class ResourceName(NamedTuple):
+    """Where the objects of a lister live in the API."""
+
     group: str
+    """The API group; empty for the core."""
     version: str
+    """The version in the API, for example `v1`."""
     resource: str
+    """The plural, for example `licenses`."""
 
     @property
     def event_resource(self) -> str:
@@ -48,15 +53,17 @@ class Lister(Generic[T]):
     """
 
     def __init__(self, name: ResourceName, type: type[T], store: Store[T]) -> None:
+        """Made by the scheduler, not for plugins."""
         self.name = name
         """Group, version and plural of the resource; `name.event_resource` is its name in cluster events."""
         self.type = type
         """The class of its objects."""
-        self.event = kinds.event_resource(*name)
+        self.event: str = kinds.event_resource(*name)
         """How the events of its objects name the resource, whatever type a plugin has for it."""
-        self.has_synced = False
+        self.has_synced: bool = False
         """Whether the first list has arrived."""
         self.requirements: list[Requirement] = []
+        """For the scheduler, not for plugins."""
         """Nothing is scheduled before these are met; whoever runs the scheduler sees to that."""
         self._store = store
         self._is_namespaced = type.namespaced if type.resource == name.resource else None
@@ -90,6 +97,7 @@ class Lister(Generic[T]):
         return iter(tuple(self._store.list()))
 
     def __len__(self) -> int:
+        """How many objects there are."""
         return len(self._store)
 
     def __contains__(self, item: object) -> bool:

@@ -14,7 +14,9 @@ class WaitingPod:
     """A pod that waits until every plugin that asked for it says yes, or one says no."""
 
     def __init__(self, pod: Pod, timeouts: Mapping[str, float]) -> None:
+        """Made by the scheduler, not for plugins."""
         self.pod = pod
+        """The pod that waits."""
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[Status | None] = self._loop.create_future()
         self._timers: dict[str, asyncio.TimerHandle] = {
@@ -28,6 +30,7 @@ class WaitingPod:
         return list(self._timers)
 
     def allow(self, plugin: str) -> None:
+        """Says yes for a plugin; the pod goes on when all that made it wait have."""
         timer = self._timers.pop(plugin, None)
         if timer is None:
             return
@@ -44,6 +47,7 @@ class WaitingPod:
         return self._end(Status(Code.ERROR, message, plugin=plugin))
 
     async def ended(self) -> Status | None:
+        """Waits until the wait is over, for the scheduler, not for plugins."""
         return await self._ended
 
     def _time_out(self, plugin: str, timeout: float) -> None:
@@ -67,13 +71,16 @@ class WaitingPods:
     """
 
     def __init__(self) -> None:
+        """Made by the scheduler, not for plugins."""
         self._pods: dict[str, WaitingPod] = {}
         self._by_key: dict[str, WaitingPod] = {}
 
     def __iter__(self) -> Iterator[WaitingPod]:
+        """Those that wait now."""
         return iter(list(self._pods.values()))
 
     def __len__(self) -> int:
+        """How many wait."""
         return len(self._pods)
 
     def add(self, waiting: WaitingPod) -> None:
