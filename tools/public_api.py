@@ -112,13 +112,17 @@ def _tree(module: str) -> ast.Module:
 def _definition(module: str, name: str) -> tuple[str, ast.ClassDef | _Function | ast.expr, str]:
     """The module that really defines a name, its definition, and the text below it."""
     for node, text in _with_texts(_tree(module).body):
-        if isinstance(node, ast.ClassDef | _Function) and node.name == name:
+        if isinstance(node, ast.ClassDef | _Function) and node.name == name and not _is_overload(node):
             return module, node, ""
         if isinstance(node, ast.Assign | ast.AnnAssign) and name in _targets(node) and node.value:
             return module, node.value, text
         if isinstance(node, ast.ImportFrom) and node.module and any(a.name == name for a in node.names):
             return _definition(node.module, name)
     raise LookupError(f"{module} does not define {name}")
+
+
+def _is_overload(node: ast.ClassDef | _Function) -> bool:
+    return "overload" in {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
 
 
 def _members(module: str, kind: ast.ClassDef) -> Iterator[Member]:
@@ -163,7 +167,7 @@ def _in_body(kind: ast.ClassDef) -> Iterator[Member]:
 def _method(node: _Function) -> Iterator[Member]:
     decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
     doc = _docstring(node)
-    if node.name.startswith("_") and node.name not in _SHOWN_OPERATORS:
+    if _is_overload(node) or (node.name.startswith("_") and node.name not in _SHOWN_OPERATORS):
         return
     if decorators & set(_PROPERTIES):
         yield Member(node.name, ast.unparse(node.returns) if node.returns else "", doc)
