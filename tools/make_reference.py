@@ -36,7 +36,13 @@ _WITHOUT_MEMBERS = ("Generic", "Protocol")
 def pages() -> dict[str, str]:
     """File name to text, the index included."""
     on_page = _entries()
-    texts = {page.file: _page(page, on_page[page.file]) for page in PAGES}
+    links = {
+        entry.name: f"{file}#{_anchor(entry)}"
+        for file, entries in on_page.items()
+        for entry in entries
+        if entry.is_class
+    }
+    texts = {page.file: _page(page, on_page[page.file], links) for page in PAGES}
     texts["README.md"] = _index(on_page)
     return texts
 
@@ -94,9 +100,9 @@ def _index(on_page: dict[str, list[Entry]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _page(page: Page, entries: list[Entry]) -> str:
+def _page(page: Page, entries: list[Entry], links: dict[str, str]) -> str:
     parts = [f"# {page.title}\n\n{page.about}\n\n{_MADE}\n"]
-    parts += [_entry(entry) for entry in entries]
+    parts += [_entry(entry, links) for entry in entries]
     if page.file == "events.md":
         parts.append(_resources())
     if page.file == "objects.md":
@@ -104,14 +110,19 @@ def _page(page: Page, entries: list[Entry]) -> str:
     return "\n".join(parts)
 
 
-def _entry(entry: Entry) -> str:
+def _entry(entry: Entry, links: dict[str, str]) -> str:
     head = f"## {'class ' if entry.is_class else ''}`{entry.name}`"
     facts = []
     if entry.module:
         facts.append(f"`from {entry.module} import {entry.name}`")
     bases = [base for base in entry.bases if base not in _WITHOUT_MEMBERS]
     if bases:
-        facts.append("bases: " + ", ".join(f"`{base}`" for base in bases))
+        facts.append("bases: " + ", ".join(_link(base, links) for base in bases))
+    facts += [
+        f"[more](../extension-points/{point.attribute.replace('_', '-')}.md)"
+        for point in POINTS.values()
+        if point.interface == entry.name
+    ]
     lines = [head, ""]
     if facts:
         lines += ["; ".join(facts), ""]
@@ -125,6 +136,10 @@ def _entry(entry: Entry) -> str:
         if member.is_method:
             lines += [*_method(member), "", *_indented(_prose(member.doc)), ""]
     return "\n".join(lines)
+
+
+def _link(name: str, links: dict[str, str]) -> str:
+    return f"[`{name}`]({links[name]})" if name in links else f"`{name}`"
 
 
 def _method(member: Member) -> list[str]:

@@ -79,7 +79,13 @@ class PrinterColumn(NamedTuple):
 
 
 class Object(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, eq=False, dict=True):
-    """A Kubernetes object with the fields a scheduler uses.
+    """A Kubernetes object with the fields a scheduler uses, and the base of classes for your own resources.
+
+        class License(Object, kw_only=True):
+            group = "shop.example.com"
+            resource = "licenses"
+            kind = "License"
+            spec: LicenseSpec
 
     Objects compare and hash by identity. `raw` is the whole object as the API server sent it, with the
     fields that are not modelled here; it is decoded on first use.
