@@ -10,14 +10,33 @@ from typing import TYPE_CHECKING, Any
 from moorage.api.points import POINTS
 
 if TYPE_CHECKING:
+    from moorage.api.given_selectors import parse_label_selector as parse_label_selector
+    from moorage.api.given_selectors import parse_node_selector as parse_node_selector
     from moorage.api.meta import Object as Object
     from moorage.api.meta import ObjectMeta as ObjectMeta
     from moorage.api.meta import PrinterColumn as PrinterColumn
     from moorage.api.meta import Quantity as Quantity
     from moorage.api.nodes import Node as Node
     from moorage.api.pods import Pod as Pod
+    from moorage.api.quantities import QuantityError as QuantityError
+    from moorage.api.quantities import parse_quantity as parse_quantity
+    from moorage.api.quantities import quantity_milli_value as quantity_milli_value
+    from moorage.api.quantities import quantity_value as quantity_value
     from moorage.api.requests import Resources as Resources
+    from moorage.api.requests import parse_resources as parse_resources
+    from moorage.api.selectors import LabelSelector as LabelSelector
+    from moorage.api.selectors import NodeSelector as NodeSelector
+    from moorage.api.selectors import NodeSelectorTerm as NodeSelectorTerm
+    from moorage.api.selectors import Requirement as Requirement
+    from moorage.api.selectors import Selector as Selector
+    from moorage.api.selectors import SelectorError as SelectorError
+    from moorage.api.taints import Taint as Taint
+    from moorage.api.taints import Toleration as Toleration
     from moorage.cli.run import new_scheduler_command as new_scheduler_command
+    from moorage.client.errors import ApiError as ApiError
+    from moorage.client.errors import Conflict as Conflict
+    from moorage.client.errors import NotFound as NotFound
+    from moorage.client.resource_client import ResourceClient as ResourceClient
     from moorage.framework.cycle_state import PODS_TO_ACTIVATE as PODS_TO_ACTIVATE
     from moorage.framework.cycle_state import CycleState as CycleState
     from moorage.framework.events import Action as Action
@@ -40,14 +59,33 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "parse_label_selector": "api.given_selectors",
+    "parse_node_selector": "api.given_selectors",
     "Object": "api.meta",
     "ObjectMeta": "api.meta",
     "PrinterColumn": "api.meta",
     "Quantity": "api.meta",
     "Node": "api.nodes",
     "Pod": "api.pods",
+    "QuantityError": "api.quantities",
+    "parse_quantity": "api.quantities",
+    "quantity_milli_value": "api.quantities",
+    "quantity_value": "api.quantities",
     "Resources": "api.requests",
+    "parse_resources": "api.requests",
+    "LabelSelector": "api.selectors",
+    "NodeSelector": "api.selectors",
+    "NodeSelectorTerm": "api.selectors",
+    "Requirement": "api.selectors",
+    "Selector": "api.selectors",
+    "SelectorError": "api.selectors",
+    "Taint": "api.taints",
+    "Toleration": "api.taints",
     "new_scheduler_command": "cli.run",
+    "ApiError": "client.errors",
+    "Conflict": "client.errors",
+    "NotFound": "client.errors",
+    "ResourceClient": "client.resource_client",
     "PODS_TO_ACTIVATE": "framework.cycle_state",
     "CycleState": "framework.cycle_state",
     "Action": "framework.events",

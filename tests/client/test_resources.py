@@ -31,7 +31,6 @@ class Widget(Object, kw_only=True):
         (Resource.of(Pod), ("a", "b", "binding"), "/api/v1/namespaces/a/pods/b/binding"),
         (Resource.of(Pod), ("a", "../b?c"), "/api/v1/namespaces/a/pods/..%2Fb%3Fc"),
         (Resource.of(Node), ("", "n"), "/api/v1/nodes/n"),
-        (Resource.of(Node), ("ignored", "n"), "/api/v1/nodes/n"),
         (Resource.of(Lease), ("a", "b"), "/apis/coordination.k8s.io/v1/namespaces/a/leases/b"),
         (Resource.of(Widget), ("a",), "/apis/shop.example.com/v2/namespaces/a/widgets"),
         (Resource("g", "v1", "things", "Thing", False, Object), ("", "t"), "/apis/g/v1/things/t"),
@@ -49,3 +48,10 @@ def test_resources_show_what_they_are() -> None:
         Resource.of(Pod).path(name="b")
     with pytest.raises(TypeError, match="Object does not say where its objects live"):
         Resource.of(Object)
+
+
+def test_a_namespace_for_a_kind_without_namespaces_is_refused() -> None:
+    """It would have been ignored: a list of all objects where those of a namespace are meant."""
+    for arguments in (("default",), ("default", "a")):
+        with pytest.raises(ValueError, match="Node: objects of this kind have no namespace"):
+            Resource.of(Node).path(*arguments)

@@ -37,7 +37,7 @@ class Licensed(PreFilterPlugin):
         wanted = pod.labels.get("license")
         if wanted is None:
             return None
-        found = self.licenses.get(wanted, pod.namespace)
+        found = self.licenses.get(wanted, namespace=pod.namespace)
         if found is None:
             known = "there is no" if self.licenses.has_synced else "nobody knows of a"
             return Status.unschedulable(f"{known} license {wanted}")

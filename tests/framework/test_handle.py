@@ -152,10 +152,10 @@ def test_the_lister_of_a_custom_resource_with_a_type_of_its_own() -> None:
     lister = handle.lister("example.com", "v1", "prices", Price)
     price = Price(metadata=_meta("p", "ns"), cents=5)
     lister.put(price)
-    assert lister.get("p", "ns") is price
-    assert list(lister.list("ns")) == list(lister.list()) == [price]
-    assert list(lister.list("other")) == []
-    assert lister.get("p") is None
+    assert lister.get("p", namespace="ns") is price
+    assert list(lister.list(namespace="ns")) == list(lister.list()) == [price]
+    assert list(lister.list(namespace="other")) == []
+    assert lister.get("p", namespace="other") is None
     assert lister.name.event_resource == "prices.v1.example.com"
     assert handle.services.listers.of(price) is lister
 

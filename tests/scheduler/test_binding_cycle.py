@@ -147,7 +147,7 @@ def test_a_pod_that_fails_before_its_wait_waits_no_longer() -> None:
     world = World(plugin(Permits, "A", Wait(10)), plugin(PreBinds, "B", flight=Script(ERROR)))
     pod = world.add()
     world.schedule()
-    assert world.services.waiting_pods.get(pod.uid) is None
+    assert world.services.waiting_pods.with_uid(pod.uid) is None
     assert world.place() == "backoff"
     assert world.notes == [("FailedScheduling", 'running PreBindPreFlight "B": broken')]
 

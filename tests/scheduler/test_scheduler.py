@@ -233,7 +233,7 @@ def test_a_pod_waits_until_it_is_allowed() -> None:
     pod = world.add()
 
     def allow() -> None:
-        waiting = world.services.waiting_pods.get(pod.uid)
+        waiting = world.services.waiting_pods.with_uid(pod.uid)
         assert waiting is not None
         assert waiting.pod.spec.node_name == "n0"
         assert world.client.nominations == ["n0"]

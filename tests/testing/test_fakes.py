@@ -31,7 +31,7 @@ class Counts(FilterPlugin):
         self.quotas = handle.lister("example.com", "v1", "quotas", Quota)
 
     def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        found = self.quotas.get("main", pod.namespace)
+        found = self.quotas.get("main", namespace=pod.namespace)
         if found is not None and len(node.pods) < found.limit:
             return None
         self.handle.recorder.event(pod, None, "Warning", "Full", "Scheduling", f"{node.name} is full")
@@ -102,12 +102,12 @@ def test_custom_resources_reach_their_lister(asked_first: bool) -> None:
     )
     handle.add(quota("main", 1))
     handle.add(quota("main", 2))
-    found = lister.get("main", "default")
+    found = lister.get("main", namespace="default")
     assert found is not None
     assert found.limit == 2
-    assert len(lister.list("default")) == (1 if asked_first else 2)
+    assert len(lister.list(namespace="default")) == (1 if asked_first else 2)
     handle.remove(found)
-    assert lister.get("main", "default") is None
+    assert lister.get("main", namespace="default") is None
     assert told == [("added", "main"), ("updated", 1, 2), ("deleted", "main")]
 
 

@@ -114,6 +114,7 @@ class Price(Object, kw_only=True):
     group: ClassVar[str] = "example.com"
     resource: ClassVar[str] = "prices"
     kind: ClassVar[str] = "Price"
+    namespaced: ClassVar[bool] = False
 
     amount: int = 0
 

@@ -10,7 +10,7 @@ import msgspec
 
 from moorage.api.meta import Int32, Object, Part, Quantity
 from moorage.api.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorError
-from moorage.api.taints import Toleration
+from moorage.api.taints import Taint, Toleration, tolerates, untolerated
 
 if TYPE_CHECKING:
     from moorage.api.requests import Resources
@@ -170,35 +170,65 @@ class PodSchedulingGroup(Part, frozen=True, gc=False):
 
 
 class PodSpec(Fields):
+    """What a pod asks for."""
+
     node_name: str = ""
+    """The node it has; empty while it waits."""
     scheduler_name: str = DEFAULT_SCHEDULER
+    """The profile that is to place it."""
     priority: Int32 | None = None
+    """How important it is; `pod.priority` reads None as 0."""
     priority_class_name: str = ""
+    """Where the priority comes from."""
     preemption_policy: str | None = None
+    """`Never` if it may not have others evicted."""
     containers: tuple[Container, ...] = ()
+    """Those that run at the same time."""
     init_containers: tuple[Container, ...] = ()
+    """Those that run before, one after the other, and sidecars."""
     overhead: Quantities = {}
+    """What running it takes on top; `pod.requests` counts it."""
     resources: ResourceRequirements | None = None
+    """Requests of the pod as a whole, which replace those of its containers."""
     node_selector: dict[str, str] | None = None
+    """Labels its node must have."""
     affinity: Affinity | None = None
+    """Nodes and pods it wants or must have near, or not."""
     tolerations: tuple[Toleration, ...] = ()
+    """Taints it puts up with; `pod.tolerates(taint)` asks them."""
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    """How evenly pods like it are to be spread."""
     scheduling_gates: tuple[SchedulingGate, ...] = ()
+    """What must be taken away before it is scheduled."""
     volumes: tuple[Volume, ...] = ()
+    """Its volumes."""
     resource_claims: tuple[PodResourceClaim, ...] = ()
+    """Devices it needs."""
     scheduling_group: PodSchedulingGroup | None = None
+    """The group that it is to be scheduled with."""
     host_network: bool = False
+    """Whether it uses the network of its node."""
     host_users: bool | None = None
+    """False if it has users of its own."""
     termination_grace_period_seconds: int | None = None
+    """How long it may take to end."""
 
 
 class Condition(Part, frozen=True, gc=False):
+    """One thing that is said about an object, and since when."""
+
     type: str = ""
+    """What is said, for example `Ready` or `PodScheduled`."""
     status: str = ""
+    """`True`, `False` or `Unknown`."""
     reason: str = ""
+    """Why, in one word."""
     message: str = ""
+    """Why, for people."""
     last_transition_time: str | None = None
+    """Since when the status is what it is."""
     observed_generation: int = 0
+    """The generation of the object that it is about."""
 
 
 class ContainerStatus(Fields):
@@ -213,38 +243,89 @@ class PodResourceClaimStatus(Part, frozen=True, gc=False):
 
 
 class PodStatus(Fields):
+    """What became of a pod."""
+
     phase: str = ""
+    """`Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`."""
     start_time: str | None = None
+    """When its node took it up."""
     nominated_node_name: str = ""
+    """The node that room is being made on."""
     conditions: tuple[Condition, ...] = ()
+    """`pod.condition(type)` finds one."""
     container_statuses: tuple[ContainerStatus, ...] = ()
+    """What its containers really have, while they are being resized."""
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    """The same of init containers."""
     resources: ResourceRequirements | None = None
+    """What the pod as a whole really has."""
     allocated_resources: Quantities = {}
+    """What its node has granted the pod as a whole."""
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    """The resource claims that were made for it."""
 
 
 class Pod(Object, kw_only=True):
+    """A pod, and what it asks for as the scheduler counts it."""
+
     kind: ClassVar[str] = "Pod"
     resource: ClassVar[str] = "pods"
 
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    """What it asks for."""
     status: PodStatus = msgspec.field(default_factory=PodStatus)
+    """What became of it."""
 
     @property
     def priority(self) -> int:
+        """How important it is; 0 if nothing is said."""
         return self.spec.priority or 0
 
     @property
     def finished(self) -> bool:
+        """Whether it has succeeded or failed, and so takes nothing on its node any more."""
         return self.status.phase in ("Succeeded", "Failed")
 
     @property
     def requests(self) -> Resources:
-        """What the pod asks of a node, as the filters see it."""
+        """What a node must have left for the pod to fit: cpu in millicores, others in whole units.
+
+        Counted as kube-scheduler does: init containers, sidecars, requests of the pod itself and overhead.
+        """
         from moorage.api.requests import filter_request
 
         return filter_request(self)
+
+    @property
+    def placed_requests(self) -> Resources:
+        """What the pod takes away on its node, where `NodeInfo.requested` counts it.
+
+        As `requests`, with containers that are being resized at the most of what they have and want.
+        """
+        from moorage.api.requests import row_request
+
+        return row_request(self)
+
+    @property
+    def nonzero_requests(self) -> Resources:
+        """Cpu and memory the pod counts for in scores: containers that ask for none count 100m and 200Mi."""
+        from moorage.api.requests import request_summary
+
+        return request_summary(self).nonzero
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Whether one of the pod's tolerations covers the taint, whatever its effect.
+
+        all(pod.tolerates(taint) for taint in node.taints)
+        """
+        return tolerates(self.spec.tolerations, taint)
+
+    def untolerated_taint(self, taints: Iterable[Taint]) -> Taint | None:
+        """The first NoSchedule or NoExecute taint that keeps the pod away, as TaintToleration says, or None.
+
+        pod.untolerated_taint(node.taints) is None
+        """
+        return untolerated(taints, self.spec.tolerations)
 
     @cached_property
     def host_ports(self) -> tuple[tuple[str, str, int], ...]:
@@ -265,6 +346,7 @@ class Pod(Object, kw_only=True):
         return uses_of(self)
 
     def condition(self, type: str) -> Condition | None:
+        """The condition of this type, or None: `pod.condition("PodScheduled")`."""
         return next((condition for condition in self.status.conditions if condition.type == type), None)
 
 

@@ -6,6 +6,7 @@ A quantity is a Python int that counts nanos. Only :func:`value` and :func:`mill
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -82,6 +83,44 @@ def value(nanos: int) -> int:
 def milli(nanos: int) -> int:
     """Thousandths, rounded up; however many there are."""
     return -(-nanos // NANOS_PER_MILLI)
+
+
+def parse_quantity(quantity: Quantity) -> Fraction:
+    """The exact value of a quantity: a text with a suffix such as `1500m` or `1Gi`, or a number.
+
+        parse_quantity("1500m") == Fraction(3, 2)
+        parse_quantity("1Gi") == 1024**3
+
+    For whole units or thousandths, rounded up as a scheduler rounds them, use `quantity_value` and
+    `quantity_milli_value`; for several resources at once `parse_resources`. Raises QuantityError, a
+    ValueError, for anything else.
+    """
+    return Fraction(_nanos(quantity), NANOS)
+
+
+def quantity_value(quantity: Quantity) -> int:
+    """A quantity in whole units, rounded up, as Go's `Quantity.Value()`: bytes of memory, for example.
+
+    quantity_value("1.5Gi") == 1610612736
+    """
+    return value(_nanos(quantity))
+
+
+def quantity_milli_value(quantity: Quantity) -> int:
+    """A quantity in thousandths, rounded up, as Go's `Quantity.MilliValue()`: millicores, for example.
+
+    quantity_milli_value("1.5") == 1500
+    """
+    return milli(_nanos(quantity))
+
+
+def _nanos(quantity: Quantity) -> int:
+    """What authors give may be of any type; only texts and numbers have a place in the cache."""
+    if not isinstance(quantity, str | int | float):
+        raise QuantityError(
+            f"{_shown(repr(quantity))} is not a quantity: use a number or a text such as 500m"
+        )
+    return parse(quantity)
 
 
 def wrapped(number: int) -> int:

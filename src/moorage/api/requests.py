@@ -28,12 +28,59 @@ DEFAULT_REQUESTS: Exact = {name: quantities.parse(amount) for name, amount in _D
 
 
 class Resources(dict[str, int]):
-    """Resource name to amount: cpu in millicores, all others in whole units. A missing name reads as 0."""
+    """Resource name to amount: cpu in millicores, all others in whole units. A missing name reads as 0.
+
+        free = node.allocatable - node.requested
+        if (pod.requests + other.requests).fits_in(free): ...
+        total = sum((pod.requests for pod in node.pods), Resources())
+
+    Those of pods and nodes are the scheduler's own: make a new one instead of changing them.
+    """
 
     __slots__ = ()
 
     def __missing__(self, name: str) -> int:
         return 0
+
+    def __add__(self, more: Mapping[str, int]) -> Resources:
+        """The sum of each amount."""
+        result = Resources(self)
+        for name, amount in more.items():
+            result[name] += amount
+        return result
+
+    def __sub__(self, less: Mapping[str, int]) -> Resources:
+        """The difference of each amount, which may be negative."""
+        result = Resources(self)
+        for name, amount in less.items():
+            result[name] -= amount
+        return result
+
+    def fits_in(self, free: Mapping[str, int]) -> bool:
+        """Whether `free` has as much of everything that is asked for here; 0 fits even where nothing is left.
+
+        How many pods a node takes is another question: compare `len(node.pods)` with `allocatable["pods"]`.
+        """
+        return all(amount <= free.get(name, 0) for name, amount in self.items() if amount > 0)
+
+
+def parse_resources(amounts: Mapping[str, Quantity]) -> Resources:
+    """Amounts as a manifest has them in the units of a scheduler: cpu in millicores, others in whole units.
+
+        parse_resources({"cpu": "1500m", "memory": "1Gi"}) == {"cpu": 1500, "memory": 1073741824}
+
+    Raises ValueError for what is not a quantity and for names that no scheduler counts.
+    """
+    for name, amount in amounts.items():
+        if name not in (*BASIC, PODS) and not is_scalar(name):
+            raise ValueError(
+                f"{name}: no resource that a scheduler counts; use cpu, memory or a name as example.com/gpu"
+            )
+        try:
+            quantities.parse_quantity(amount)
+        except quantities.QuantityError as error:
+            raise quantities.QuantityError(f"{name}: {error}") from None
+    return allocatable(dict(amounts))
 
 
 def pod_requests(

@@ -29,10 +29,14 @@ class Requirement(Part, frozen=True, gc=False):
     """One line of a selector: key, operator, values."""
 
     key: str = ""
+    """The label, or the field, it is about."""
     operator: str = ""
+    """In, NotIn, Exists or DoesNotExist; on nodes also Gt and Lt."""
     values: tuple[str, ...] = ()
+    """What the label is compared with."""
 
     def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels meet it."""
         value = labels.get(self.key)
         operator = self.operator
         if operator == IN:
@@ -50,7 +54,7 @@ class Requirement(Part, frozen=True, gc=False):
         return number > bound if operator == GREATER else operator == LESS and number < bound
 
     def check(self, operators: tuple[str, ...]) -> None:
-        """Raises SelectorError unless this requirement is one Kubernetes accepts."""
+        """Raises SelectorError unless this requirement is one Kubernetes accepts; not for plugins."""
         operator, values = self.operator, self.values
         if operator not in operators:
             raise SelectorError(
@@ -73,7 +77,9 @@ class LabelSelector(Part, frozen=True):
     """`matchLabels` and `matchExpressions`, all of which must hold."""
 
     match_labels: dict[str, str] = {}
+    """Labels that must have exactly these values."""
     match_expressions: tuple[Requirement, ...] = ()
+    """Further requirements."""
 
     def __hash__(self) -> int:
         return hash((frozenset(self.match_labels.items()), self.match_expressions))
@@ -87,7 +93,9 @@ class Selector(Part, frozen=True, gc=False):
     """A checked selector: every requirement must hold. Without requirements it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
+    """All of them must hold."""
     nothing: bool = False
+    """Whether it matches nothing at all."""
 
     def __post_init__(self) -> None:
         ASKED_KEYS.update(requirement.key for requirement in self.requirements)
@@ -98,6 +106,7 @@ class Selector(Part, frozen=True, gc=False):
         return not self.requirements and not self.nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels meet all requirements: `selector.matches(pod.labels)`."""
         if self.nothing:
             return False
         return all(requirement.matches(labels) for requirement in self.requirements)
@@ -142,11 +151,16 @@ def parse_int64(text: str) -> int | None:
 
 
 class NodeSelectorTerm(Part, frozen=True, gc=False):
+    """Requirements on a node, all of which must hold; without any, no node meets it."""
+
     match_expressions: tuple[Requirement, ...] = ()
+    """Requirements on its labels."""
     match_fields: tuple[Requirement, ...] = ()
+    """Requirements on `metadata.name`."""
 
     @property
     def empty(self) -> bool:
+        """Whether it has no requirements, and so matches nothing."""
         return not self.match_expressions and not self.match_fields
 
     def problem(self) -> str | None:
@@ -189,8 +203,10 @@ class NodeSelector(Part, frozen=True, gc=False):
     """Terms of which one must match; without a usable term nothing does."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+    """One of them must match."""
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
+        """Whether one of the terms does: `selector.matches(node.labels, node.name)`."""
         return any(term.matches(labels, node_name) for term in self.node_selector_terms)
 
 

@@ -12,19 +12,32 @@ NO_EXECUTE = "NoExecute"
 
 
 class Taint(Part, frozen=True, gc=False):
+    """What keeps pods away from a node that do not tolerate it."""
+
     key: str = ""
+    """The name of the taint."""
     value: str = ""
+    """What it says; may be empty."""
     effect: str = ""
+    """`NoSchedule`, `PreferNoSchedule` or `NoExecute`."""
 
 
 class Toleration(Part, frozen=True, gc=False):
+    """Taints that a pod puts up with."""
+
     key: str = ""
+    """The name of the taint; empty, with `Exists`, for every one."""
     operator: str = ""
+    """`Exists`, or `Equal`, which is also meant where it is empty."""
     value: str = ""
+    """What the taint must say, with `Equal`."""
     effect: str = ""
+    """The effect of the taint; empty for every effect."""
     toleration_seconds: int | None = None
+    """How long a running pod stays after a `NoExecute` taint came; None for ever."""
 
     def tolerates(self, taint: Taint) -> bool:
+        """Whether this toleration covers the taint; of a whole pod, ask `pod.tolerates(taint)`."""
         if self.effect and self.effect != taint.effect:
             return False
         if self.key and self.key != taint.key:

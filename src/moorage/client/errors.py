@@ -23,9 +23,13 @@ class ApiError(Exception):
     def __init__(self, code: int, reason: str, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.code = code
+        """The HTTP status; 0 when there was no answer."""
         self.reason = reason
+        """The API's word for it, for example `NotFound`."""
         self.message = message
+        """What the API server says."""
         self.retry_after = retry_after
+        """The seconds the server wants to be left alone, if it says so."""
 
 
 class BadRequest(ApiError):
@@ -41,7 +45,7 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """404"""
+    """404: there is no such object, or no such resource."""
 
 
 class MethodNotAllowed(ApiError):

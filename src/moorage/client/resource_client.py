@@ -20,20 +20,23 @@ T = TypeVar("T", bound=Object)
 class ResourceClient(Generic[T]):
     """Typed access to the objects of a class that says with its class variables where they live.
 
-        licenses = ResourceClient(client, License)
+        licenses = handle.resource_client(License)
         found = await licenses.get("gold", namespace="shop")
         found.spec.seats += 1
         await licenses.update(found)
 
     What the API server refuses raises ApiError, or a more exact error such as NotFound or Conflict. To follow
-    the objects, use a lister or an `Informer`.
+    the objects, use a lister.
     """
 
     def __init__(self, client: HttpClient, kind: type[T]) -> None:
+        """Made by the scheduler, not for plugins."""
         self.resource = Resource.of(kind)
+        """Where its objects live."""
         self._client = client
 
     async def get(self, name: str, *, namespace: str = "") -> T:
+        """The object of this name; raises NotFound."""
         return await self._client.get(self.resource, name, namespace=namespace)
 
     async def list(
@@ -46,6 +49,7 @@ class ResourceClient(Generic[T]):
         return listing.items
 
     async def create(self, item: T) -> T:
+        """Makes an object; returns it as the API server has it."""
         return self._typed(await self._client.create(self.resource, document_of(item)))
 
     async def update(self, item: T) -> T:
@@ -76,6 +80,7 @@ class ResourceClient(Generic[T]):
         return self._typed(answer)
 
     async def delete(self, name: str, *, namespace: str = "") -> None:
+        """Deletes the object of this name; raises NotFound."""
         await self._client.delete(self.resource, name, namespace=namespace)
 
     def _typed(self, document: dict[str, Any]) -> T:

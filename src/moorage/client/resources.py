@@ -49,7 +49,9 @@ class Resource(Generic[T]):
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path of a collection, an object or a part of an object."""
         parts = [self.root]
-        if self.namespaced and namespace:
+        if namespace and not self.namespaced:
+            raise ValueError(f"{self.kind}: objects of this kind have no namespace, {namespace!r} was given")
+        if namespace:
             parts += ("namespaces", quote(namespace, safe=""))
         elif self.namespaced and name:
             raise ValueError(f"{self.kind} {name}: objects of this kind need a namespace")

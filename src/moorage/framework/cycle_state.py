@@ -27,26 +27,35 @@ class CycleState:
     def __init__(self) -> None:
         self._values: dict[str, Any] = {PODS_TO_ACTIVATE: {}}
         self.is_timed = False
+        """For the scheduler, not for plugins."""
         self.skip_filter: set[str] = set()
+        """For the scheduler, not for plugins."""
         self.skip_score: set[str] = set()
+        """For the scheduler, not for plugins."""
         self.skip_pre_bind: set[str] = set()
+        """For the scheduler, not for plugins."""
 
     def read(self, key: str) -> Any:
+        """What was written under the key; raises a LookupError if nothing was."""
         try:
             return self._values[key]
         except KeyError:
             raise NothingWritten from None
 
     def get(self, key: str, default: Any = None) -> Any:
+        """What was written under the key, or `default`."""
         return self._values.get(key, default)
 
     def write(self, key: str, value: Any) -> None:
+        """Keeps a value under the key for the rest of this attempt."""
         self._values[key] = value
 
     def delete(self, key: str) -> None:
+        """Forgets what was written under the key, if anything was."""
         self._values.pop(key, None)
 
     def clone(self) -> CycleState:
+        """A copy for a what-if question: values that have a `clone()` are cloned, others are shared."""
         copy = CycleState()
         for key, value in self._values.items():
             clone = getattr(value, "clone", None)

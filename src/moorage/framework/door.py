@@ -113,7 +113,7 @@ class Door:
                 for view in self.listers.beside(item):
                     view.put(from_document(view.type, item.raw))
                 lister = self.listers.of(item)
-            store = lister or self.state.objects.of(type(item))
+            store = self.state.objects.of(type(item)) if lister is None else lister
             old = store.put(item)
             self._follower.object_changed(_event(item, lister), old, item)
 
@@ -128,7 +128,7 @@ class Door:
                 for view in self.listers.beside(item):
                     view.remove(from_document(view.type, item.raw))
                 lister = self.listers.of(item)
-            store = lister or self.state.objects.of(type(item))
+            store = self.state.objects.of(type(item)) if lister is None else lister
             store.remove(item)
             self._follower.object_changed(_event(item, lister), item, None)
 

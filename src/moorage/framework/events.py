@@ -11,21 +11,38 @@ from moorage.api.pods import Pod
 
 
 class Action(IntFlag):
+    """What happens to an object. Join several with `|`: `Action.ADD | Action.UPDATE_NODE_LABEL`."""
+
     ADD = 1
+    """It appears."""
     DELETE = 2
+    """It goes."""
     UPDATE_NODE_ALLOCATABLE = 4
+    """What a node offers changes."""
     UPDATE_NODE_LABEL = 8
+    """The labels of a node change."""
     UPDATE_NODE_TAINT = 16
+    """The taints of a node change, or it is uncordoned."""
     UPDATE_NODE_CONDITION = 32
+    """The status of a node's condition changes, Ready for example; a heartbeat is no change."""
     UPDATE_NODE_ANNOTATION = 64
+    """The annotations of a node change."""
     UPDATE_NODE_DECLARED_FEATURE = 128
+    """The features that a node declares change."""
     UPDATE_POD_LABEL = 256
+    """The labels of a pod change."""
     UPDATE_POD_SCALE_DOWN = 512
+    """A pod asks for less than before."""
     UPDATE_POD_TOLERATION = 1024
+    """A pod gets a toleration."""
     UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 2048
+    """The last scheduling gate of a pod goes."""
     UPDATE_POD_GENERATED_RESOURCE_CLAIM = 4096
+    """A resource claim is made for a pod."""
     UPDATE = 8188
+    """Any update, those above included; the only one of kinds beside nodes and pods."""
     ALL = 8191
+    """Everything."""
 
 
 _ACTION_NAMES = {action: name.title().replace("_", "") for name, action in Action.__members__.items()}
@@ -64,7 +81,9 @@ class Hint(Enum):
     """What a hint function says about an event for one rejected pod."""
 
     SKIP = 0
+    """The event does not help: the pod goes on waiting."""
     QUEUE = 1
+    """The event may help: the pod is tried again."""
 
 
 HintFunction: TypeAlias = Callable[[Pod, Any, Any], Hint]
@@ -79,9 +98,16 @@ class ClusterEvent(NamedTuple):
     """
 
     resource: str
+    """What it happens to: a name of the table below."""
     action: Action
+    """What happens."""
     hint: HintFunction | None = None
+    """Asked about each pod that the plugin rejected, with (pod, old object or None, new object or None).
+
+    None has every such pod tried again. An exception counts as `Hint.QUEUE`.
+    """
     custom_label: str = ""
+    """For the scheduler, not for plugins."""
 
     @property
     def label(self) -> str:
@@ -90,6 +116,7 @@ class ClusterEvent(NamedTuple):
 
     @property
     def wildcard(self) -> bool:
+        """Whether it stands for everything."""
         return self.resource == WILDCARD and self.action == Action.ALL
 
     def covers(self, event: ClusterEvent) -> bool:

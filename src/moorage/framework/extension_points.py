@@ -49,7 +49,9 @@ class Plugin:
     """Base of all extension points. `name` is the class name unless the class says otherwise."""
 
     name: ClassVar[str] = ""
+    """What configurations, logs and messages call it: the name of the class unless it says otherwise."""
     args_type: ClassVar[type[msgspec.Struct] | None] = None
+    """The msgspec Struct that its part of `pluginConfig` is decoded into; None for a plugin without args."""
     permissions: ClassVar[Sequence[Permission]] = ()
     """What it asks of the API server beyond reading what it lists or waits for.
 
@@ -73,7 +75,9 @@ class Plugin:
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self.args = args
+        """The decoded args: an `args_type`, or None for a plugin that names none."""
         self.handle = handle
+        """The scheduler around the plugin."""
 
     def events(self) -> Sequence[ClusterEvent] | None:
         """What may make a pod schedulable that this plugin rejected; None stands for everything."""
@@ -87,6 +91,7 @@ class PreEnqueuePlugin(Plugin):
     """Decides whether a pod may enter the queue."""
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
+        """None lets the pod in; any Status keeps it out until one of the plugin's `events` comes."""
         raise NotImplementedError
 
 
@@ -127,6 +132,10 @@ class FilterPlugin(Plugin):
     """
 
     def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """None if the pod may run on this node, else why not.
+
+        `Status.unschedulable` if it might help that pods there made room, else `Status.unresolvable`.
+        """
         raise NotImplementedError
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
@@ -138,6 +147,10 @@ class PostFilterPlugin(Plugin):
     """Called when no node fits."""
 
     def post_filter(self, cycle: CycleState, pod: Pod, statuses: NodeStatuses) -> Nomination | Status:
+        """What can be done for the pod: a Nomination, or a Status that says why nothing helps.
+
+        `statuses` knows why each node was rejected. The first plugin that nominates a node ends the search.
+        """
         raise NotImplementedError
 
 
@@ -145,6 +158,7 @@ class PreScorePlugin(Plugin):
     """Looks at the pod and the nodes that fit before these are scored."""
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """None to go on; `Status.skip()` switches this plugin's score off for the pod."""
         raise NotImplementedError
 
 
@@ -152,6 +166,7 @@ class ScorePlugin(Plugin):
     """Ranks the nodes that fit, 0 to 100. Write `score`, or `score_nodes` for speed."""
 
     def score(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """How good the node is: a whole number, 0 to 100 unless the plugin has `normalize_scores`, too."""
         raise NotImplementedError
 
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
@@ -168,6 +183,7 @@ class ReservePlugin(Plugin):
     """Claims something for the pod on the chosen node, and gives it back when the attempt fails later."""
 
     def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """None if it is claimed; any Status fails the attempt, and `unreserve` is called."""
         raise NotImplementedError
 
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
@@ -179,6 +195,7 @@ class PermitPlugin(Plugin):
     """Lets the pod go on, rejects it or makes it wait."""
 
     def permit(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | Wait | None:
+        """None lets the pod go on, `Wait(seconds)` holds it back, any other Status rejects it."""
         raise NotImplementedError
 
 
@@ -197,6 +214,7 @@ class PreBindPlugin(Plugin):
         return None
 
     def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Answer | Awaitable[Answer]:
+        """Does the work; None if it is done, any Status fails the attempt."""
         raise NotImplementedError
 
 
@@ -204,6 +222,7 @@ class BindPlugin(Plugin):
     """Binds the pod; `Status.skip()` leaves it to the next plugin. May be `async def`."""
 
     def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Answer | Awaitable[Answer]:
+        """None if it is bound, `Status.skip()` to leave it to others; any other Status fails the attempt."""
         raise NotImplementedError
 
 
@@ -211,6 +230,7 @@ class PostBindPlugin(Plugin):
     """Told that the pod was bound. May be `async def`."""
 
     def post_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Awaitable[None] | None:
+        """Takes note of it; what it returns counts for nothing."""
         raise NotImplementedError
 
 

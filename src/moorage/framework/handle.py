@@ -44,7 +44,12 @@ class Recorder(Protocol):
 
     def event(
         self, regarding: Object, related: Object | None, type: str, reason: str, action: str, note: str
-    ) -> None: ...
+    ) -> None:
+        """Writes an event about `regarding`; similar ones are counted together.
+
+        `type` is Normal or Warning, `reason` one word in camel case, `action` what was being done and `note`
+        the text for people.
+        """
 
 
 class NoRecorder:
@@ -99,20 +104,32 @@ class Services:
 
 
 class Handle:
-    """The scheduler as a plugin sees it; every plugin has it as `self.handle`."""
+    """The scheduler as a plugin sees it; every plugin has it as `self.handle`.
+
+    What it gives are the scheduler's own nodes, pods and objects, true for the length of a call. Read them,
+    do not change them, and do not keep a NodeInfo for later.
+    """
 
     def __init__(
         self, services: Services, profile_name: str = "default-scheduler", plugin_name: str = ""
     ) -> None:
+        """Made by the scheduler, not for plugins."""
         self.services = services
+        """For the scheduler, not for plugins."""
         self.profile_name = profile_name
+        """The profile this plugin runs in: the `schedulerName` of its pods."""
         self.plugin_name = plugin_name
+        """The name of the plugin that has this handle."""
         self.profile: Profile | None = None
-        self.recorder = services.recorder_of(profile_name)
-        self.log = logging.getLogger(f"moorage.profile.{profile_name}")
+        """For the scheduler, not for plugins."""
+        self.recorder: Recorder = services.recorder_of(profile_name)
+        """Writes Kubernetes events: `event(pod, None, "Normal", "Priced", "Scheduling", "costs 3")`."""
+        self.log: logging.Logger = logging.getLogger(f"moorage.profile.{profile_name}")
+        """A standard logger; its lines name the profile."""
 
     @property
     def state(self) -> ClusterState:
+        """For the scheduler, not for plugins."""
         return self.services.state
 
     @property
@@ -121,6 +138,7 @@ class Handle:
         return self.services.state.nodes
 
     def node(self, name: str) -> NodeInfo | None:
+        """One node by name, or None."""
         return self.services.state.node(name)
 
     @property
@@ -130,20 +148,27 @@ class Handle:
 
     @property
     def client(self) -> Client:
+        """Writes pods: `bind`, `write_pod_status`, `delete_pod`; `client.http` makes any other request.
+
+        Raises RuntimeError where there is no cluster, as in tests with a FakeHandle.
+        """
         if self.services.client is None:
             raise RuntimeError("there is no cluster to talk to: this run has no client")
         return self.services.client
 
     @property
     def waiting_pods(self) -> WaitingPods:
+        """The pods that Permit plugins hold back, to allow or reject them."""
         return self.services.waiting_pods
 
     @property
     def nominator(self) -> Nominations:
+        """Which pods are nominated to which nodes."""
         return self.services.nominations
 
     @property
     def metrics(self) -> Metrics:
+        """Makes counters, gauges and histograms, which `/metrics` shows."""
         return self.services.metrics
 
     @property
@@ -220,16 +245,19 @@ class Handle:
         return filter_with_rivals(self._profile, cycle, pod, node)
 
     def run_add_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
+        """Has the profile's PreFilter plugins count `other` as on the node, too; None if all do."""
         from moorage.framework.runtime.filtering import add_pod
 
         return add_pod(self._profile, cycle, pod, other, node)
 
     def run_remove_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
+        """Has the profile's PreFilter plugins count `other` as gone from the node; None if all do."""
         from moorage.framework.runtime.filtering import remove_pod
 
         return remove_pod(self._profile, cycle, pod, other, node)
 
     def run_pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+        """The profile's PreScore plugins on these nodes; None if all go on."""
         from moorage.framework.runtime.scoring import pre_score
 
         return pre_score(self._profile, cycle, pod, nodes)

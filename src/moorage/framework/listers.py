@@ -20,9 +20,14 @@ log = logging.getLogger(__name__)
 
 
 class ResourceName(NamedTuple):
+    """Where the objects of a lister live in the API."""
+
     group: str
+    """The API group; empty for the core."""
     version: str
+    """The version in the API, for example `v1`."""
     resource: str
+    """The plural, for example `licenses`."""
 
     @property
     def event_resource(self) -> str:
@@ -38,30 +43,79 @@ class Requirement(NamedTuple):
 
 
 class Lister(Generic[T]):
-    """The objects of one resource, kept up to date."""
+    """The objects of one resource, kept up to date; a plugin asks for it in its constructor.
+
+        self.licenses = handle.lister_of(License)
+
+        for license in self.licenses: ...
+        found = self.licenses.get("gold", namespace=pod.namespace)
+
+    What it holds are the scheduler's own objects: read them, never change them. To write, use
+    `handle.resource_client`.
+    """
 
     def __init__(
         self, name: ResourceName, type: type[T], store: Store[T], running: RunningCall | None = None
     ) -> None:
+        """Made by the scheduler, not for plugins."""
         self.name = name
+        """Group, version and plural of the resource; `name.event_resource` is its name in cluster events."""
         self._running = running or RunningCall()
         self.type = type
-        self.event = kinds.event_resource(*name)
+        """The class of its objects."""
+        self.event: str = kinds.event_resource(*name)
         """How the events of its objects name the resource, whatever type a plugin has for it."""
-        self.has_synced = False
+        self.has_synced: bool = False
         """Whether the first list has arrived."""
         self.requirements: list[Requirement] = []
+        """For the scheduler, not for plugins."""
         """Nothing is scheduled before these are met; whoever runs the scheduler sees to that."""
         self._store = store
+        self._is_namespaced = type.namespaced if type.resource == name.resource else None
+        """None where the class does not say it."""
         self._added: list[Callable[[T], None]] = []
         self._updated: list[Callable[[T, T], None]] = []
         self._deleted: list[Callable[[T], None]] = []
 
-    def get(self, name: str, namespace: str = "") -> T | None:
-        return self._store.get(name, namespace)
+    def get(self, name: str, *, namespace: str | None = None) -> T | None:
+        """The object of this name, or None. Kinds that live in namespaces need one, others take none.
 
-    def list(self, namespace: str | None = None) -> Collection[T]:
+        licenses.get("gold", namespace="shop")
+        """
+        if namespace is None:
+            # A class that does not say whether its objects have namespaces might be asked for a key.
+            if self._is_namespaced or (self._is_namespaced is None and "/" in name):
+                raise ValueError(self._needs_namespace(name))
+        elif namespace and self._is_namespaced is False:
+            raise ValueError(f"{self.name.resource} have no namespaces: use get({name!r})")
+        return self._store.get(name, namespace or "")
+
+    def list(self, *, namespace: str | None = None) -> Collection[T]:
+        """All objects, or those of one namespace; as cheap as it is to loop over them.
+
+        It is a view: take a copy to keep it, or loop over the lister itself where objects may come and go.
+        """
         return self._store.list(namespace)
+
+    def __iter__(self) -> Iterator[T]:
+        """All objects there are now."""
+        return iter(tuple(self._store.list()))
+
+    def __len__(self) -> int:
+        """How many objects there are."""
+        return len(self._store)
+
+    def __contains__(self, item: object) -> bool:
+        """Whether an object is still there, in whatever version.
+
+        Where objects have no namespaces, a name will do.
+        """
+        if isinstance(item, str):
+            return self.get(item) is not None
+        if not isinstance(item, Object):
+            raise TypeError(f"a lister holds objects: give one, or a name, not {item.__class__.__name__}")
+        found = self._store.get(item.name, item.namespace)
+        return found is not None and found.uid == item.uid
 
     def on_change(
         self,
@@ -75,6 +129,13 @@ class Lister(Generic[T]):
         self._updated += [updated] if updated else []
         self._deleted += [deleted] if deleted else []
 
+    def _needs_namespace(self, name: str) -> str:
+        namespace, slash, last = name.rpartition("/")
+        example = f"get({last!r}, namespace={namespace!r})" if slash else f"get({name!r}, namespace=...)"
+        is_own = self._is_namespaced and kinds.known_kind(*self.name) is None
+        remedy = f", or say `namespaced = False` in {self.type.__name__}" if is_own else ""
+        return f"{self.name.resource} live in namespaces: use {example}{remedy}"
+
     def put(self, item: T) -> T | None:
         """Records an object and returns what it replaces; for the door, not for plugins."""
         old = self._store.put(item)
@@ -85,6 +146,7 @@ class Lister(Generic[T]):
         return old
 
     def remove(self, item: T) -> None:
+        """Forgets an object; for the door, not for plugins."""
         self._store.remove(item)
         self._tell(self._deleted, item)
 

@@ -14,21 +14,25 @@ class Metrics:
     """Gives out metrics by name; asking twice gives the same one."""
 
     def __init__(self) -> None:
+        """Made by the scheduler, not for plugins."""
         self._known: dict[str, Any] = {}
 
     @cached_property
     def registry(self) -> CollectorRegistry:
+        """The registry behind them, not for plugins."""
         from prometheus_client import CollectorRegistry
 
         return CollectorRegistry()
 
     def counter(self, name: str, help: str, labels: Sequence[str] = ()) -> Counter:
+        """A Prometheus counter: `counter("lookups_total", "Lookups.", ["result"]).labels("hit").inc()`."""
         from prometheus_client import Counter
 
         made: Counter = self._get(Counter, name, help, labels)
         return made
 
     def gauge(self, name: str, help: str, labels: Sequence[str] = ()) -> Gauge:
+        """A Prometheus gauge."""
         from prometheus_client import Gauge
 
         made: Gauge = self._get(Gauge, name, help, labels)
@@ -37,6 +41,7 @@ class Metrics:
     def histogram(
         self, name: str, help: str, labels: Sequence[str] = (), buckets: Sequence[float] | None = None
     ) -> Histogram:
+        """A Prometheus histogram; `buckets` are upper bounds."""
         from prometheus_client import Histogram
 
         extra: dict[str, Any] = {} if buckets is None else {"buckets": buckets}

@@ -20,13 +20,16 @@ class NodeStatuses:
     """
 
     def __init__(self, table: NodeTable, absent: Status | None = None) -> None:
-        self.absent = absent or _SILENT
+        """Made by the scheduler, not for plugins."""
+        self.absent: Status = absent or _SILENT
+        """The status of nodes that were not looked at."""
         self.statuses: list[Status] = []
+        """For the scheduler, not for plugins."""
         self._table = table
         self._codes = np.zeros(len(table), dtype=np.int32)
 
     def add_status(self, status: Status) -> int:
-        """Registers a status and returns its code for `set_rows`."""
+        """Registers a status and returns its code for `set_rows`; not for plugins."""
         self.statuses.append(status)
         return len(self.statuses)
 
@@ -38,9 +41,11 @@ class NodeStatuses:
         return None
 
     def set_row(self, row: int, status: Status) -> None:
+        """For the scheduler, not for plugins."""
         self._codes[row] = self.add_status(status)
 
     def set_rows(self, rows: NDArray[np.intp], code: int) -> None:
+        """For the scheduler, not for plugins."""
         self._codes[rows] = code
 
     def __len__(self) -> int:
@@ -48,6 +53,7 @@ class NodeStatuses:
         return int(np.count_nonzero(self._codes))
 
     def get(self, name: str) -> Status:
+        """Why the node of this name was rejected."""
         info = self._table.by_name.get(name)
         code = 0 if info is None else int(self._codes[info.row])
         return self.statuses[code - 1] if code else self.absent
@@ -58,7 +64,7 @@ class NodeStatuses:
         return [infos[row].name for row in self.rows_with(code).tolist()]
 
     def rows_with(self, code: Code) -> NDArray[np.intp]:
-        """As `nodes_with`, the rows of the nodes in the table, in their order."""
+        """As `nodes_with`, the rows of the nodes in the table, in their order; not for plugins."""
         wanted = np.array([self.absent.code == code, *(status.code == code for status in self.statuses)])
         return np.flatnonzero(wanted[self._codes])
 

@@ -12,11 +12,17 @@ class Permission(NamedTuple):
     """
 
     verb: str
+    """As RBAC names it: get, list, watch, create, update, patch, delete."""
     group: str
+    """The API group; empty for the core."""
     resource: str
+    """The plural, for example `licenses`."""
     subresource: str = ""
+    """For example `status`; empty for the object itself."""
     namespace: str = ""
+    """Where; empty for everywhere."""
     name: str = ""
+    """The one object; empty for all."""
 
     @property
     def what(self) -> str:

@@ -27,27 +27,44 @@ class QueuedPod:
     )
 
     def __init__(self, pod: Pod, timestamp: float) -> None:
+        """Made by the scheduler, not for plugins."""
         self.pod = pod
+        """The pod as the watch last brought it."""
         self.timestamp = timestamp
+        """When it came into the queue this time, in seconds since the epoch."""
         self.attempts = 0
+        """How often it was tried."""
         self.first_attempt_time: float | None = None
+        """When it was tried first, in seconds since the epoch; None before that."""
         self.unschedulable_count = 0
+        """How many attempts ended because nothing fitted; the backoff grows with it."""
         self.consecutive_errors = 0
+        """How many attempts in a row ended with an error; the backoff grows with it."""
         self.hung_attempts = 0
+        """How many attempts in a row a plugin held up until it was interrupted; they have a longer backoff."""
         self.unschedulable_plugins: set[str] = set()
+        """The plugins that rejected it in the last attempt."""
         self.pending_plugins: set[str] = set()
+        """Those that answered Pending in the last attempt."""
         self.gating_plugin = ""
+        """The PreEnqueue plugin that keeps it out of the queue; empty if none does."""
         self.gating_events: tuple[ClusterEvent, ...] = ()
+        """For the scheduler, not for plugins."""
         self.backoff_expiry: float | None = None
+        """For the scheduler, not for plugins."""
         self.flushed = False
+        """For the scheduler, not for plugins."""
         self.flush_time: float | None = None
+        """For the scheduler, not for plugins."""
 
     @property
     def gated(self) -> bool:
+        """Whether a PreEnqueue plugin keeps it out of the queue."""
         return self.gating_plugin != ""
 
     @property
     def rejecting_plugins(self) -> set[str]:
+        """The plugins whose events have it tried again."""
         return self.unschedulable_plugins | self.pending_plugins
 
     def __repr__(self) -> str:

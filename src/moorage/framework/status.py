@@ -6,13 +6,22 @@ from enum import IntEnum
 
 
 class Code(IntEnum):
+    """What kind of answer a Status is: `status.code is Code.ERROR`."""
+
     SUCCESS = 0
+    """All is well; plugins return None instead."""
     ERROR = 1
+    """Something broke: the pod is tried again after a pause."""
     UNSCHEDULABLE = 2
+    """Not this node, or not now; preempting pods may help."""
     UNSCHEDULABLE_AND_UNRESOLVABLE = 3
+    """Not this node, and preempting pods there would not help."""
     WAIT = 4
+    """A Permit plugin holds the pod back; plugins return `Wait(seconds)`."""
     SKIP = 5
+    """The plugin has nothing to do for this pod."""
     PENDING = 6
+    """Waits for something outside; tried again without a pause once an event says so."""
 
     @property
     def label(self) -> str:
@@ -50,18 +59,24 @@ class Status:
     def __init__(
         self, code: Code, *reasons: str, cause: BaseException | None = None, plugin: str = ""
     ) -> None:
-        self.code = code if isinstance(code, Code) else Code(code)
+        self.code: Code = code if isinstance(code, Code) else Code(code)
+        """What kind of answer it is."""
         texts = tuple(map(str, reasons))
-        self.reasons = (str(cause), *texts) if cause is not None else texts
+        self.reasons: tuple[str, ...] = (str(cause), *texts) if cause is not None else texts
+        """Why, one text each; messages count how many nodes give each reason."""
         self.cause = cause
+        """The exception behind an Error, if there is one."""
         self.plugin = plugin
+        """The plugin that answered; the framework puts it in."""
 
     @classmethod
     def unschedulable(cls, *reasons: str) -> Status:
+        """Not this node, or not now; preempting pods may help."""
         return cls(Code.UNSCHEDULABLE, *reasons)
 
     @classmethod
     def unresolvable(cls, *reasons: str) -> Status:
+        """Not this node whatever runs on it: preemption does not try it."""
         return cls(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, *reasons)
 
     @classmethod
@@ -71,26 +86,31 @@ class Status:
 
     @classmethod
     def pending(cls, *reasons: str) -> Status:
+        """Waits for something outside; tried again without a pause once an event of the plugin says so."""
         return cls(Code.PENDING, *reasons)
 
     @classmethod
     def skip(cls, *reasons: str) -> Status:
+        """Nothing to do for this pod; what is skipped depends on the extension point."""
         return cls(Code.SKIP, *reasons) if reasons else _SKIP
 
     @classmethod
     def success(cls) -> Status:
+        """All is well, as a Status; plugins may as well return None."""
         return cls(Code.SUCCESS)
 
     @property
     def message(self) -> str:
+        """All reasons, with commas between them."""
         return ", ".join(self.reasons)
 
     @property
     def rejected(self) -> bool:
+        """Whether the pod was turned down, as opposed to success, Skip or an Error."""
         return self.code in _REJECTIONS
 
     def by(self, plugin: str) -> Status:
-        """The same answer with the plugin's name on it."""
+        """The same answer with the plugin's name on it; for the framework, not for plugins."""
         if self.plugin == plugin:
             return self
         named = Status(self.code, plugin=plugin)
@@ -120,6 +140,7 @@ class Wait:
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
+        """Seconds after which the pod is rejected; at most 15 minutes."""
 
 
 class Nomination:
@@ -132,4 +153,6 @@ class Nomination:
 
     def __init__(self, node_name: str, status: Status | None = None) -> None:
         self.node_name = node_name
+        """The node that room is being made on; empty to clear an older nomination."""
         self.status = status
+        """Why the pod is not helped although the nomination changes; None if it is helped."""

@@ -21,7 +21,9 @@ class Verdicts:
 
     def __init__(self, codes: NDArray[np.integer] | None, statuses: Sequence[Status | None]) -> None:
         self.codes = codes
+        """One number per node, or None if every node passed."""
         self.statuses = statuses
+        """What the codes stand for; the first is None."""
 
     @classmethod
     def passed(cls) -> Verdicts:
@@ -49,6 +51,7 @@ class Verdicts:
         return cls(codes, statuses) if len(statuses) > 1 else _PASSED
 
     def at(self, index: int) -> Status | None:
+        """The answer for the node at this place; None if it passed."""
         return None if self.codes is None else self.of(int(self.codes[index]))
 
     def of(self, code: int) -> Status | None:

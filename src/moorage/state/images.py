@@ -17,8 +17,11 @@ class ImageState:
     __slots__ = ("nodes", "size")
 
     def __init__(self, size: int) -> None:
+        """Made by the scheduler, not for plugins."""
         self.size = size
+        """In bytes."""
         self.nodes: set[NodeInfo] = set()
+        """The nodes that have the image."""
 
 
 class Images:

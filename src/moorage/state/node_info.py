@@ -46,11 +46,17 @@ class NodeInfo:
     __slots__ = ("_infos", "_pods", "_table", "images", "name", "node", "row", "used_ports")
 
     def __init__(self, table: NodeTable, name: str) -> None:
+        """Made by the scheduler, not for plugins."""
         self.name = name
+        """The name of the node."""
         self.row = -1
-        self.node = Node()
+        """For the scheduler, not for plugins."""
+        self.node: Node = Node()
+        """The node as the API server has it: `node.node.status.conditions`, `node.node.raw`."""
         self.used_ports: set[HostPort] = set()
+        """The host ports that pods here use, as (address, protocol, port)."""
         self.images: Mapping[str, ImageState] = {}
+        """Image name to ImageState, of the images that are on the node."""
         self._table = table
         self._infos: dict[str, PodInfo] = {}
         self._pods: dict[str, Pod] = {}
@@ -62,14 +68,17 @@ class NodeInfo:
 
     @property
     def labels(self) -> dict[str, str]:
+        """The labels of the node; read them, never change them."""
         return self.node.metadata.labels
 
     @property
     def annotations(self) -> dict[str, str]:
+        """The annotations of the node."""
         return self.node.metadata.annotations
 
     @property
     def taints(self) -> tuple[Taint, ...]:
+        """The taints of the node."""
         return self.node.spec.taints
 
     @property
@@ -89,27 +98,32 @@ class NodeInfo:
 
     @property
     def pods(self) -> Collection[Pod]:
+        """The pods on the node, those included that are on their way there."""
         return self._pods.values()
 
     @property
     def pod_infos(self) -> Collection[PodInfo]:
+        """For the scheduler, not for plugins."""
         return self._infos.values()
 
     def add(self, pod_info: PodInfo) -> None:
+        """For the scheduler, not for plugins."""
         uid = pod_info.pod.metadata.uid
         self._infos[uid] = pod_info
         self._pods[uid] = pod_info.pod
 
     def remove(self, pod_info: PodInfo) -> None:
+        """For the scheduler, not for plugins."""
         uid = pod_info.pod.metadata.uid
         del self._infos[uid]
         del self._pods[uid]
 
     def pods_as_they_are(self) -> _Pods:
+        """For the scheduler, not for plugins."""
         return dict(self._infos), dict(self._pods)
 
     def put_pods_back(self, pods: _Pods) -> None:
-        """Restores the pods and their order."""
+        """Restores the pods and their order; not for plugins."""
         self._infos, self._pods = pods
 
     def __repr__(self) -> str:

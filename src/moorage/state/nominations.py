@@ -11,7 +11,7 @@ class Nominations:
     """Which pod is nominated to which node. A pod is nominated to one node at most."""
 
     def __init__(self, is_pending: Callable[[Pod], bool] = lambda pod: True) -> None:
-        """`is_pending` knows whether a pod still exists and has no node."""
+        """Made by the scheduler, not for plugins; `is_pending` knows whether a pod exists and has no node."""
         self.version = 0
         """Changes with every nomination that comes or goes."""
         self._is_pending = is_pending
@@ -39,6 +39,7 @@ class Nominations:
         self.add(new, kept)
 
     def remove(self, uid: str) -> None:
+        """Forgets the nomination of the pod with this uid, if it has one."""
         name = self._node_of.pop(uid, None)
         if name is not None:
             self.version += 1
@@ -48,6 +49,7 @@ class Nominations:
                 del self._by_node[name]
 
     def node_of(self, uid: str) -> str:
+        """The node that the pod with this uid is nominated to; empty if none."""
         return self._node_of.get(uid, "")
 
     def on(self, node_name: str) -> Collection[Pod]:

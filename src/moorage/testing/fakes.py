@@ -13,12 +13,20 @@ from moorage.framework.listers import Lister
 
 
 class RecordedEvent(NamedTuple):
+    """An event that a plugin recorded, as it gave it."""
+
     regarding: Object
+    """What it is about."""
     related: Object | None
+    """What else it has to do with."""
     type: str
+    """Normal or Warning."""
     reason: str
+    """Why, in one word."""
     action: str
+    """What was being done."""
     note: str
+    """The text for people."""
 
 
 class _KeepsEvents:
@@ -42,9 +50,12 @@ class FakeHandle(Handle):
     """
 
     def __init__(self, objects: Iterable[Object] = (), *, profile_name: str = "default-scheduler") -> None:
-        self.now = 1_700_000_000.0
+        self.now: float = 1_700_000_000.0
+        """The time that `clock` tells, in seconds since the epoch; set it."""
         self.events: list[RecordedEvent] = []
+        """What the plugin recorded."""
         self.activated: list[Pod] = []
+        """The pods that the plugin activated."""
         services = Services(
             recorder_of=lambda profile_name: _KeepsEvents(self.events),
             activate=lambda pods: self.activated.extend(pods),

@@ -26,11 +26,13 @@ class Run:
     node: str
     """The node chosen for the pod; empty if there is none."""
     feasible: list[str]
+    """The nodes that fit."""
     statuses: dict[str, Status]
     """Why each rejected node was rejected."""
     scores: dict[str, dict[str, int]] = field(default_factory=dict)
     """Node to plugin to score, 0 to 100, before the weight."""
     totals: dict[str, int] = field(default_factory=dict)
+    """Node to the weighted sum of its scores."""
     message: str = ""
     """What the pod's condition would say; empty if it got a node."""
     error: str = ""

@@ -82,7 +82,7 @@ def test_waiting_pods_are_found_by_uid_and_rejected_from_outside() -> None:
         pods.add(first)
         pods.add(second)
         assert list(pods) == [first, second]
-        assert pods.get(first.pod.uid) is first
+        assert pods.with_uid(first.pod.uid) is first
         assert pods.reject("unknown") is False
         assert pods.reject(first.pod.uid) is True
         assert await first.ended() == Status.unschedulable("removed")
@@ -90,7 +90,7 @@ def test_waiting_pods_are_found_by_uid_and_rejected_from_outside() -> None:
             pods.remove(waiting.pod.uid)
         pods.remove("unknown")
         assert len(pods) == 0
-        assert pods.get(first.pod.uid) is None
+        assert pods.with_uid(first.pod.uid) is None
         second.reject("", "removed")
 
     fake_time.run(main())

@@ -342,7 +342,7 @@ def test_a_volume_that_changed_meanwhile_is_not_overwritten() -> None:
         client = handle.services.client = cluster.world.cluster.scheduler_client("moorage/scheduler")
         known = KnownStorage(handle)
         found = [known.volumes.get(f"v{name}") for name in "12"]
-        claims = [known.claims.get(f"c{name}", "default") for name in "12"]
+        claims = [known.claims.get(f"c{name}", namespace="default") for name in "12"]
         pairs = [
             Binding(volume, claim) for volume, claim in zip(found, claims, strict=True) if volume and claim
         ]

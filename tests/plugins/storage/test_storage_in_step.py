@@ -98,7 +98,7 @@ class InStep(RuleBasedStateMachine):
             elif kind == "PersistentVolumeClaim":
                 self.same_promise(self.storage.claims, anew.claims, name, item.namespace)
         for claim in [item for item in self.objects.values() if isinstance(item, PersistentVolumeClaim)]:
-            shown = self.storage.claims.get(claim.name, claim.namespace)
+            shown = self.storage.claims.get(claim.name, namespace=claim.namespace)
             assert shown is not None
             bound, delayed = ([shown], []) if claim.spec.volume_name else ([], [shown])
             ours, theirs = Judgement(self.storage, bound, delayed), Judgement(anew, bound, delayed)
@@ -107,7 +107,7 @@ class InStep(RuleBasedStateMachine):
 
     def same_promise(self, ours: Any, anew: Any, name: str, namespace: str) -> None:
         """What is still promised is promised there, too; a promise ends with the version it was made of."""
-        shown, stored = ours.get(name, namespace), ours.stored(name, namespace)
+        shown, stored = ours.get(name, namespace=namespace), ours.stored(name, namespace=namespace)
         assert stored is self.objects[stored.kind, name]
         assert shown.metadata.resource_version == stored.metadata.resource_version
         if shown is not stored:

@@ -8,36 +8,17 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-_SHORT = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
-"""The letters that have a short form, which is a backslash and this."""
+from moorage.api.go_quoting import quoted as quoted
+
 _INT64 = 2**63
 _HTML_ESCAPES = str.maketrans(
     {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 )
 
 
-def quoted(text: str) -> str:
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return f'"{"".join(map(_escaped, text))}"'
-
-
 def quoted_list(texts: Iterable[str]) -> str:
     """`["a" "b"]`"""
     return f"[{' '.join(map(quoted, texts))}]"
-
-
-def _escaped(letter: str) -> str:
-    if letter in _SHORT:
-        return f"\\{_SHORT[letter]}"
-    if letter.isprintable():
-        return letter
-    code = ord(letter)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    if 0xD800 <= code < 0xE000:
-        return "\ufffd"  # half of a letter is none
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def shown(value: Any) -> str:

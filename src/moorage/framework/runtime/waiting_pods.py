@@ -14,7 +14,9 @@ class WaitingPod:
     """A pod that waits until every plugin that asked for it says yes, or one says no."""
 
     def __init__(self, pod: Pod, timeouts: Mapping[str, float]) -> None:
+        """Made by the scheduler, not for plugins."""
         self.pod = pod
+        """The pod that waits."""
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[Status | None] = self._loop.create_future()
         self._timers: dict[str, asyncio.TimerHandle] = {
@@ -28,6 +30,7 @@ class WaitingPod:
         return list(self._timers)
 
     def allow(self, plugin: str) -> None:
+        """Says yes for a plugin; the pod goes on when all that made it wait have."""
         timer = self._timers.pop(plugin, None)
         if timer is None:
             return
@@ -44,6 +47,7 @@ class WaitingPod:
         return self._end(Status(Code.ERROR, message, plugin=plugin))
 
     async def ended(self) -> Status | None:
+        """Waits until the wait is over, for the scheduler, not for plugins."""
         return await self._ended
 
     def _time_out(self, plugin: str, timeout: float) -> None:
@@ -59,25 +63,44 @@ class WaitingPod:
 
 
 class WaitingPods:
-    """All waiting pods by uid, over all profiles."""
+    """The pods that Permit plugins hold back, over all profiles; iterate over it, or `get` one by name.
+
+    waiting = handle.waiting_pods.get("web-1", namespace="shop")
+    if waiting is not None:
+        waiting.allow(self.name)
+    """
 
     def __init__(self) -> None:
+        """Made by the scheduler, not for plugins."""
         self._pods: dict[str, WaitingPod] = {}
+        self._by_key: dict[str, WaitingPod] = {}
 
     def __iter__(self) -> Iterator[WaitingPod]:
+        """Those that wait now."""
         return iter(list(self._pods.values()))
 
     def __len__(self) -> int:
+        """How many wait."""
         return len(self._pods)
 
     def add(self, waiting: WaitingPod) -> None:
+        """Takes up a pod; for the scheduler, not for plugins."""
         self._pods[waiting.pod.uid] = waiting
+        self._by_key[waiting.pod.key] = waiting
 
-    def get(self, uid: str) -> WaitingPod | None:
+    def get(self, name: str, *, namespace: str) -> WaitingPod | None:
+        """The waiting pod of this name, or None."""
+        return self._by_key.get(f"{namespace}/{name}")
+
+    def with_uid(self, uid: str) -> WaitingPod | None:
+        """The waiting pod with this uid, or None."""
         return self._pods.get(uid)
 
     def remove(self, uid: str) -> None:
-        self._pods.pop(uid, None)
+        """Forgets a pod; for the scheduler, not for plugins."""
+        waiting = self._pods.pop(uid, None)
+        if waiting is not None and self._by_key[waiting.pod.key] is waiting:
+            del self._by_key[waiting.pod.key]
 
     def reject(self, uid: str) -> bool:
         """Rejects a pod from outside, as when it was deleted; False if it does not wait."""

@@ -110,7 +110,7 @@ class Eviction:
 
     def _stop_binding(self, victim: Pod) -> bool:
         """A victim that is not bound yet goes back to the queue; nothing has to be deleted."""
-        waiting = self._handle.waiting_pods.get(victim.uid)
+        waiting = self._handle.waiting_pods.with_uid(victim.uid)
         if waiting is not None and waiting.preempt(PLUGIN, "preempted"):
             return True
         return self._handle.services.pods_in_pre_bind.cancel(victim.uid, f"preempted by {PLUGIN}")

@@ -39,20 +39,20 @@ class Assumed(Generic[T]):
             added=self._changed, updated=lambda old, new: self._changed(new), deleted=self._changed
         )
 
-    def get(self, name: str, namespace: str = "") -> T | None:
-        stored = self._lister.get(name, namespace)
+    def get(self, name: str, *, namespace: str = "") -> T | None:
+        stored = self._lister.get(name, namespace=namespace)
         if stored is None or not self._copies:
             return stored
         assumed = self._copies.get(stored.key)
         return stored if assumed is None else assumed
 
-    def stored(self, name: str, namespace: str = "") -> T | None:
+    def stored(self, name: str, *, namespace: str = "") -> T | None:
         """The object as the watch brought it."""
-        return self._lister.get(name, namespace)
+        return self._lister.get(name, namespace=namespace)
 
     def assume(self, item: T) -> None:
         """Shows this copy from now on. Raises AssumeFailed unless it is of the version that is stored."""
-        stored = self._lister.get(item.name, item.namespace)
+        stored = self._lister.get(item.name, namespace=item.namespace)
         if stored is None:
             raise AssumeFailed(self.not_found(item.name, item.namespace))
         version, known = item.metadata.resource_version, stored.metadata.resource_version
@@ -76,7 +76,7 @@ class Assumed(Generic[T]):
         """A list that is read again brings the same version once more: it ends nothing."""
         assumed = self._copies.get(item.key)
         if assumed is not None:
-            stored = self._lister.get(item.name, item.namespace)
+            stored = self._lister.get(item.name, namespace=item.namespace)
             if stored is None or stored.metadata.resource_version != assumed.metadata.resource_version:
                 del self._copies[item.key]
         self._tell(item)

@@ -76,7 +76,7 @@ def _is_volume_bound(storage: Storage, binding: Binding, node: Node) -> bool:
     if volume is None:
         raise BindingFailed(f"failed to check binding: {storage.volumes.not_found(binding.volume.name)}")
     wanted = binding.claim
-    claim = storage.claims.stored(wanted.name, wanted.namespace)
+    claim = storage.claims.stored(wanted.name, namespace=wanted.namespace)
     if claim is None:
         problem = storage.claims.not_found(wanted.name, wanted.namespace)
         raise BindingFailed(f"failed to check binding: {problem}")
@@ -92,7 +92,7 @@ def _is_volume_bound(storage: Storage, binding: Binding, node: Node) -> bool:
 
 
 def _is_provisioned(storage: Storage, wanted: PersistentVolumeClaim, node: Node) -> bool:
-    claim = storage.claims.stored(wanted.name, wanted.namespace)
+    claim = storage.claims.stored(wanted.name, namespace=wanted.namespace)
     if claim is None:
         problem = storage.claims.not_found(wanted.name, wanted.namespace)
         raise BindingFailed(f"failed to check provisioning pvc: {problem}")

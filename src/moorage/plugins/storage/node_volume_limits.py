@@ -120,7 +120,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
     def _claim(self, pod: Pod, name: str, ephemeral: bool) -> PersistentVolumeClaim | Status:
         if not name:
             return Status.error("PersistentVolumeClaim had no name")
-        claim = self._claims.get(name, pod.namespace)
+        claim = self._claims.get(name, namespace=pod.namespace)
         if claim is None:
             return Status.unresolvable(f"looking up PVC {pod.namespace}/{name}: {claim_not_found(name)}")
         problem = ownership_problem(pod, claim) if ephemeral else None

@@ -168,7 +168,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
     def _problem_with_claims(self, pod: Pod) -> Status | None:
         """Looks at the claims as the watch brought them."""
         for name, is_ephemeral in claims_of(pod):
-            claim = self._storage.claims.stored(name, pod.namespace)
+            claim = self._storage.claims.stored(name, namespace=pod.namespace)
             if claim is None:
                 return Status.unresolvable(
                     f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
@@ -191,7 +191,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
         """Which claims are bound and which wait for a node; there may not be any other."""
         has_immediate = False
         for name, _ in claims_of(pod):
-            claim = self._storage.claims.get(name, pod.namespace)
+            claim = self._storage.claims.get(name, namespace=pod.namespace)
             assert claim is not None, "nothing changes within a cycle"
             if is_fully_bound(claim):
                 volumes.bound.append(claim)

@@ -62,7 +62,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
             return Status.skip()
         claims: set[str] = set()
         for name in _claim_names(pod):
-            claim = self._claims.get(name, pod.namespace)
+            claim = self._claims.get(name, namespace=pod.namespace)
             if claim is None:
                 return Status.unresolvable(claim_not_found(name))
             if _ONCE in claim.spec.access_modes:

@@ -110,7 +110,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         """The volume of a claim; None if it will be found or made for the node."""
         if not claim_name:
             return Status.unresolvable("PersistentVolumeClaim had no name")
-        claim = self._claims.get(claim_name, pod.namespace)
+        claim = self._claims.get(claim_name, namespace=pod.namespace)
         if claim is None:
             return Status.unresolvable(claim_not_found(claim_name))
         name = claim.spec.volume_name
