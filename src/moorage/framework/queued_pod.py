@@ -41,7 +41,7 @@ class QueuedPod:
         self.consecutive_errors = 0
         """How many attempts in a row ended with an error; the backoff grows with it."""
         self.hung_attempts = 0
-        """How many attempts in a row a plugin held up until it was interrupted; they have a longer backoff."""
+        """How many attempts in a row a plugin held up until it was interrupted; the backoff grows with it."""
         self.unschedulable_plugins: set[str] = set()
         """The plugins that rejected it in the last attempt."""
         self.pending_plugins: set[str] = set()
