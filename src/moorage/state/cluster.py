@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from copy import copy
 
 from moorage.api.nodes import Node
@@ -21,6 +20,7 @@ from moorage.state.nodes import Nodes
 from moorage.state.objects import Objects
 from moorage.state.ports import UsedPorts
 from moorage.state.priorities import UsageByPriority
+from moorage.state.trial import Trial
 from moorage.state.volumes import Volumes
 
 log = logging.getLogger(__name__)
@@ -72,6 +72,8 @@ class ClusterState:
         self.priorities = UsageByPriority(self.table)
         self.objects = Objects()
         self.volumes = Volumes(self.table, self.objects)
+        self.trials: list[Trial] = []
+        """Those that have begun and not ended; each is about the node as those before it left it."""
         self._ghosts: dict[str, NodeInfo] = {}
         self._placements: dict[str, Placement] = {}
 
@@ -194,14 +196,15 @@ class ClusterState:
 
     # What if
 
-    @contextmanager
-    def what_if(self, info: NodeInfo) -> Iterator[Trial]:
+    def what_if(self, info: NodeInfo) -> Trial:
         """Lets pods be added to and removed from one node's row; everything is undone at the end."""
-        trial = Trial(self, info)
-        try:
-            yield trial
-        finally:
-            trial.undo()
+        return Trial(self, info)
+
+    def undo_trials(self, keep: int = 0) -> None:
+        """Ends all trials but the first so many."""
+        while len(self.trials) > keep:
+            self.trials[-1].undo()
+            self.trials.pop()
 
     def pod_info(self, pod: Pod) -> PodInfo:
         return PodInfo(pod, self.counts.class_of(pod))
@@ -268,33 +271,3 @@ class ClusterState:
     @property
     def ghost_count(self) -> int:
         return len(self._ghosts)
-
-
-class Trial:
-    """Changes to one node's row that will be undone."""
-
-    __slots__ = ("_info", "_pods", "_ports", "_state", "_undo")
-
-    def __init__(self, state: ClusterState, info: NodeInfo) -> None:
-        self._state = state
-        self._info = info
-        self._pods = info.pods_as_they_are()
-        self._ports = set(info.used_ports)
-        self._undo: list[tuple[Callable[[NodeInfo, PodInfo], None], PodInfo]] = []
-
-    def add(self, pod_info: PodInfo) -> None:
-        self._state.use(self._info, pod_info)
-        self._undo.append((self._state.unuse, pod_info))
-
-    def remove(self, pod_info: PodInfo) -> None:
-        self._state.unuse(self._info, pod_info)
-        self._undo.append((self._state.use, pod_info))
-
-    def undo(self) -> None:
-        for reverse, pod_info in reversed(self._undo):
-            reverse(self._info, pod_info)
-        self._info.put_pods_back(self._pods)
-        # Two pods may hold one port, which taking either away frees: the ports are put back as they were.
-        ports, taken = self._state.ports, self._info.used_ports
-        ports.free(self._info, taken - self._ports)
-        ports.take(self._info, self._ports - taken)

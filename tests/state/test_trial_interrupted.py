@@ -1,0 +1,149 @@
+"""Whatever is raised in a trial, and wherever: the state is exactly what it was."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from random import Random
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from moorage.api.decoding import from_document
+from moorage.api.pods import Pod
+from moorage.framework.door import Door
+from moorage.state import cluster as state_package
+from moorage.state.cluster import ClusterState
+from moorage.testing import make_node, make_pod
+from tests.state import test_volume_sequences, volume_worlds
+
+STATE_CODE = state_package.__file__.removesuffix("cluster.py")
+
+
+class Interrupted(BaseException):
+    """As a watchdog of another thread would raise it: in the middle of anything."""
+
+
+class Interruption:
+    """Raises once, when the given number of steps was made in the code of the state."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def __enter__(self) -> None:
+        sys.settrace(self._trace)
+
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(None)
+
+    def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
+        code = frame.f_code
+        if not code.co_filename.startswith(STATE_CODE) or code.co_flags & inspect.CO_GENERATOR:
+            return None  # what is raised in a generator while it is given up is lost
+        if event in ("call", "line"):
+            self.left -= 1
+            if not self.left:
+                raise Interrupted
+        return self._trace
+
+
+def with_port(pod: Pod, *ports: int) -> Pod:
+    document = pod.raw
+    document["spec"]["containers"][0]["ports"] = [{"hostPort": port} for port in ports]
+    return from_document(Pod, document)
+
+
+def everything(state: ClusterState) -> dict[str, Any]:
+    """All that a trial may touch, to the object and the order."""
+    table, ports = state.table, state.ports
+    size = len(table)
+    return {
+        "amounts": [
+            (
+                held.extreme,
+                dict(held._holders),
+                {name: column.data[:size].tolist() for name, column in held._by_name.items()},
+            )
+            for held in (table.requested, table.nonzero_requested)
+        ],
+        "pod_count": table.pod_count.data[:size].tolist(),
+        "pods": {info.name: [(uid, id(pod)) for uid, pod in info._infos.items()] for info in table},
+        "plain pods": {info.name: list(info._pods.items()) for info in table},
+        "ports": (
+            {info.name: set(info.used_ports) for info in table},
+            dict(ports._nodes),
+            {
+                key: {address: column.data[:size].tolist() for address, column in columns.items()}
+                for key, columns in ports._by_port.items()
+            },
+        ),
+        "volumes": repr(sorted_(test_volume_sequences.described(state))),
+        "trials": list(state.trials),
+    }
+
+
+def sorted_(value: Any) -> Any:
+    if isinstance(value, dict):
+        return sorted(((repr(key), sorted_(item)) for key, item in value.items()), key=repr)
+    return sorted(map(repr, value)) if isinstance(value, set) else value
+
+
+def world(seed: int) -> ClusterState:
+    """Two nodes, with pods that share ports, volumes and resources that nobody else has."""
+    chance, door = Random(seed), Door()
+    for item in volume_worlds.cluster(chance):
+        if item.kind != "Node":
+            door.put(item)
+    for name in volume_worlds.NODE_NAMES[:2]:
+        door.put(make_node(name))
+    one, two = volume_worlds.NODE_NAMES[:2]
+    for number in range(4):
+        door.put(volume_worlds.pod(chance, f"p{number}", node=one if number < 3 else two))
+    door.put(with_port(make_pod("a", node=one, cpu="1", requests={"example.com/gpu": 1}), 80, 81))
+    door.put(with_port(make_pod("b", node=one, memory="1Gi"), 80))
+    door.put(with_port(make_pod("c", node=two, cpu="2"), 80, 82))
+    return door.state
+
+
+def play(state: ClusterState, seed: int) -> None:
+    """Takes all pods off a node, puts others on and one back, and does the like on another node within."""
+    chance = Random(seed)
+    first, second = state.table.infos
+    with state.what_if(first) as trial:
+        gone = list(first.pod_infos)
+        for pod_info in gone:
+            trial.remove(pod_info)
+        trial.add(gone[0])
+        new = with_port(make_pod("new", requests={"example.com/huge": 2**60, "cpu": "3"}), 82, 83)
+        trial.add(state.pod_info(new))
+        with state.what_if(second) as inner:
+            inner.remove(next(iter(second.pod_infos)))
+            inner.add(state.pod_info(volume_worlds.pod(chance, "rival")))
+            with state.what_if(first) as innermost:
+                innermost.remove(gone[0])
+                innermost.add(gone[1])
+
+
+def interruptions(steps: Callable[[], None]) -> Iterator[int]:
+    """Every place at which something can be raised, by the number of steps before it."""
+    counting = Interruption(-1)
+    with counting:
+        steps()
+    yield from range(1, -counting.left)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_trial_that_is_interrupted_anywhere_leaves_no_trace(seed: int) -> None:
+    state = world(seed)
+    before = everything(state)
+    places = list(interruptions(lambda: play(state, seed)))
+    assert len(places) > 300
+    assert everything(state) == before
+    for place in places[seed::3]:
+        with pytest.raises(Interrupted), Interruption(place):
+            play(state, seed)
+        # As the frame around every plugin does: what was interrupted while it ended is ended now.
+        state.undo_trials()
+        assert everything(state) == before, place
