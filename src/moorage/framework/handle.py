@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from moorage.client.resource_client import ResourceClient
     from moorage.framework.cycle_state import CycleState
     from moorage.framework.runtime.profile import Profile
+    from moorage.framework.runtime.what_if import WhatIf
     from moorage.framework.status import Status
     from moorage.state.columns import Int64s
     from moorage.state.node_info import NodeInfo
@@ -204,8 +205,29 @@ class Handle:
 
     # The profile's own plugins, for plugins that ask "what if"
 
+    def what_if(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> WhatIf:
+        """Asks about a node as it would be with other pods on it, in a `with` block that undoes everything.
+
+            with self.handle.what_if(cycle, pod, node) as tried:
+                for victim in victims:
+                    tried.remove(victim)
+                fits = tried.filters() is None
+
+        `cycle` and `pod` are those the plugin was called with; `node` is one of `nodes`, or `node(name)`.
+        """
+        from moorage.framework.runtime.what_if import WhatIf, WhatIfError
+        from moorage.state.node_info import NodeInfo
+
+        given: object = node
+        if not isinstance(given, NodeInfo):
+            gone = "; `handle.node(name)` is None for a node that is gone" if given is None else ""
+            raise TypeError(f"what_if(cycle, pod, node): node is {type(given).__name__}, not NodeInfo{gone}")
+        if self.node(node.name) is not node:
+            raise WhatIfError(f"what_if(cycle, pod, node): node {node.name} is gone")
+        return WhatIf(self._profile, cycle, pod, node)
+
     def run_filters(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """All filters on one node; None if it passes."""
+        """All filters on one node as it is; None if it passes."""
         from moorage.framework.runtime.filtering import filter_one
 
         return filter_one(self._profile, cycle, pod, node)
@@ -215,16 +237,6 @@ class Handle:
         from moorage.framework.runtime.filtering import filter_with_rivals
 
         return filter_with_rivals(self._profile, cycle, pod, node)
-
-    def run_add_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
-        from moorage.framework.runtime.filtering import add_pod
-
-        return add_pod(self._profile, cycle, pod, other, node)
-
-    def run_remove_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
-        from moorage.framework.runtime.filtering import remove_pod
-
-        return remove_pod(self._profile, cycle, pod, other, node)
 
     def run_pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         from moorage.framework.runtime.scoring import pre_score

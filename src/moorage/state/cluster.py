@@ -77,6 +77,11 @@ class ClusterState:
         self._ghosts: dict[str, NodeInfo] = {}
         self._placements: dict[str, Placement] = {}
 
+    def changes(self) -> None:
+        """Something comes, changes or goes."""
+        self.settle()
+        self.version += 1
+
     @property
     def nodes(self) -> Nodes:
         return Nodes.all(self.table)
@@ -103,7 +108,7 @@ class ClusterState:
 
     def put_node(self, node: Node) -> None:
         """Adds a node or replaces what is known of it."""
-        self.version += 1
+        self.changes()
         info = self.table.by_name.get(node.name)
         if info is not None:
             self.table.update(info, node)
@@ -121,7 +126,7 @@ class ClusterState:
         info = self.table.by_name.get(name)
         if info is None:
             return
-        self.version += 1
+        self.changes()
         self._with_pods_off(info, lambda: self.table.remove(info))
         info.node = Node()
         if info.pods:
@@ -144,7 +149,7 @@ class ClusterState:
         if not pod.uid:
             log.warning("pod %s has no uid and is left out", pod.key)
             return
-        self.version += 1
+        self.changes()
         known = self._placements.get(pod.uid)
         if known is not None:
             if known.assumed and known.node.name != pod.spec.node_name:
@@ -196,9 +201,17 @@ class ClusterState:
 
     # What if
 
-    def what_if(self, info: NodeInfo) -> Trial:
+    def what_if(self, info: NodeInfo, of: object = None) -> Trial:
         """Lets pods be added to and removed from one node's row; everything is undone at the end."""
-        return Trial(self, info)
+        return Trial(self, info, of)
+
+    def settle(self) -> None:
+        """Ends trials that were left open: nobody but who began them may see a node as it only would be."""
+        if self.trials:
+            log.error(
+                "a plugin left a what-if open: it has to end before the method does and before an await"
+            )
+            self.undo_trials()
 
     def undo_trials(self, keep: int = 0) -> None:
         """Ends all trials but the first so many."""
@@ -247,7 +260,7 @@ class ClusterState:
             self.priorities.remove(info, pod_info)
 
     def _place(self, pod: Pod, node_name: str, *, assumed: bool) -> None:
-        self.version += 1
+        self.changes()
         info = self.table.by_name.get(node_name) or self._ghosts.get(node_name)
         if info is None:
             info = self._ghosts[node_name] = NodeInfo(self.table, node_name)
@@ -261,7 +274,7 @@ class ClusterState:
         placement = self._placements.pop(uid, None)
         if placement is None:
             return None
-        self.version += 1
+        self.changes()
         info = placement.node
         self._take_off(info, placement.info)
         if info.row < 0 and not info.pods:

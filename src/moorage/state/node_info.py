@@ -95,6 +95,13 @@ class NodeInfo:
     def pod_infos(self) -> Collection[PodInfo]:
         return self._infos.values()
 
+    def has(self, pod: Pod) -> bool:
+        """Whether the pod is here, in whatever version."""
+        return pod.uid in self._pods
+
+    def info_of(self, pod: Pod) -> PodInfo | None:
+        return self._infos.get(pod.uid)
+
     def add(self, pod_info: PodInfo) -> None:
         uid = pod_info.pod.metadata.uid
         self._infos[uid] = pod_info

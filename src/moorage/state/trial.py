@@ -23,24 +23,29 @@ class Trial:
     Trials end in the opposite order of their beginning: one that ends takes those along that began in it.
     """
 
-    __slots__ = ("_amounts", "_info", "_pod_count", "_pods", "_ports", "_ports_held", "_state", "_uses")
+    __slots__ = ("_amounts", "_info", "_pod_count", "_pods", "_ports", "_ports_held", "_state", "_uses", "of")
 
-    def __init__(self, state: ClusterState, info: NodeInfo) -> None:
-        table, row = state.table, info.row
+    def __init__(self, state: ClusterState, info: NodeInfo, of: object = None) -> None:
         self._state = state
         self._info = info
-        self._pods = info.pods_as_they_are()
-        self._pod_count = int(table.pod_count[row]) if row >= 0 else 0
-        self._amounts = [(held, held.as_they_are(row)) for held in (table.requested, table.nonzero_requested)]
-        self._ports = frozenset(info.used_ports)
-        self._ports_held: dict[HostPort, int] = {}
-        self._uses: dict[VolumeUse, UseOnNode] = {}
+        self.of = of
+        """Whose trial it is, if that matters to somebody."""
 
     @property
     def is_open(self) -> bool:
         return self in self._state.trials
 
     def __enter__(self) -> Trial:
+        if self.is_open:
+            raise RuntimeError(f"a trial on node {self._info.name} that has not ended cannot begin again")
+        table, info = self._state.table, self._info
+        row = info.row
+        self._pods = info.pods_as_they_are()
+        self._pod_count = int(table.pod_count[row]) if row >= 0 else 0
+        self._amounts = [(held, held.as_they_are(row)) for held in (table.requested, table.nonzero_requested)]
+        self._ports = frozenset(info.used_ports)
+        self._ports_held: dict[HostPort, int] = {}
+        self._uses: dict[VolumeUse, UseOnNode] = {}
         self._state.trials.append(self)
         return self
 

@@ -44,11 +44,16 @@ def ask(
     How long it took is observed where that is wanted (`is_timed`); slow calls are always named.
     """
     answer: T | Status
+    trials = profile.trials
+    open_before = len(trials)
     started = time.perf_counter()
     try:
         answer = question.check(method(*arguments))
     except FAILURES as error:
         answer = raised(error)
+    if len(trials) > open_before:
+        # It was interrupted while a what-if ended, or has not ended one.
+        profile.state.undo_trials(open_before)
     if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
         # What an extender takes is not the plugin's fault.
         busy = seconds - profile.services.suspension.waited_since(started)

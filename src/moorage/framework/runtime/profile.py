@@ -64,6 +64,7 @@ class Profile(PluginsByPoint):
         self.name = name
         self.services = services
         self.observer = services.observer
+        self.trials = services.state.trials
         self.recorder = services.recorder_of(name)
         self.plugins = dict(plugins)
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
