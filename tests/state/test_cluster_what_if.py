@@ -48,7 +48,7 @@ def test_what_if_again_is_about_the_node_as_it_is_then() -> None:
     with trial:
         trial.add(state.pod_info(make_pod("x", cpu="1")))
     state.add_pod(make_pod("a", node="n", cpu="2"))
-    with trial, pytest.raises(RuntimeError, match="a trial on node n that has not ended cannot begin again"):
+    with trial, pytest.raises(RuntimeError, match="<Trial on node n> has not ended and cannot begin again"):
         trial.__enter__()
     assert ([pod.name for pod in info.pods], info.requested["cpu"]) == (["a"], 2000)
 

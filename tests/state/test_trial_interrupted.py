@@ -64,10 +64,13 @@ def play(state: ClusterState, seed: int) -> None:
             with state.what_if(first) as innermost:
                 innermost.remove(gone[0])
                 innermost.add(gone[1])
+    with state.priorities.gone_below(1), state.what_if(second) as trial:
+        trial.remove(next(iter(second.pod_infos)))
 
 
 def interruptions(steps: Callable[[], None]) -> Iterator[int]:
     """Every place at which something can be raised, by the number of steps before it."""
+    steps()  # what is only made on its first use is there from now on
     counting = Interruption(-1)
     with counting:
         steps()

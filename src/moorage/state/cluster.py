@@ -21,6 +21,7 @@ from moorage.state.objects import Objects
 from moorage.state.ports import UsedPorts
 from moorage.state.priorities import UsageByPriority
 from moorage.state.trial import Trial
+from moorage.state.undoing import Undoable, undo_all_but
 from moorage.state.volumes import Volumes
 
 log = logging.getLogger(__name__)
@@ -69,11 +70,11 @@ class ClusterState:
         self.table = NodeTable()
         self.counts = PodCounts(self.table.columns)
         self.ports = UsedPorts(self.table.columns)
-        self.priorities = UsageByPriority(self.table)
+        self.trials: list[Undoable] = []
+        """What has begun and not ended; each is about the nodes as those before it left them."""
+        self.priorities = UsageByPriority(self.table, self.trials)
         self.objects = Objects()
         self.volumes = Volumes(self.table, self.objects)
-        self.trials: list[Trial] = []
-        """Those that have begun and not ended; each is about the node as those before it left it."""
         self._ghosts: dict[str, NodeInfo] = {}
         self._placements: dict[str, Placement] = {}
 
@@ -215,9 +216,7 @@ class ClusterState:
 
     def undo_trials(self, keep: int = 0) -> None:
         """Ends all trials but the first so many."""
-        while len(self.trials) > keep:
-            self.trials[-1].undo()
-            self.trials.pop()
+        undo_all_but(keep, self.trials)
 
     def pod_info(self, pod: Pod) -> PodInfo:
         return PodInfo(pod, self.counts.class_of(pod))

@@ -1,43 +1,31 @@
-"""Trying out on one node's row: what is put on or taken off there is undone, however it ends.
-
-Before anything is changed, what it was is written down, and undoing puts exactly that back. So it does not
-matter how far a change came before something was raised, and undoing may be done twice.
-"""
+"""Trying out on one node's row: what is put on or taken off there is undone."""
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from moorage.api.volume_uses import VolumeUse
 from moorage.state.node_info import HostPort, NodeInfo, PodInfo
+from moorage.state.undoing import Undoable
 from moorage.state.volumes import UseOnNode
 
 if TYPE_CHECKING:
     from moorage.state.cluster import ClusterState
 
 
-class Trial:
-    """Changes to one node's row that will be undone; `ClusterState.what_if` makes it, for a `with` block.
-
-    Trials end in the opposite order of their beginning: one that ends takes those along that began in it.
-    """
+class Trial(Undoable):
+    """Changes to one node's row that will be undone; `ClusterState.what_if` makes it, for a `with` block."""
 
     __slots__ = ("_amounts", "_info", "_pod_count", "_pods", "_ports", "_ports_held", "_state", "_uses", "of")
 
     def __init__(self, state: ClusterState, info: NodeInfo, of: object = None) -> None:
+        super().__init__(state.trials)
         self._state = state
         self._info = info
         self.of = of
         """Whose trial it is, if that matters to somebody."""
 
-    @property
-    def is_open(self) -> bool:
-        return self in self._state.trials
-
-    def __enter__(self) -> Trial:
-        if self.is_open:
-            raise RuntimeError(f"a trial on node {self._info.name} that has not ended cannot begin again")
+    def note(self) -> None:
         table, info = self._state.table, self._info
         row = info.row
         self._pods = info.pods_as_they_are()
@@ -46,24 +34,16 @@ class Trial:
         self._ports = frozenset(info.used_ports)
         self._ports_held: dict[HostPort, int] = {}
         self._uses: dict[VolumeUse, UseOnNode] = {}
-        self._state.trials.append(self)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.is_open:
-            self._state.undo_trials(self._state.trials.index(self))
 
     def add(self, pod_info: PodInfo) -> None:
-        self._note(pod_info)
+        self._note_of(pod_info)
         self._state.use(self._info, pod_info)
 
     def remove(self, pod_info: PodInfo) -> None:
-        self._note(pod_info)
+        self._note_of(pod_info)
         self._state.unuse(self._info, pod_info)
 
-    def _note(self, pod_info: PodInfo) -> None:
+    def _note_of(self, pod_info: PodInfo) -> None:
         """Writes down what else a pod takes that the row does not show; the first time is what counts."""
         ports, volumes = self._state.ports, self._state.volumes
         if pod_info.pod.host_ports:
@@ -83,3 +63,6 @@ class Trial:
             held.put_back(info.row, amounts)
         if info.row >= 0:
             state.table.pod_count[info.row] = self._pod_count
+
+    def __repr__(self) -> str:
+        return f"<Trial on node {self._info.name}>"

@@ -10,6 +10,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.runtime.filtering import add_pod, filter_one, filter_with_rivals, remove_pod
 from moorage.framework.status import Status
 from moorage.state.node_info import NodeInfo, PodInfo
+from moorage.state.trial import Trial
 
 if TYPE_CHECKING:
     from moorage.framework.runtime.profile import Profile
@@ -55,8 +56,9 @@ class WhatIf:
 
     def _outer(self) -> WhatIf | None:
         for trial in reversed(self._profile.trials):
-            if isinstance(trial.of, WhatIf) and trial.of._given is self._given:
-                return trial.of
+            outer = trial.of if isinstance(trial, Trial) else None
+            if isinstance(outer, WhatIf) and outer._given is self._given:
+                return outer
         return None
 
     def __exit__(
