@@ -309,5 +309,8 @@ class Handle:
     @property
     def _profile(self) -> Profile:
         if self.profile is None:
-            raise RuntimeError("the profile's plugins are not available while they are being made")
+            raise RuntimeError(
+                "the profile's plugins are not available while they are being made, nor in a FakeHandle: "
+                "use `run` of moorage.testing"
+            )
         return self.profile

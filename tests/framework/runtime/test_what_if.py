@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin
+from moorage.framework.extension_points import FilterPlugin, PreBindPlugin, PreFilterPlugin
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.runtime.filtering import pre_filter
 from moorage.framework.runtime.post_filtering import post_filter
@@ -23,7 +24,9 @@ from moorage.scheduler.cycle import NodeChooser
 from moorage.state.node_info import NodeInfo
 from moorage.testing import make_node, make_pod
 from moorage.what_if.scenario import Scenario
+from tests import fake_time
 from tests.framework.scripted import PostFilters, World, plugin
+from tests.scheduler.worlds import World as SchedulerWorld
 from tests.state.trial_worlds import everything
 
 POD = make_pod("in", cpu="2", priority=10)
@@ -253,6 +256,42 @@ def test_the_next_cycle_ends_what_was_left_open(caplog: pytest.LogCaptureFixture
     left.__enter__()
     left.add(world.services.state.pod_info(make_pod("x", cpu="1")))
     assert NodeChooser().decide(world.profile, make_pod(cpu="1")).node_name == "n"
+    assert "a plugin left a what-if open" in caplog.text
+
+
+def test_a_block_that_awaits_ends_before_the_next_pod_is_tried(caplog: pytest.LogCaptureFixture) -> None:
+    said: list[str] = []
+
+    class Awaits(PreBindPlugin):
+        async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+            node = self.handle.node(node_name)
+            assert node is not None
+            if pod.name != "first":
+                return
+            with self.handle.what_if(cycle, pod, node) as tried:
+                tried.add(make_pod("never", cpu="3"))
+                await asyncio.sleep(1)
+                try:
+                    tried.filters()
+                except WhatIfError as error:
+                    said.append(str(error))
+
+    fits = ("PrioritySort", "DefaultBinder", "NodeResourcesFit")
+    world = SchedulerWorld(Awaits, nodes=[make_node("a", cpu=4)], in_tree=fits)
+    for name in ("first", "second"):
+        world.add(name, cpu=2)
+
+    async def script() -> None:
+        running = asyncio.create_task(world.scheduler.run())
+        await asyncio.sleep(2)
+        world.scheduler.stop()
+        await running
+
+    fake_time.run(script())
+    assert [world.client.pods[f"default/{name}"].spec.node_name for name in ("first", "second")] == ["a", "a"]
+    assert said == [
+        "the what-if about node a is not open: use it inside of its `with` block, and do not await there"
+    ]
     assert "a plugin left a what-if open" in caplog.text
 
 
