@@ -113,7 +113,10 @@ class NodeInfo:
         del self._pods[uid]
 
     def pods_as_they_are(self) -> _Pods:
-        return dict(self._infos), dict(self._pods)
+        """For `put_pods_back`; what changes from now on, who looks at `pods` already does not see."""
+        pods = self._infos, self._pods
+        self._infos, self._pods = dict(self._infos), dict(self._pods)
+        return pods
 
     def put_pods_back(self, pods: _Pods) -> None:
         """Restores the pods and their order."""

@@ -45,6 +45,7 @@ class Trial(Undoable):
 
     def _note_of(self, pod_info: PodInfo) -> None:
         """Writes down what else a pod takes that the row does not show; the first time is what counts."""
+        self._info.pods_as_they_are()  # so that pods may be removed in a loop over the pods of the node
         ports, volumes = self._state.ports, self._state.volumes
         if pod_info.pod.host_ports:
             self._ports_held = {**ports.held(pod_info.pod.host_ports), **self._ports_held}

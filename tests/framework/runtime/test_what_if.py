@@ -103,6 +103,22 @@ def test_filters_see_the_node_as_it_would_be(asking: Asking) -> None:
     assert asking.cycle._values == cycle
 
 
+def test_pods_may_be_removed_in_a_loop_over_the_pods_of_the_node(asking: Asking) -> None:
+    before = asking.node.pods
+    with asking.what_if() as tried:
+        for pod in asking.node.pods:
+            tried.remove(pod)
+        assert not asking.node.pods
+    assert [pod.name for pod in before] == [pod.name for pod in asking.node.pods] == ["p0", "p1", "p2"]
+    would_help = []
+    for pod in asking.node.pods:
+        with asking.what_if() as tried:
+            tried.remove(pod)
+            if tried.filters() is None:
+                would_help.append(pod.name)
+    assert would_help == ["p0", "p1", "p2"]
+
+
 def test_nominated_pods_are_considered(asking: Asking) -> None:
     rival = make_pod("rival", priority=10)
     asking.world.services.nominations.add(rival, "n0")
