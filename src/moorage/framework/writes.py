@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moorage.framework.logger import Logger
+from moorage.framework.registry import described
 from moorage.framework.runtime.calls import settled
 from moorage.framework.runtime.slow_calls import Steps
 
 if TYPE_CHECKING:
     from moorage.framework.handle import Handle, Services
 
-log = Logger(__name__)
+log = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 64
 MOST_WAITING = 10_000
@@ -114,11 +115,12 @@ class Writes:
         except (Exception, SystemExit) as error:
             handle = write.handle
             log.error(
-                error,
-                "Write of a plugin failed",
-                plugin=handle.plugin_name,
-                profile=handle.profile_name,
-                work=str(write),
+                "write %s of plugin %s failed: %s",
+                write,
+                handle.plugin_name,
+                described(error),
+                exc_info=error if log.isEnabledFor(logging.DEBUG) else None,
+                extra={"plugin": handle.plugin_name, "profile": handle.profile_name},
             )
             self._services.observer.plugin_failed(handle.plugin_name, handle.profile_name)
             self._count(write, ERROR)

@@ -225,7 +225,7 @@ def test_nodes_that_are_not_there(asking: Asking) -> None:
 # A block that is left in any other way than by its end
 
 
-def test_a_plugin_that_does_not_end_its_block_is_helped() -> None:
+def test_a_plugin_that_does_not_end_its_block_is_helped(caplog: pytest.LogCaptureFixture) -> None:
     """Nobody who is asked after it sees the node as it only would be."""
 
     def forgets(cycle: CycleState, pod: Pod, statuses: NodeStatuses) -> Status:
@@ -240,10 +240,12 @@ def test_a_plugin_that_does_not_end_its_block_is_helped() -> None:
         seen.append(len(world.node("n0").pods))
         return Status.unschedulable("no")
 
-    forgetful, honest = plugin(PostFilters, "A", looks), plugin(PostFilters, "B", forgets)
-    world = World(forgetful, honest, plugin(PostFilters, "C", looks))
+    first, second = plugin(PostFilters, "A", looks), plugin(PostFilters, "B", forgets)
+    world = World(first, second)
     post_filter(world.profile, CycleState(), POD, NodeStatuses(world.state.table))
-    assert seen == [0]
+    post_filter(world.profile, CycleState(), POD, NodeStatuses(world.state.table))
+    assert seen == [0, 0]
+    assert "plugin B left a what-if open at PostFilter: use it in a `with` block" in caplog.messages
     assert not world.state.trials and not world.node("n0").pods
 
 

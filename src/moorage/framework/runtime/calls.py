@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, TypeVarTuple
@@ -14,6 +15,8 @@ from moorage.framework.status import Nomination, Status, Wait
 
 if TYPE_CHECKING:
     from moorage.framework.runtime.profile import Profile
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -52,8 +55,11 @@ def ask(
     except FAILURES as error:
         answer = raised(error)
     if len(trials) > open_before:
-        # It was interrupted while a what-if ended, or has not ended one.
+        # It did not end a what-if, or was interrupted while one ended.
         profile.state.undo_trials(open_before)
+        log.error(
+            "plugin %s left a what-if open at %s: use it in a `with` block", plugin.name, question.point
+        )
     if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
         # What an extender takes is not the plugin's fault.
         busy = seconds - profile.services.suspension.waited_since(started)
