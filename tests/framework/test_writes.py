@@ -91,6 +91,22 @@ def test_work_waits_until_the_scheduler_runs() -> None:
     played(script)
 
 
+def test_where_nothing_is_done_for_long_the_oldest_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that waits for the lease for weeks must neither fail nor grow."""
+    monkeypatch.setattr(writes, "MOST_WAITING", 2)
+
+    async def script() -> None:
+        world = Started()
+        for name in "abcd":
+            world.handle.write(world.note, name)
+        world.services.writes.open()
+        await settled()
+        assert world.done == ["c", "d"]
+        assert world.counted() == {"cancelled": 2, "success": 2}
+
+    played(script)
+
+
 def test_nothing_is_begun_while_the_lease_is_in_doubt() -> None:
     async def script() -> None:
         leads = [False]

@@ -249,7 +249,12 @@ class Handle:
         The plugin needs `permissions = [Permission("delete", "", "pods")]`.
         """
         told = message or f"{by.spec.scheduler_name}: preempting to accommodate a higher priority pod"
-        pods = [victims] if isinstance(victims, Pod) else victims
+        pods = [victims] if isinstance(victims, Pod) else list(victims)
+        for pod in pods:
+            if not pod.spec.node_name or pod.uid == by.uid:
+                raise ValueError(
+                    f"pod {pod.key} takes no room on a node: evicting it would not help {by.key}"
+                )
         self.shared(Evictions).start(self, [Evicted(pod, by, told) for pod in pods])
 
     def is_evicting_for(self, pod: Pod) -> bool:

@@ -65,12 +65,15 @@ class Writes:
         """Has it done as soon as possible; may be called from any thread."""
         handle = write.handle
         lane = self._lanes.setdefault((handle.profile_name, handle.plugin_name), _Lane())
-        if len(lane.waiting) >= MOST_WAITING:
+        loop = self._loop
+        if len(lane.waiting) >= MOST_WAITING and loop is None:
+            # Where nothing is done for long, as in a process that does not lead, the oldest matters least.
+            self._count(lane.waiting.popleft(), CANCELLED)
+        elif len(lane.waiting) >= MOST_WAITING:
             raise TooManyWrites(
                 f"{MOST_WAITING} writes of plugin {handle.plugin_name} wait to be done already"
             )
         lane.waiting.append(write)
-        loop = self._loop
         if loop is None:
             return
         if asyncio._get_running_loop() is loop:

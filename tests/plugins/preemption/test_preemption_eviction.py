@@ -430,3 +430,13 @@ def test_a_plugin_says_why_and_may_evict_from_several_nodes() -> None:
     assert [event.note.rpartition(" ")[2] for event in world.handle.events] == ["n", "m"]
     cleared = [name for name, what, *_ in world.cluster.asked if what == "nominated ''"]
     assert cleared == ["lesser-n", "lesser-m"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [make_pod("pending"), PREEMPTOR, make_pod("important", priority=100, node="n")]
+)
+def test_a_pod_that_takes_no_room_is_not_evicted(wrong: Pod) -> None:
+    world = World(victim("a"))
+    with pytest.raises(ValueError, match=f"pod {wrong.key} takes no room on a node"):
+        world.handle.evict([world.victims[0], wrong], by=PREEMPTOR)
+    assert not world.handle.is_evicting_for(PREEMPTOR)
