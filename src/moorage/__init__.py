@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from moorage.framework.node_statuses import NodeStatuses as NodeStatuses
     from moorage.framework.permissions import Permission as Permission
     from moorage.framework.queued_pod import QueuedPod as QueuedPod
+    from moorage.framework.runtime.what_if import WhatIf as WhatIf
+    from moorage.framework.runtime.what_if import WhatIfError as WhatIfError
     from moorage.framework.status import Code as Code
     from moorage.framework.status import Nomination as Nomination
     from moorage.framework.status import Status as Status
@@ -97,6 +99,8 @@ _HOMES = {
     "NodeStatuses": "framework.node_statuses",
     "Permission": "framework.permissions",
     "QueuedPod": "framework.queued_pod",
+    "WhatIf": "framework.runtime.what_if",
+    "WhatIfError": "framework.runtime.what_if",
     "Code": "framework.status",
     "Nomination": "framework.status",
     "Status": "framework.status",

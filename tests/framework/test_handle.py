@@ -13,7 +13,6 @@ from moorage.client.http import HttpClient
 from moorage.client.memory import MemoryClient
 from moorage.client.pod_writer import PodWriter
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin
 from moorage.framework.handle import Handle, NoRecorder, Services
 from moorage.framework.status import Status
 from moorage.state.node_info import NodeInfo
@@ -68,30 +67,19 @@ def test_the_client_is_that_of_the_services() -> None:
 
 # What if
 
-
-class Crowd(PreFilterPlugin, FilterPlugin):
-    def pre_filter(self, cycle: CycleState, pod: Any) -> None: ...
-
-    def add_pod(self, cycle: CycleState, pod: Any, other: Any, node: NodeInfo) -> None:
-        cycle.write("crowd", cycle.get("crowd", 0) + 1)
-
-    def remove_pod(self, cycle: CycleState, pod: Any, other: Any, node: NodeInfo) -> None:
-        cycle.write("crowd", cycle.get("crowd", 0) - 1)
-
-    def filter(self, cycle: CycleState, pod: Any, node: NodeInfo) -> Status | None:
-        return Status.unschedulable("crowded") if cycle.get("crowd", 0) else None
+CROWDED = Status.unschedulable("crowded")
 
 
 def test_a_plugin_can_ask_the_filters_of_its_profile() -> None:
-    world, cycle = World(Crowd), CycleState()
+    crowded = plugin(Filters, "Crowd", lambda cycle, pod, node: None if not node.pods else CROWDED)
+    world, cycle = World(crowded), CycleState()
     handle, node = world.handle, world.node("n0")
     assert handle.run_filters(cycle, POD, node) is None
-    assert handle.run_add_pod(cycle, POD, POD, node) is None
-    assert handle.run_filters(cycle, POD, node) == Status.unschedulable("crowded").by("Crowd")
-    assert handle.run_remove_pod(cycle, POD, POD, node) is None
     assert handle.run_filters_with_nominated_pods(cycle, POD, node) is None
     world.services.nominations.add(make_pod("rival"), "n0")
-    assert handle.run_filters_with_nominated_pods(cycle, make_pod(), node) is not None
+    assert handle.run_filters(cycle, POD, node) is None
+    assert handle.run_filters_with_nominated_pods(cycle, make_pod(), node) == CROWDED.by("Crowd")
+    assert not node.pods
 
 
 def test_a_plugin_can_ask_the_scores_of_its_profile() -> None:

@@ -33,6 +33,7 @@ NAMES = {
     "plugin_execution_duration_seconds": "histogram",
     "plugin_failures_total": "counter",
     "plugin_slow_calls_total": "counter",
+    "plugin_writes_total": "counter",
     "pod_scheduled_after_flush_total": "counter",
     "pod_scheduling_attempts": "histogram",
     "pod_scheduling_sli_duration_seconds": "histogram",

@@ -225,3 +225,14 @@ def test_a_score_that_fails_is_told_even_for_a_single_node(nodes: int) -> None:
     assert "FailsToScore" in result.error
     assert "no idea" in result.error
     assert result.node == ("a" if nodes == 1 else "")
+
+
+def test_what_preemption_would_do() -> None:
+    victim = make_pod("victim", node="a", cpu="3", priority=0)
+    important = make_pod("important", cpu="3", priority=10)
+    result = run([], important, [make_node("a", cpu="4")], pods=[victim])
+    assert (result.node, result.nominated) == ("", "a")
+    [evicted] = result.evicted
+    assert (evicted.pod.name, evicted.by) == ("victim", important)
+    assert evicted.message == "default-scheduler: preempting to accommodate a higher priority pod"
+    assert run([], important, [make_node("a", cpu="4")]).evicted == []

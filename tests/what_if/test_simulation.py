@@ -55,6 +55,17 @@ def test_a_pod_that_waits_gets_its_node_when_there_is_room() -> None:
     assert world.client.pods["default/p"].spec.node_name == "free"
 
 
+def test_a_pod_that_had_to_go_is_told() -> None:
+    world = simulation()
+    world.add(make_node("a", cpu=1))
+    result = run(world, make_pod("running", cpu=1, node="a"), make_pod("important", cpu=1, priority=10))
+    assert result.pending == {
+        "default/running": "it had to go for a more important pod",
+        "default/important": "0/1 nodes are available: 1 Insufficient cpu.",
+    }
+    assert list(world.client.pods) == ["default/important"]
+
+
 def test_a_plugin_of_ones_own_takes_part() -> None:
     class ByNumber(ScorePlugin):
         """The greater the number at the end of its name, the better the node."""

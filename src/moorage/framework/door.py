@@ -108,7 +108,7 @@ class Door:
         elif isinstance(item, Node) and lister is None:
             self._put_node(item)
         else:
-            self.state.version += 1
+            self.state.changes()
             if lister is None:
                 for view in self.listers.beside(item):
                     view.put(from_document(view.type, item.raw))
@@ -123,7 +123,7 @@ class Door:
         elif isinstance(item, Node) and lister is None:
             self._remove_node(item)
         else:
-            self.state.version += 1
+            self.state.changes()
             if lister is None:
                 for view in self.listers.beside(item):
                     view.remove(from_document(view.type, item.raw))

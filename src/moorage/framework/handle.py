@@ -5,15 +5,16 @@ from __future__ import annotations
 import builtins
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from moorage.api.kinds import known_kind
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.client.resources import Resource
 from moorage.framework.door import Door
+from moorage.framework.eviction import Evicted, Evictions
 from moorage.framework.extenders.asking import Extenders
 from moorage.framework.extenders.suspension import Suspension
 from moorage.framework.listers import Lister, Listers, Requirement
@@ -22,6 +23,7 @@ from moorage.framework.observer import NoObserver, Observer
 from moorage.framework.runtime.hung_calls import RunningCall
 from moorage.framework.runtime.pre_binding import PodsInPreBind
 from moorage.framework.runtime.waiting_pods import WaitingPods
+from moorage.framework.writes import Write, Writes
 from moorage.state.cluster import ClusterState
 from moorage.state.nodes import Nodes
 from moorage.state.nominations import Nominations
@@ -31,10 +33,12 @@ if TYPE_CHECKING:
     from moorage.client.resource_client import ResourceClient
     from moorage.framework.cycle_state import CycleState
     from moorage.framework.runtime.profile import Profile
+    from moorage.framework.runtime.what_if import WhatIf
     from moorage.framework.status import Status
     from moorage.state.columns import Int64s
     from moorage.state.node_info import NodeInfo
 
+P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T", bound=Object)
 
@@ -86,13 +90,17 @@ class Services:
     shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
     """What plugins of all profiles have in common, by what made it."""
     running: RunningCall = field(init=False)
+    evicted: list[Evicted] = field(default_factory=list)
+    """The pods that plugins told to go where there is no cluster in which they could."""
     suspension: Suspension = field(init=False)
+    writes: Writes = field(init=False)
     extenders: Extenders = field(init=False)
 
     def __post_init__(self) -> None:
         self.running = self.door.listers.running
         self.suspension = Suspension(self.door)
         self.extenders = Extenders(self.suspension)
+        self.writes = Writes(self)
 
     @property
     def state(self) -> ClusterState:
@@ -230,10 +238,85 @@ class Handle:
             raise RuntimeError("there is no API server to talk to: this run keeps everything in memory")
         return ResourceClient(http, kind)
 
+    # Writing, from methods that must not wait
+
+    def write(self, work: Callable[P, Awaitable[object]], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Has `work(*args)`, an `async def`, done beside the scheduling of pods; returns at once.
+
+        For methods that must not wait: `filter`, `reserve`, `post_filter`, `permit`, hints.
+
+            def post_filter(self, cycle, pod, statuses):
+                self.handle.write(self.ask_for_a_node, pod)
+                return Status.unschedulable("asked for a node")
+
+            async def ask_for_a_node(self, pod):
+                await self.handle.resource_client(NodeRequest).create(...)
+
+        Nothing is done before the scheduler runs, nor by a process that does not lead. What is raised is
+        logged with the plugin's name and counted. When the scheduler stops or is reloaded, work that has
+        begun has five seconds to end before it is cancelled. Where there is no cluster it is refused.
+        """
+        given: object = work
+        if not callable(given):
+            if isinstance(given, Coroutine):
+                given.close()
+            raise TypeError("write takes a function and its arguments: handle.write(self.work, pod)")
+        if self.services.client is None:
+            raise RuntimeError("there is no cluster to write to: this run has no client")
+        self.services.writes.start(Write(self, work, args, kwargs))
+
+    def evict(self, victims: Pod | Iterable[Pod], *, by: Pod, message: str = "") -> None:
+        """Makes pods go in favour of the pod `by`, as the in-tree preemption does; returns at once.
+
+        Each gets the condition `DisruptionTarget` with `message`, is deleted with the time it has to end, and
+        has an event `Preempted`. One that waits on permit or in PreBind goes back to the queue instead. Pods
+        that are nominated to the same nodes and are less important lose their nomination. Pods that are being
+        deleted already are left alone. The last one goes when the others are gone, so that `by` is not woken
+        too early. If anything fails, `by` is tried again.
+
+        The plugin needs `permissions = [Permission("delete", "", "pods")]`.
+        """
+        told = message or f"{by.spec.scheduler_name}: preempting to accommodate a higher priority pod"
+        pods = [victims] if isinstance(victims, Pod) else list(victims)
+        for pod in pods:
+            if not pod.spec.node_name or pod.uid == by.uid:
+                raise ValueError(
+                    f"pod {pod.key} takes no room on a node: evicting it would not help {by.key}"
+                )
+        self.shared(Evictions).start(self, [Evicted(pod, by, told) for pod in pods])
+
+    def is_evicting_for(self, pod: Pod) -> bool:
+        """Whether pods that have to go for this one are not even on their way out; it should wait then.
+
+        A plugin that evicts says so in `pre_enqueue`, as the in-tree preemption does.
+        """
+        return self.shared(Evictions).is_under_way(pod)
+
     # The profile's own plugins, for plugins that ask "what if"
 
+    def what_if(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> WhatIf:
+        """Asks about a node as it would be with other pods on it, in a `with` block that undoes everything.
+
+            with self.handle.what_if(cycle, pod, node) as tried:
+                for victim in victims:
+                    tried.remove(victim)
+                fits = tried.filters() is None
+
+        `cycle` and `pod` are those the plugin was called with; `node` is one of `nodes`, or `node(name)`.
+        """
+        from moorage.framework.runtime.what_if import WhatIf, WhatIfError
+        from moorage.state.node_info import NodeInfo
+
+        given: object = node
+        if not isinstance(given, NodeInfo):
+            gone = "; `handle.node(name)` is None for a node that is gone" if given is None else ""
+            raise TypeError(f"what_if(cycle, pod, node): node is {type(given).__name__}, not NodeInfo{gone}")
+        if self.node(node.name) is not node:
+            raise WhatIfError(f"what_if(cycle, pod, node): node {node.name} is gone")
+        return WhatIf(self._profile, cycle, pod, node)
+
     def run_filters(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """All filters on one node; None if it passes."""
+        """All filters on one node as it is; None if it passes."""
         from moorage.framework.runtime.filtering import filter_one
 
         return filter_one(self._profile, cycle, pod, node)
@@ -243,18 +326,6 @@ class Handle:
         from moorage.framework.runtime.filtering import filter_with_rivals
 
         return filter_with_rivals(self._profile, cycle, pod, node)
-
-    def run_add_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
-        """Has the profile's PreFilter plugins count `other` as on the node, too; None if all do."""
-        from moorage.framework.runtime.filtering import add_pod
-
-        return add_pod(self._profile, cycle, pod, other, node)
-
-    def run_remove_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
-        """Has the profile's PreFilter plugins count `other` as gone from the node; None if all do."""
-        from moorage.framework.runtime.filtering import remove_pod
-
-        return remove_pod(self._profile, cycle, pod, other, node)
 
     def run_pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """The profile's PreScore plugins on these nodes; None if all go on."""
@@ -272,5 +343,8 @@ class Handle:
     @property
     def _profile(self) -> Profile:
         if self.profile is None:
-            raise RuntimeError("the profile's plugins are not available while they are being made")
+            raise RuntimeError(
+                "the profile's plugins are not available while they are being made, nor in a FakeHandle: "
+                "use `run` of moorage.testing"
+            )
         return self.profile

@@ -38,6 +38,9 @@ class Observer(Protocol):
     def plugin_failed(self, plugin: str, profile: str) -> None:
         """A plugin raised, or answered what it must not."""
 
+    def plugin_wrote(self, plugin: str, profile: str, result: str) -> None:
+        """A write of a plugin ended: `success`, `error` or `cancelled`."""
+
     def preemption_attempt(self) -> None:
         """Victims are being looked for."""
 
@@ -105,6 +108,9 @@ class NoObserver:
         pass
 
     def plugin_failed(self, plugin: str, profile: str) -> None:
+        pass
+
+    def plugin_wrote(self, plugin: str, profile: str, result: str) -> None:
         pass
 
     def preemption_attempt(self) -> None:

@@ -86,6 +86,11 @@ class SchedulerMetrics(Families):
             "[ALPHA] Calls of a plugin that held up everything else for more than half a second.",
             ("plugin", "extension_point", "profile"),
         )
+        self._writes = self.counter(
+            "scheduler_plugin_writes_total",
+            "[ALPHA] Writes that a plugin started and that were done beside scheduling, by result.",
+            ("plugin", "profile", "result"),
+        )
         # By extension point and profile first, so that all plugins of a point are counted in one go.
         self._evaluated: defaultdict[Labels, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._victims = self.histograms(
@@ -218,6 +223,9 @@ class SchedulerMetrics(Families):
 
     def plugin_failed(self, plugin: str, profile: str) -> None:
         self._failures[plugin, profile] += 1
+
+    def plugin_wrote(self, plugin: str, profile: str, result: str) -> None:
+        self._writes[plugin, profile, result] += 1
 
     def preemption_attempt(self) -> None:
         self._preemptions[()] += 1

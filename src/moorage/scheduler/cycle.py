@@ -54,6 +54,7 @@ class NodeChooser:
 
     def decide(self, profile: Profile, pod: Pod) -> Decision:
         table = profile.state.table
+        profile.state.settle()
         table.refresh()
         cycle = CycleState()
         cycle.is_timed = profile.observer.samples_plugins()

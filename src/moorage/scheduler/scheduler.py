@@ -109,6 +109,7 @@ class Scheduler:
         Stopped at once, they are not waited for.
         """
         self.is_running = True
+        self.services.writes.open()
         timers = asyncio.create_task(self.queue.run_timers())
         try:
             while not self.queue.closed:
@@ -120,18 +121,22 @@ class Scheduler:
                 await asyncio.sleep(0)
         finally:
             timers.cancel()
+            seconds = 0 if self._at_once else SECONDS_TO_STOP
+            writes = asyncio.create_task(self.services.writes.close(seconds))
             if self._tasks:
-                _, late = await asyncio.wait(self._tasks, timeout=0 if self._at_once else SECONDS_TO_STOP)
+                _, late = await asyncio.wait(self._tasks, timeout=seconds)
                 for task in late:
                     task.cancel()
-            await asyncio.gather(timers, *self._tasks, return_exceptions=True)
+            await asyncio.gather(timers, writes, *self._tasks, return_exceptions=True)
             await self.services.extenders.close()
 
     async def drain(self, progress: Callable[[int], None] | None = None) -> None:
-        """Tries every pod that waits now once and lets all binds end; `progress` is told the tries so far."""
+        """Tries every pod that waits now once and lets binds and writes end; `progress` is told the tries."""
+        self.services.writes.open()
         try:
             await self._drain(progress)
         finally:
+            await self.services.writes.close(SECONDS_TO_STOP)
             await self.services.extenders.close()
 
     async def _drain(self, progress: Callable[[int], None] | None) -> None:

@@ -102,6 +102,29 @@ class ClaimedVolumes:
         """A node stands here twice if pods there use the claim in both ways."""
         return [node for kind in _CLAIMS for node in self._nodes_with(VolumeUse(kind, claim))]
 
+    # What if
+
+    def volume_of(self, use: VolumeUse) -> CSIVolume | None:
+        """What a use stands for, if that counts, used or not."""
+        return use.what if isinstance(use.what, CSIVolume) else self._meaning_of_key(str(use.what)).volume
+
+    def is_known(self, use: VolumeUse) -> bool:
+        """Whether it is a claim that some pod uses."""
+        return use.what in self._claims
+
+    def put_back(self, use: VolumeUse, *, known: bool) -> None:
+        """The claim is used or not, as it was, however far `use` or `unuse` came meanwhile."""
+        if isinstance(use.what, CSIVolume):
+            return
+        claim = str(use.what)
+        meaning = self._meaning_of_key(claim)
+        self._claims_of_volume.put_back(meaning.volume_name, claim, depends=known)
+        self._claims_of_class.put_back(meaning.class_name, claim, depends=known)
+        if known:
+            self._claims[claim] = meaning
+        else:
+            self._claims.pop(claim, None)
+
     # Changes
 
     def _claim_changed(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:

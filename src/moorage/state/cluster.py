@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from copy import copy
 
 from moorage.api.nodes import Node
@@ -21,6 +20,8 @@ from moorage.state.nodes import Nodes
 from moorage.state.objects import Objects
 from moorage.state.ports import UsedPorts
 from moorage.state.priorities import UsageByPriority
+from moorage.state.trial import Trial
+from moorage.state.undoing import Undoable, undo_all_but
 from moorage.state.volumes import Volumes
 
 log = logging.getLogger(__name__)
@@ -69,11 +70,18 @@ class ClusterState:
         self.table = NodeTable()
         self.counts = PodCounts(self.table.columns)
         self.ports = UsedPorts(self.table.columns)
-        self.priorities = UsageByPriority(self.table)
+        self.trials: list[Undoable] = []
+        """What has begun and not ended; each is about the nodes as those before it left them."""
+        self.priorities = UsageByPriority(self.table, self.trials)
         self.objects = Objects()
         self.volumes = Volumes(self.table, self.objects)
         self._ghosts: dict[str, NodeInfo] = {}
         self._placements: dict[str, Placement] = {}
+
+    def changes(self) -> None:
+        """Something comes, changes or goes."""
+        self.settle()
+        self.version += 1
 
     @property
     def nodes(self) -> Nodes:
@@ -101,7 +109,7 @@ class ClusterState:
 
     def put_node(self, node: Node) -> None:
         """Adds a node or replaces what is known of it."""
-        self.version += 1
+        self.changes()
         info = self.table.by_name.get(node.name)
         if info is not None:
             self.table.update(info, node)
@@ -119,7 +127,7 @@ class ClusterState:
         info = self.table.by_name.get(name)
         if info is None:
             return
-        self.version += 1
+        self.changes()
         self._with_pods_off(info, lambda: self.table.remove(info))
         info.node = Node()
         if info.pods:
@@ -142,7 +150,7 @@ class ClusterState:
         if not pod.uid:
             log.warning("pod %s has no uid and is left out", pod.key)
             return
-        self.version += 1
+        self.changes()
         known = self._placements.get(pod.uid)
         if known is not None:
             if known.assumed and known.node.name != pod.spec.node_name:
@@ -194,14 +202,21 @@ class ClusterState:
 
     # What if
 
-    @contextmanager
-    def what_if(self, info: NodeInfo) -> Iterator[Trial]:
+    def what_if(self, info: NodeInfo, of: object = None) -> Trial:
         """Lets pods be added to and removed from one node's row; everything is undone at the end."""
-        trial = Trial(self, info)
-        try:
-            yield trial
-        finally:
-            trial.undo()
+        return Trial(self, info, of)
+
+    def settle(self) -> None:
+        """Ends trials that were left open: nobody but who began them may see a node as it only would be."""
+        if self.trials:
+            log.error(
+                "a plugin left a what-if open: it has to end before the method does and before an await"
+            )
+            self.undo_trials()
+
+    def undo_trials(self, keep: int = 0) -> None:
+        """Ends all trials but the first so many."""
+        undo_all_but(keep, self.trials)
 
     def pod_info(self, pod: Pod) -> PodInfo:
         return PodInfo(pod, self.counts.class_of(pod))
@@ -244,7 +259,7 @@ class ClusterState:
             self.priorities.remove(info, pod_info)
 
     def _place(self, pod: Pod, node_name: str, *, assumed: bool) -> None:
-        self.version += 1
+        self.changes()
         info = self.table.by_name.get(node_name) or self._ghosts.get(node_name)
         if info is None:
             info = self._ghosts[node_name] = NodeInfo(self.table, node_name)
@@ -258,7 +273,7 @@ class ClusterState:
         placement = self._placements.pop(uid, None)
         if placement is None:
             return None
-        self.version += 1
+        self.changes()
         info = placement.node
         self._take_off(info, placement.info)
         if info.row < 0 and not info.pods:
@@ -268,33 +283,3 @@ class ClusterState:
     @property
     def ghost_count(self) -> int:
         return len(self._ghosts)
-
-
-class Trial:
-    """Changes to one node's row that will be undone."""
-
-    __slots__ = ("_info", "_pods", "_ports", "_state", "_undo")
-
-    def __init__(self, state: ClusterState, info: NodeInfo) -> None:
-        self._state = state
-        self._info = info
-        self._pods = info.pods_as_they_are()
-        self._ports = set(info.used_ports)
-        self._undo: list[tuple[Callable[[NodeInfo, PodInfo], None], PodInfo]] = []
-
-    def add(self, pod_info: PodInfo) -> None:
-        self._state.use(self._info, pod_info)
-        self._undo.append((self._state.unuse, pod_info))
-
-    def remove(self, pod_info: PodInfo) -> None:
-        self._state.unuse(self._info, pod_info)
-        self._undo.append((self._state.use, pod_info))
-
-    def undo(self) -> None:
-        for reverse, pod_info in reversed(self._undo):
-            reverse(self._info, pod_info)
-        self._info.put_pods_back(self._pods)
-        # Two pods may hold one port, which taking either away frees: the ports are put back as they were.
-        ports, taken = self._state.ports, self._info.used_ports
-        ports.free(self._info, taken - self._ports)
-        ports.take(self._info, self._ports - taken)

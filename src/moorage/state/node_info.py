@@ -106,6 +106,13 @@ class NodeInfo:
         """For the scheduler, not for plugins."""
         return self._infos.values()
 
+    def has(self, pod: Pod) -> bool:
+        """Whether the pod is here, in whatever version."""
+        return pod.uid in self._pods
+
+    def info_of(self, pod: Pod) -> PodInfo | None:
+        return self._infos.get(pod.uid)
+
     def add(self, pod_info: PodInfo) -> None:
         """For the scheduler, not for plugins."""
         uid = pod_info.pod.metadata.uid
@@ -119,8 +126,10 @@ class NodeInfo:
         del self._pods[uid]
 
     def pods_as_they_are(self) -> _Pods:
-        """For the scheduler, not for plugins."""
-        return dict(self._infos), dict(self._pods)
+        """For `put_pods_back`, not for plugins: who looks at `pods` now does not see later changes."""
+        pods = self._infos, self._pods
+        self._infos, self._pods = dict(self._infos), dict(self._pods)
+        return pods
 
     def put_pods_back(self, pods: _Pods) -> None:
         """Restores the pods and their order; not for plugins."""

@@ -7,7 +7,7 @@ search is a slice of every column. `refresh` restores the order before a cycle, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,15 @@ _FACTS = 64
 
 ORDINARY = 2**56
 """Amounts from 0 to this, and a hundred times their differences, fit 64 bits."""
+
+
+class Amounts(NamedTuple):
+    """What a row holds of every resource, and who holds anything of it."""
+
+    extreme: bool
+    by_name: dict[str, Column]
+    holders: dict[str, int]
+    values: list[int]
 
 
 class ResourceColumns:
@@ -70,6 +79,17 @@ class ResourceColumns:
             self._holders[name] -= 1
             if not self._holders[name]:
                 del self._by_name[name], self._holders[name]
+
+    def as_they_are(self, row: int) -> Amounts:
+        """For `put_back`, if nothing changes meanwhile but this row."""
+        values = [column[row] for column in self._by_name.values()] if row >= 0 else []
+        return Amounts(self.extreme, dict(self._by_name), dict(self._holders), values)
+
+    def put_back(self, row: int, amounts: Amounts) -> None:
+        self.extreme, self._by_name, self._holders, values = amounts
+        if row >= 0:
+            for column, value in zip(self._by_name.values(), values, strict=True):
+                column[row] = value
 
 
 class LabelColumn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -50,6 +50,19 @@ class UsedPorts:
                 self._nodes[triple] -= 1
                 if not self._nodes[triple]:
                     self._drop(triple)
+
+    def held(self, ports: Iterable[HostPort]) -> dict[HostPort, int]:
+        """On how many nodes each of these is taken; for `put_back`."""
+        return {triple: self._nodes.get(triple, 0) for triple in ports}
+
+    def put_back(self, info: NodeInfo, taken: Iterable[HostPort], held: Mapping[HostPort, int]) -> None:
+        """The node has the ports again that it had; of `held`, taking and freeing may have come anywhere."""
+        info.used_ports = set(taken)
+        for triple, nodes in held.items() if info.row >= 0 else ():
+            self._column(triple)[info.row] = triple in info.used_ports
+            self._nodes[triple] = nodes
+            if not nodes:
+                self._drop(triple)
 
     def conflicting(self, wanted: Iterable[HostPort]) -> list[Column]:
         """The columns in which a node must have no entry for the wanted ports to be free there."""

@@ -5,13 +5,13 @@ Only preemption asks, so nothing is kept until it does for the first time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from moorage.state.columns import Column, Columns, Int64s
+from moorage.state.undoing import Undoable
 
 if TYPE_CHECKING:
     from moorage.state.node_info import NodeInfo, PodInfo
@@ -38,8 +38,9 @@ class Usage:
 
 
 class UsageByPriority:
-    def __init__(self, table: NodeTable) -> None:
+    def __init__(self, table: NodeTable, trials: list[Undoable]) -> None:
         self._table = table
+        self._trials = trials
         self._usages: dict[int, Usage] | None = None
 
     def place(self, info: NodeInfo, pod_info: PodInfo) -> None:
@@ -49,15 +50,17 @@ class UsageByPriority:
         self._change(info, pod_info, -1)
 
     def _change(self, info: NodeInfo, pod_info: PodInfo, sign: int) -> None:
-        if self._usages is None:
-            return
+        if self._usages is not None:
+            self._count(self._usages, info, pod_info, sign)
+
+    def _count(self, usages: dict[int, Usage], info: NodeInfo, pod_info: PodInfo, sign: int) -> None:
         priority = pod_info.pod.priority
-        usage = self._usages.get(priority)
+        usage = usages.get(priority)
         if usage is None:
-            usage = self._usages[priority] = Usage(self._table.columns)
+            usage = usages[priority] = Usage(self._table.columns)
         usage.add(info.row, pod_info.request, sign)
         if not usage.total:
-            del self._usages[priority]
+            del usages[priority]
 
     def pods_below(self, priority: int) -> Int64s:
         """How many pods with a lower priority each node has."""
@@ -66,29 +69,49 @@ class UsageByPriority:
             pods += usage.pods.data[: len(pods)]
         return pods
 
-    @contextmanager
-    def gone_below(self, priority: int) -> Iterator[None]:
-        """Takes all pods with a lower priority off the usage columns of every node, for a while."""
-        below = list(self._below(priority))
-        self._shift(below, -1)
-        try:
-            yield
-        finally:
-            self._shift(below, +1)
-
-    def _shift(self, usages: Iterable[Usage], sign: int) -> None:
-        size = len(self._table)
-        for usage in usages:
-            self._table.pod_count.data[:size] += sign * usage.pods.data[:size]
-            for name, amounts in usage.requested.items():
-                column = self._table.requested.find(name)
-                if column is not None:
-                    column.data[:size] += sign * amounts.data[:size]
+    def gone_below(self, priority: int) -> GoneBelow:
+        """Takes all pods with a lower priority off the usage columns of every node, for a `with` block."""
+        return GoneBelow(self._table, list(self._below(priority)), self._trials)
 
     def _below(self, priority: int) -> Iterator[Usage]:
         if self._usages is None:
-            self._usages = {}
+            usages: dict[int, Usage] = {}
             for info in self._table.infos:
                 for pod_info in info.pod_infos:
-                    self._change(info, pod_info, +1)
+                    self._count(usages, info, pod_info, +1)
+            self._usages = usages
         return (usage for own, usage in self._usages.items() if own < priority)
+
+
+class GoneBelow(Undoable):
+    """The usage columns of all nodes without some pods."""
+
+    __slots__ = ("_before", "_table", "_usages")
+
+    def __init__(self, table: NodeTable, usages: Sequence[Usage], trials: list[Undoable]) -> None:
+        super().__init__(trials)
+        self._table = table
+        self._usages = usages
+
+    def note(self) -> None:
+        touched = {id(column): column for column, _ in self._amounts()}
+        size = len(self._table)
+        self._before = [(column, column.data[:size].copy()) for column in touched.values()]
+
+    def change(self) -> None:
+        size = len(self._table)
+        for column, amounts in self._amounts():
+            column.data[:size] -= amounts.data[:size]
+
+    def undo(self) -> None:
+        for column, values in self._before:
+            column.data[: len(values)] = values
+
+    def _amounts(self) -> Iterator[tuple[Column, Column]]:
+        """Columns of the table, each with one whose amounts are to be taken off."""
+        for usage in self._usages:
+            yield self._table.pod_count, usage.pods
+            for name, amounts in usage.requested.items():
+                column = self._table.requested.find(name)
+                if column is not None:
+                    yield column, amounts

@@ -7,11 +7,12 @@ it or many, or nobody but an attachment.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from moorage.api.in_tree_volumes import CSIVolume
 from moorage.api.storage import CSINode
 from moorage.state.columns import Column
+from moorage.state.dependents import put_count
 from moorage.state.node_table import NodeTable
 from moorage.state.objects import Objects
 
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 
 NO_LIMIT = 2**62
 _NOWHERE: Mapping[str, int] = {}
+
+
+class UsedVolume(NamedTuple):
+    """How often a volume is used on a node, and how many volumes of its driver the node has."""
+
+    volume: CSIVolume
+    uses: int
+    attached: int
 
 
 class DriverColumns:
@@ -88,6 +97,20 @@ class VolumeLimits:
             del self._attached_at[node]
         if node not in self.nodes_using(volume):
             self._count(volume.driver, node, -1)
+
+    def used_at(self, volume: CSIVolume, node: str) -> UsedVolume:
+        """For `put_back`."""
+        columns, info = self._drivers.get(volume.driver), self._table.by_name.get(node)
+        attached = 0 if columns is None or info is None else int(columns.attached[info.row])
+        return UsedVolume(volume, self.nodes_using(volume).get(node, 0), attached)
+
+    def put_back(self, used: UsedVolume, node: str) -> None:
+        """The volume is used on the node as it was, however far `hold` or `release` came meanwhile."""
+        volume, uses, attached = used
+        put_count(self._used_at, volume, node, uses)
+        columns, info = self._drivers.get(volume.driver), self._table.by_name.get(node)
+        if columns is not None and info is not None:
+            columns.attached[info.row] = attached
 
     def _count(self, driver: str, node: str, change: int) -> None:
         columns = self._drivers.get(driver)

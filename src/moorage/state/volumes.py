@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from moorage.api.volume_uses import UseKind, VolumeUse
 from moorage.state.attached_volumes import AttachedVolumes
 from moorage.state.claimed_volumes import ClaimedVolumes
+from moorage.state.dependents import put_count
 from moorage.state.node_table import NodeTable
 from moorage.state.objects import Objects
-from moorage.state.volume_limits import VolumeLimits
+from moorage.state.volume_limits import UsedVolume, VolumeLimits
 
 _DISKS = (UseKind.READS_DISK, UseKind.WRITES_DISK)
 _NOWHERE: Mapping[str, int] = {}
+
+
+class UseOnNode(NamedTuple):
+    """What is known of a use on one node."""
+
+    pods: int
+    is_known: bool
+    used: UsedVolume | None
 
 
 class Volumes:
@@ -44,6 +54,23 @@ class Volumes:
                 del self._users[use]
             if use.kind not in _DISKS:
                 self.claimed.unuse(use, node)
+
+    def as_it_is(self, node: str, use: VolumeUse) -> UseOnNode:
+        """For `put_back`, if nothing else changes meanwhile."""
+        pods = self.nodes_with(use).get(node, 0)
+        if use.kind in _DISKS:
+            return UseOnNode(pods, False, None)
+        volume = self.claimed.volume_of(use)
+        used = None if volume is None else self.limits.used_at(volume, node)
+        return UseOnNode(pods, self.claimed.is_known(use), used)
+
+    def put_back(self, node: str, use: VolumeUse, was: UseOnNode) -> None:
+        """Makes it what it was, however far `use` or `unuse` came meanwhile."""
+        put_count(self._users, use, node, was.pods)
+        if use.kind not in _DISKS:
+            self.claimed.put_back(use, known=was.is_known)
+        if was.used is not None:
+            self.limits.put_back(was.used, node)
 
     def nodes_with(self, use: VolumeUse) -> Mapping[str, int]:
         """The names of the nodes on which pods take this, each with the number of times."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from moorage.framework.eviction import Evicted as Evicted
     from moorage.testing.builders import make_node as make_node
     from moorage.testing.builders import make_pod as make_pod
     from moorage.testing.fakes import FakeHandle as FakeHandle
@@ -12,14 +13,15 @@ if TYPE_CHECKING:
     from moorage.testing.running import run as run
 
 _HOMES = {
-    "FakeHandle": "fakes",
-    "Run": "running",
-    "make_node": "builders",
-    "make_pod": "builders",
-    "run": "running",
+    "Evicted": "framework.eviction",
+    "FakeHandle": "testing.fakes",
+    "Run": "testing.running",
+    "make_node": "testing.builders",
+    "make_pod": "testing.builders",
+    "run": "testing.running",
 }
 
-__all__ = ["FakeHandle", "Run", "make_node", "make_pod", "run"]
+__all__ = ["Evicted", "FakeHandle", "Run", "make_node", "make_pod", "run"]
 
 
 def __getattr__(name: str) -> Any:
@@ -27,4 +29,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f"moorage.testing.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"moorage.{_HOMES[name]}"), name)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, NamedTuple, ParamSpec
 
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
+from moorage.framework.eviction import Evicted
 from moorage.framework.handle import Handle, Services
 from moorage.framework.listers import Lister
+from moorage.framework.writes import Write
+
+P = ParamSpec("P")
 
 
 class RecordedEvent(NamedTuple):
@@ -46,7 +50,8 @@ class FakeHandle(Handle):
         plugin = QuietNodes(None, handle)
         assert plugin.filter(CycleState(), make_pod(), handle.node("a")) is None
 
-    `events` holds what the plugin recorded, `activated` the pods it activated, and `now` is the time.
+    `events` holds what the plugin recorded, `activated` the pods it activated, `evicted` those it told to go,
+    `writes` what it started with `handle.write`, which `await handle.written()` does. `now` is the time.
     """
 
     def __init__(self, objects: Iterable[Object] = (), *, profile_name: str = "default-scheduler") -> None:
@@ -56,6 +61,7 @@ class FakeHandle(Handle):
         """What the plugin recorded."""
         self.activated: list[Pod] = []
         """The pods that the plugin activated."""
+        self.writes: list[Write] = []
         services = Services(
             recorder_of=lambda profile_name: _KeepsEvents(self.events),
             activate=lambda pods: self.activated.extend(pods),
@@ -79,6 +85,27 @@ class FakeHandle(Handle):
         self.services.door.remove(item)
         self.nominator.remove(item.uid)
         self.state.table.refresh()
+
+    @property
+    def evicted(self) -> list[Evicted]:
+        """The pods that the plugin told to go, each with `pod`, `by` and `message`."""
+        return self.services.evicted
+
+    def write(self, work: Callable[P, Awaitable[object]], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Notes the work in `writes`; `written` does it."""
+        if self.services.client is not None or not callable(work):
+            super().write(work, *args, **kwargs)
+        else:
+            self.writes.append(Write(self, work, args, kwargs))
+
+    async def written(self) -> None:
+        """Does what was noted in `writes`, one after the other, and raises what the first raises that fails.
+
+        asyncio.run(handle.written())
+        """
+        while self.writes:
+            write = self.writes.pop(0)
+            await write.work(*write.args, **write.kwargs)
 
     def lister(
         self,

@@ -11,6 +11,7 @@ from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration
 from moorage.config.types import PluginConfig
+from moorage.framework.eviction import Evicted
 from moorage.framework.extension_points import Plugin
 from moorage.framework.status import Code, Status
 from moorage.plugins.catalog import in_tree_registry
@@ -37,6 +38,10 @@ class Run:
     """What the pod's condition would say; empty if it got a node."""
     error: str = ""
     """What went wrong if a plugin failed."""
+    nominated: str = ""
+    """The node to which PostFilter nominated the pod; empty if to none."""
+    evicted: list[Evicted] = field(default_factory=list)
+    """The pods that have to go for it, each with `pod`, `by` and `message`."""
     plugins: dict[str, Plugin] = field(default_factory=dict)
     """The plugin objects that took part, by name."""
 
@@ -108,6 +113,8 @@ def _result(scenario: Scenario, pod: Pod) -> Run:
         message=failure.message if failure and failure.is_rejection else "",
         # A single node is scored here and not in the scheduler: such a failure is told all the same.
         error=document.get("schedulerError", {}).get("message", ""),
+        nominated=(decision.post_filtered and decision.post_filtered.nominated_node) or "",
+        evicted=list(scenario.services.evicted),
         plugins=plugins,
     )
 

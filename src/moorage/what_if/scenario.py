@@ -183,7 +183,13 @@ class Evaluation:
             "victims": None,
         }
         preemption = next((p for p in self.profile.post_filter if isinstance(p, DefaultPreemption)), None)
-        if preemption is None or status.code is Code.ERROR:
+        if preemption is None:
+            nominated = decision.post_filtered.nominated_node or ""
+            victims = [told.pod.key for told in self.profile.services.evicted if told.by.uid == self.pod.uid]
+            result.update(nominatedNode=nominated, nominatedNodes=[nominated] if nominated else [])
+            result["victims"] = sorted(victims) or None
+            return result
+        if status.code is Code.ERROR:
             return result
         if preemption.not_eligible(self.pod, decision.statuses):
             return result

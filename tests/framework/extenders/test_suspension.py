@@ -239,6 +239,7 @@ def test_a_nomination_is_not_taken_away_before_the_cycle_has_ended() -> None:
     world.add("first", cpu=1, priority=10)
 
     async def main() -> None:
+        world.services.writes.open()
         assert world.scheduler.try_next()  # the victim is about to be evicted in a task
         world.add("second", priority=20)
         await world.services.suspension.run(world.scheduler.try_next)

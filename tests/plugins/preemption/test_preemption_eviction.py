@@ -11,10 +11,9 @@ import pytest
 
 from moorage.api.pods import Condition, Pod
 from moorage.framework.door import NoFollower
+from moorage.framework.eviction import Evicted, Evictions
 from moorage.framework.runtime.waiting_pods import WaitingPod
-from moorage.plugins.preemption.candidates import Candidate
 from moorage.plugins.preemption.default_preemption import DefaultPreemption
-from moorage.plugins.preemption.eviction import Eviction
 from moorage.process.metrics import SchedulerMetrics
 from moorage.testing import FakeHandle, make_node, make_pod
 
@@ -74,11 +73,12 @@ class World:
     def __init__(self, *victims: Pod) -> None:
         self.victims = victims
         self.handle = FakeHandle([make_node("n"), *victims])
+        self.handle.plugin_name = "DefaultPreemption"
         self.cluster = Cluster(self.handle)
-        self.eviction = Eviction(self.handle)
 
     def start(self) -> None:
-        self.eviction.start(PREEMPTOR, Candidate("n", self.victims, 0))
+        self.handle.services.writes.open()
+        self.handle.evict(self.victims, by=PREEMPTOR)
 
 
 def victim(name: str, **more: Any) -> Pod:
@@ -147,16 +147,16 @@ def test_the_last_victim_goes_when_the_others_are_gone_and_the_preemptor_waits_u
 
     async def script() -> None:
         world.cluster.gate = asyncio.Event()
-        assert not world.eviction.is_under_way(PREEMPTOR)
+        assert not world.handle.is_evicting_for(PREEMPTOR)
         world.start()
         await settled()
         assert world.cluster.deleted == []
-        assert world.eviction.is_under_way(PREEMPTOR)
+        assert world.handle.is_evicting_for(PREEMPTOR)
         world.cluster.gate.set()
         await settled()
         assert sorted(world.cluster.deleted[:2]) == ["a", "b"]
         assert world.cluster.deleted[2] == "c"
-        assert not world.eviction.is_under_way(PREEMPTOR)
+        assert not world.handle.is_evicting_for(PREEMPTOR)
 
     played(script)
 
@@ -177,9 +177,9 @@ def test_the_preemptor_waits_until_the_watch_shows_that_the_last_victim_goes() -
     async def script() -> None:
         world.start()
         await settled()
-        assert world.eviction.is_under_way(PREEMPTOR)
+        assert world.handle.is_evicting_for(PREEMPTOR)
         world.handle.add(victim("a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
-        assert not world.eviction.is_under_way(PREEMPTOR)
+        assert not world.handle.is_evicting_for(PREEMPTOR)
 
     played(script)
 
@@ -193,9 +193,9 @@ def test_a_last_victim_on_its_way_out_does_not_hold_the_preemptor_up() -> None:
         cluster.gate = asyncio.Event()
         world.start()
         await settled()
-        assert world.eviction.is_under_way(PREEMPTOR)
+        assert world.handle.is_evicting_for(PREEMPTOR)
         world.handle.add(victim("a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
-        assert not world.eviction.is_under_way(PREEMPTOR)
+        assert not world.handle.is_evicting_for(PREEMPTOR)
         cluster.gate.set()
         await settled()
 
@@ -210,7 +210,7 @@ def test_when_others_hear_that_the_last_victim_is_gone_the_preemptor_may_be_trie
 
     class Hears(NoFollower):
         def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-            heard.append(world.eviction.is_under_way(PREEMPTOR))
+            heard.append(world.handle.is_evicting_for(PREEMPTOR))
 
     async def script() -> None:
         cluster.gate = asyncio.Event()
@@ -230,11 +230,12 @@ def test_what_is_known_of_finished_preemptions_is_forgotten() -> None:
 
     async def script() -> None:
         for number, each in enumerate(world.victims):
-            world.eviction.start(make_pod(f"important-{number}", priority=100), Candidate("n", (each,), 0))
+            world.handle.services.writes.open()
+            world.handle.evict(each, by=make_pod(f"important-{number}", priority=100))
             await settled()
 
     played(script)
-    assert len(world.eviction._last_victims) == 1
+    assert len(world.handle.shared(Evictions)._last_victims) == 1
 
 
 def test_terminating_victims_are_left_alone() -> None:
@@ -249,8 +250,8 @@ def test_terminating_victims_are_left_alone() -> None:
     assert world.cluster.deleted == ["a"]
 
     only = World(gone)
-    only.start()
-    assert not only.eviction.is_under_way(PREEMPTOR)
+    only.handle.evict(only.victims, by=PREEMPTOR)
+    assert not only.handle.is_evicting_for(PREEMPTOR)
     assert only.cluster.asked == []
 
 
@@ -280,7 +281,7 @@ def test_after_a_failure_the_last_victim_stays_and_the_preemptor_is_tried_again(
     played(script)
     assert world.cluster.deleted == []
     assert world.handle.activated == [PREEMPTOR]
-    assert not world.eviction.is_under_way(PREEMPTOR)
+    assert not world.handle.is_evicting_for(PREEMPTOR)
     assert "preemption for pod default/important on node n failed: code 500" in caplog.text
 
 
@@ -394,7 +395,7 @@ def test_pre_enqueue_holds_the_preemptor_back_meanwhile() -> None:
     async def script() -> None:
         world.cluster.gate = asyncio.Event()
         assert plugin.pre_enqueue(PREEMPTOR) is None
-        plugin._eviction.start(PREEMPTOR, Candidate("n", world.victims, 0))
+        world.start()
         status = plugin.pre_enqueue(PREEMPTOR)
         assert status is not None
         assert status.message == "waiting for the preemption for this pod to be finished"
@@ -405,8 +406,37 @@ def test_pre_enqueue_holds_the_preemptor_back_meanwhile() -> None:
     played(script)
 
 
-def test_without_a_cluster_nobody_is_evicted() -> None:
+def test_without_a_cluster_it_is_noted_and_nobody_is_evicted() -> None:
     world = World(victim("a"))
     world.handle.services.client = None
-    world.start()
-    assert not world.eviction.is_under_way(PREEMPTOR)
+    world.handle.evict(world.victims, by=PREEMPTOR, message="make room")
+    assert not world.handle.is_evicting_for(PREEMPTOR)
+    assert world.handle.services.evicted == [Evicted(world.victims[0], PREEMPTOR, "make room")]
+
+
+def test_a_plugin_says_why_and_may_evict_from_several_nodes() -> None:
+    here, there = victim("a"), make_pod("b", node="m", priority=1)
+    world = World(here, there)
+    for node in ("n", "m"):
+        world.handle.nominator.add(nominated(f"lesser-{node}", 50, node), node)
+
+    async def script() -> None:
+        world.handle.services.writes.open()
+        world.handle.evict(world.victims, by=PREEMPTOR, message="the batch window is over")
+        await settled()
+
+    played(script)
+    assert {each.message for each in world.cluster.conditions} == {"the batch window is over"}
+    assert [event.note.rpartition(" ")[2] for event in world.handle.events] == ["n", "m"]
+    cleared = [name for name, what, *_ in world.cluster.asked if what == "nominated ''"]
+    assert cleared == ["lesser-n", "lesser-m"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [make_pod("pending"), PREEMPTOR, make_pod("important", priority=100, node="n")]
+)
+def test_a_pod_that_takes_no_room_is_not_evicted(wrong: Pod) -> None:
+    world = World(victim("a"))
+    with pytest.raises(ValueError, match=f"pod {wrong.key} takes no room on a node"):
+        world.handle.evict([world.victims[0], wrong], by=PREEMPTOR)
+    assert not world.handle.is_evicting_for(PREEMPTOR)

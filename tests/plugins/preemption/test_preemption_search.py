@@ -10,12 +10,11 @@ from unittest.mock import patch
 import pytest
 
 from moorage.api.meta import Object
-from moorage.api.pods import Pod
 from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.handle import Handle
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.runtime.filtering import pre_filter
+from moorage.framework.runtime.what_if import WhatIf
 from moorage.framework.status import Code, Nomination, Status
 from moorage.plugins.preemption.candidates import Candidate
 from moorage.plugins.preemption.default_preemption import DefaultPreemption
@@ -190,12 +189,12 @@ def test_an_error_while_judging_by_columns_is_told() -> None:
 def test_a_filter_that_fails_when_a_pod_is_put_back_makes_it_a_victim() -> None:
     world = scenario(make_node("n"), on_n("p", "3"), on_n("q", "100m"))
     decision = decide(world, preemptor())
-    plain = Handle.run_filters_with_nominated_pods
+    plain = WhatIf.filters
 
-    def failing(self: Handle, cycle: CycleState, pod: Pod, node: Any) -> Status | None:
-        return Status.error("broken") if len(node.pods) else plain(self, cycle, pod, node)
+    def failing(self: WhatIf) -> Status | None:
+        return Status.error("broken") if len(self.node.pods) else plain(self)
 
-    with patch.object(Handle, "run_filters_with_nominated_pods", failing):
+    with patch.object(WhatIf, "filters", failing):
         found = preemption(world).find_candidates(decision.cycle, preemptor(), decision.statuses)
     assert [victim.name for victim in found.candidates[0].victims] == ["p", "q"]
 
@@ -204,7 +203,7 @@ def test_no_victim_at_all_is_an_internal_error() -> None:
     """A filter that rejects the pod before and lets it pass with everybody back."""
     world = scenario(make_node("n"), on_n("p", "3"))
     decision = decide(world, preemptor())
-    with patch.object(Handle, "run_filters_with_nominated_pods", return_value=None):
+    with patch.object(WhatIf, "filters", return_value=None):
         found = preemption(world).find_candidates(decision.cycle, preemptor(), decision.statuses)
     assert (found.candidates, found.error) == (
         [],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, TypeVarTuple
@@ -15,6 +16,8 @@ from moorage.framework.status import Nomination, Status, Wait
 
 if TYPE_CHECKING:
     from moorage.framework.runtime.profile import Profile
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -47,6 +50,8 @@ def ask(
     answer: T | Status
     running = profile.running
     outer = running.call
+    trials = profile.trials
+    open_before = len(trials)
     started = time.perf_counter()
     running.call = plugin.name, question.point, started
     try:
@@ -55,6 +60,12 @@ def ask(
         answer = raised(error)
     finally:
         running.call = outer
+    if len(trials) > open_before:
+        # It did not end a what-if, or was interrupted while one ended.
+        profile.state.undo_trials(open_before)
+        log.error(
+            "plugin %s left a what-if open at %s: use it in a `with` block", plugin.name, question.point
+        )
     if (seconds := time.perf_counter() - started) > SLOW_SECONDS and running.interrupted < started:
         # What an extender takes is not the plugin's fault.
         busy = seconds - profile.services.suspension.waited_since(started)

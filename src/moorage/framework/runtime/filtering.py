@@ -178,7 +178,7 @@ def filter_with_rivals(profile: Profile, cycle: CycleState, pod: Pod, node: Node
     rivals = [
         other
         for other in profile.services.nominations.on(node.name)
-        if other.priority >= pod.priority and other.uid != pod.uid
+        if other.priority >= pod.priority and other.uid != pod.uid and not node.has(other)
     ]
     if rivals:
         status = filter_among(profile, cycle, pod, node, rivals)

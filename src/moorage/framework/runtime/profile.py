@@ -66,6 +66,7 @@ class Profile(PluginsByPoint):
         self.services = services
         self.observer = services.observer
         self.running = services.running
+        self.trials = services.state.trials
         self.recorder = services.recorder_of(name)
         self.plugins = dict(plugins)
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score

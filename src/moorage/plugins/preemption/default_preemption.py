@@ -21,7 +21,6 @@ from moorage.framework.permissions import Permission
 from moorage.framework.status import Code, Nomination, Status
 from moorage.plugins.preemption.candidates import Candidate, best_candidates
 from moorage.plugins.preemption.dry_run import DryRun
-from moorage.plugins.preemption.eviction import Eviction
 
 _PREFIX = "preemption: "
 _NOT_HELPFUL = Status.unresolvable("Preemption is not helpful for scheduling")
@@ -46,10 +45,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         super().__init__(args or DefaultPreemptionArgs(), handle)
         budgets = PodDisruptionBudget
         handle.lister(budgets.group, budgets.version, budgets.resource, budgets)
-        self._eviction = Eviction(handle)
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        if self._eviction.is_under_way(pod):
+        if self.handle.is_evicting_for(pod):
             return Status.unresolvable("waiting for the preemption for this pod to be finished")
         return None
 
@@ -76,7 +74,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if not candidates:
             return Status.unschedulable(f"{_PREFIX}no candidate node for preemption")
         chosen = random.choice(best_candidates(candidates))
-        self._eviction.start(newest, chosen)
+        self.handle.evict(chosen.victims, by=newest)
         return Nomination(chosen.node_name)
 
     def not_eligible(self, pod: Pod, statuses: NodeStatuses) -> str:

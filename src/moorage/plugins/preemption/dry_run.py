@@ -14,10 +14,10 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.runtime.filtering import filter_nodes
+from moorage.framework.runtime.what_if import WhatIf
 from moorage.framework.status import Status
 from moorage.plugins.preemption.candidates import Candidate, by_importance
-from moorage.state.cluster import Trial
-from moorage.state.node_info import NodeInfo, PodInfo
+from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
 
 _NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming pod")
@@ -63,56 +63,37 @@ class DryRun:
 
     def on(self, node: NodeInfo) -> Candidate | Status:
         """The victims on one node, or why no victims would help."""
-        below = [info for info in node.pod_infos if info.pod.priority < self._pod.priority]
+        below = [pod for pod in node.pods if pod.priority < self._pod.priority]
         if not below:
             return _NO_VICTIMS
-        cycle = self._cycle.clone()
-        with self._handle.state.what_if(node) as trial:
-            for info in below:
-                failed = self._remove(trial, cycle, info, node)
-                if failed is not None:
-                    return failed
-            status = self._fits(cycle, node)
-            if status is not None:
-                return status
-            return self._reprieve(trial, cycle, node, below)
+        with self._handle.what_if(self._cycle, self._pod, node) as tried:
+            for pod in below:
+                tried.remove(pod)
+            status = tried.filters()
+            return self._reprieve(tried, below) if status is None else status
 
-    def _reprieve(
-        self, trial: Trial, cycle: CycleState, node: NodeInfo, below: list[PodInfo]
-    ) -> Candidate | Status:
+    def _reprieve(self, tried: WhatIf, below: list[Pod]) -> Candidate | Status:
         """Puts back whoever may stay, the most important first, those that budgets protect before all."""
         key = by_importance(self._now)
-        ordered = sorted(below, key=lambda info: key(info.pod))
-        protected = self._protected([info.pod for info in ordered])
-        violating = [info for info in ordered if info.pod.uid in protected]
-        others = [info for info in ordered if info.pod.uid not in protected]
+        ordered = sorted(below, key=key)
+        protected = self._protected(ordered)
+        violating = [pod for pod in ordered if pod.uid in protected]
+        others = [pod for pod in ordered if pod.uid not in protected]
         victims: list[Pod] = []
         violations = 0
-        for info in (*violating, *others):
-            trial.add(info)
-            failed = self._handle.run_add_pod(cycle, self._pod, info.pod, node)
-            if failed is not None:
-                return failed
-            status = self._fits(cycle, node)
-            if status is None:
-                continue
-            failed = self._remove(trial, cycle, info, node)
-            if failed is not None:
-                return failed
-            victims.append(info.pod)
-            violations += info.pod.uid in protected
+        for pod in (*violating, *others):
+            tried.add(pod)
+            if tried.filters() is not None:
+                tried.remove(pod)
+                victims.append(pod)
+                violations += pod.uid in protected
+            if tried.failed is not None:
+                return tried.failed
         if not victims:
-            return Status.error(f'expected at least one victim pod on node "{node.name}"')
+            return Status.error(f'expected at least one victim pod on node "{tried.node.name}"')
         if violating and others:
             victims.sort(key=key)
-        return Candidate(node.name, tuple(victims), violations)
-
-    def _remove(self, trial: Trial, cycle: CycleState, info: PodInfo, node: NodeInfo) -> Status | None:
-        trial.remove(info)
-        return self._handle.run_remove_pod(cycle, self._pod, info.pod, node)
-
-    def _fits(self, cycle: CycleState, node: NodeInfo) -> Status | None:
-        return self._handle.run_filters_with_nominated_pods(cycle, self._pod, node)
+        return Candidate(tried.node.name, tuple(victims), violations)
 
     def _protected(self, pods: Sequence[Pod]) -> set[str]:
         """The uids of the pods whose going, in this order, would exceed some disruption budget."""

@@ -6,21 +6,31 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from moorage.api.pods import Pod
 from moorage.framework.conditions import condition, says_already
 from moorage.framework.diagnosis import NOT_THE_LEADER
-from moorage.framework.handle import Handle
 from moorage.framework.runtime.calls import settled
-from moorage.plugins.preemption.candidates import Candidate
+
+if TYPE_CHECKING:
+    from moorage.framework.handle import Handle
 
 log = logging.getLogger(__name__)
 
-PLUGIN = "DefaultPreemption"
+
+class Evicted(NamedTuple):
+    """A pod that a plugin told to go."""
+
+    pod: Pod
+    by: Pod
+    """The pod in whose favour it goes."""
+    message: str
+    """What its condition `DisruptionTarget` says."""
 
 
-class Eviction:
-    """Evicts victims in the background and knows which preemptors wait for that.
+class Evictions:
+    """Evicts victims in the background and knows which preemptors wait for that; one for all plugins.
 
     All victims but the last go at once; the last goes when they are done, so that the preemptor is not woken
     before there is room. It waits until the watch shows that the last is going: tried before, it would not
@@ -28,24 +38,26 @@ class Eviction:
     """
 
     def __init__(self, handle: Handle) -> None:
-        self._handle = handle
+        self._services = handle.services
         self._last_victims: dict[str, Pod | None] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, preemptor: Pod, candidate: Candidate) -> None:
-        victims = [victim for victim in candidate.victims if not victim.deleting]
-        if not victims or self._handle.services.client is None:
+    def start(self, handle: Handle, victims: Sequence[Evicted]) -> None:
+        """Evicts pods in favour of one and the same preemptor, for the plugin that has the handle."""
+        going = [victim for victim in victims if not victim.pod.deleting]
+        if not going:
             return
-        self._handle.services.observer.preemption(len(candidate.victims))
+        if self._services.client is None:
+            self._services.evicted += going
+            return
+        preemptor = going[0].by
+        handle.write(_Eviction(self, handle, preemptor).run, going)
+        self._services.observer.preemption(len(victims))
         self._last_victims = {
             uid: last
             for uid, last in self._last_victims.items()
             if last is None or self._is_still_there(last)
         }
         self._last_victims[preemptor.uid] = None
-        task = asyncio.get_running_loop().create_task(self._run(preemptor, candidate.node_name, victims))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     def is_under_way(self, preemptor: Pod) -> bool:
         """Whether the preemptor should wait: until its last victim is gone or on its way out."""
@@ -54,42 +66,60 @@ class Eviction:
         last = self._last_victims[preemptor.uid]
         return last is None or self._is_still_there(last)
 
+    def last_is(self, preemptor: Pod, victim: Pod | None) -> None:
+        """The last victim is about to go; None if nobody has to be waited for."""
+        if victim is None:
+            self._last_victims.pop(preemptor.uid, None)
+        else:
+            self._last_victims[preemptor.uid] = victim
+
     def _is_still_there(self, victim: Pod) -> bool:
-        newest = self._handle.services.door.find(victim)
+        newest = self._services.door.find(victim)
         return newest is not None and newest.uid == victim.uid and not newest.deleting
 
-    async def _run(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
+
+class _Eviction:
+    """The eviction of all victims of one preemptor."""
+
+    def __init__(self, evictions: Evictions, handle: Handle, preemptor: Pod) -> None:
+        self._evictions = evictions
+        self._handle = handle
+        self._preemptor = preemptor
+
+    async def run(self, victims: Sequence[Evicted]) -> None:
+        preemptor = self._preemptor
+        nodes = list(dict.fromkeys(victim.pod.spec.node_name for victim in victims))
         started = time.perf_counter()
         errors: list[BaseException] = []
         try:
             # A nomination that stays by mistake is no reason to spare the victims.
-            errors += await self._clear_lesser_nominations(preemptor, node_name)
-            await self._evict_all(preemptor, node_name, victims)
+            errors += await self._clear_lesser_nominations(nodes)
+            await self._evict_all(victims)
         except Exception as error:
-            self._last_victims.pop(preemptor.uid, None)
+            self._evictions.last_is(preemptor, None)
             errors.append(error)
         if errors:
             texts = ", ".join(dict.fromkeys(map(str, errors)))
-            log.error("preemption for pod %s on node %s failed: %s", preemptor.key, node_name, texts)
+            log.error("preemption for pod %s on node %s failed: %s", preemptor.key, ", ".join(nodes), texts)
             self._handle.activate([preemptor])
         result = "error" if errors else "success"
         self._handle.services.observer.evicted(result, time.perf_counter() - started)
 
-    async def _evict_all(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
+    async def _evict_all(self, victims: Sequence[Evicted]) -> None:
         *others, last = victims
-        evictions = (self._evict(preemptor, victim, node_name) for victim in others)
-        for failure in _failures(await asyncio.gather(*evictions, return_exceptions=True)):
+        for failure in _failures(await asyncio.gather(*map(self._evict, others), return_exceptions=True)):
             raise failure
-        self._last_victims[preemptor.uid] = last
-        if not await self._evict(preemptor, last, node_name):
-            self._last_victims.pop(preemptor.uid, None)
+        self._evictions.last_is(self._preemptor, last.pod)
+        if not await self._evict(last):
+            self._evictions.last_is(self._preemptor, None)
 
-    async def _clear_lesser_nominations(self, preemptor: Pod, node_name: str) -> list[BaseException]:
+    async def _clear_lesser_nominations(self, nodes: Iterable[str]) -> list[BaseException]:
         """Pods of lower priority nominated to the node look for another one, once the watch shows it."""
         lesser = [
             other
+            for node_name in nodes
             for other in self._handle.nominator.on(node_name)
-            if other.priority < preemptor.priority and other.status.nominated_node_name
+            if other.priority < self._preemptor.priority and other.status.nominated_node_name
         ]
         return _failures(await asyncio.gather(*map(self._clear_nomination, lesser), return_exceptions=True))
 
@@ -97,32 +127,33 @@ class Eviction:
         self._check_leader()
         await settled(self._handle.client.write_pod_status(pod, nominated_node=""))
 
-    async def _evict(self, preemptor: Pod, victim: Pod, node_name: str) -> bool:
+    async def _evict(self, victim: Evicted) -> bool:
         """Whether the victim has to be deleted for it, and is."""
-        note = f"Preempted by pod {preemptor.uid} on node {node_name}"
-        if self._stop_binding(victim):
-            self._record(victim, f"{note} (in kube-scheduler memory).")
+        pod = victim.pod
+        note = f"Preempted by pod {self._preemptor.uid} on node {pod.spec.node_name}"
+        if self._stop_binding(pod):
+            self._record(pod, f"{note} (in kube-scheduler memory).")
             return False
-        deleted = await self._delete(preemptor, victim)
+        deleted = await self._delete(pod, victim.message)
         if deleted:
-            self._record(victim, note)
+            self._record(pod, note)
         return deleted
 
     def _stop_binding(self, victim: Pod) -> bool:
         """A victim that is not bound yet goes back to the queue; nothing has to be deleted."""
-        waiting = self._handle.waiting_pods.with_uid(victim.uid)
-        if waiting is not None and waiting.preempt(PLUGIN, "preempted"):
+        plugin, waiting = self._handle.plugin_name, self._handle.waiting_pods.with_uid(victim.uid)
+        if waiting is not None and waiting.preempt(plugin, "preempted"):
             return True
-        return self._handle.services.pods_in_pre_bind.cancel(victim.uid, f"preempted by {PLUGIN}")
+        return self._handle.services.pods_in_pre_bind.cancel(victim.uid, f"preempted by {plugin}")
 
-    async def _delete(self, preemptor: Pod, victim: Pod) -> bool:
+    async def _delete(self, victim: Pod, message: str) -> bool:
         """Marks and deletes a pod; False if it was gone already."""
         mark = condition(
             victim,
             "DisruptionTarget",
             "True",
             reason="PreemptionByScheduler",
-            message=f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
+            message=message,
             now=self._handle.clock(),
         )
         client = self._handle.client

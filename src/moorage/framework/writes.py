@@ -1,0 +1,146 @@
+"""Writes of plugins: work that methods start which must not wait, done beside the scheduling of pods."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from moorage.framework.registry import described
+from moorage.framework.runtime.calls import settled
+from moorage.framework.runtime.slow_calls import Steps
+
+if TYPE_CHECKING:
+    from moorage.framework.handle import Handle, Services
+
+log = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 64
+MOST_WAITING = 10_000
+"""Both of one plugin in one profile."""
+_LEASE_PAUSE = 0.25
+
+SUCCESS, ERROR, CANCELLED = "success", "error", "cancelled"
+
+
+class Write(NamedTuple):
+    """Work of a plugin: an `async def` and what it is called with."""
+
+    handle: Handle
+    work: Callable[..., Awaitable[Any]]
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = {}
+
+    def __str__(self) -> str:
+        return getattr(self.work, "__qualname__", repr(self.work))
+
+
+class TooManyWrites(RuntimeError):
+    """A plugin starts writes faster than they are done."""
+
+
+class _Lane:
+    """The writes of one plugin: those that are done now, and those that wait for one of them to end."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[Write] = deque()
+        self.tasks: set[asyncio.Task[None]] = set()
+
+
+class Writes:
+    """All writes of a scheduler's plugins.
+
+    They begin in the order in which they are started, a number of each plugin at a time, once the scheduler
+    runs, which it does not before it leads. What they raise is logged with the plugin's name and counted.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._lanes: dict[tuple[str, str], _Lane] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self, write: Write) -> None:
+        """Has it done as soon as possible; may be called from any thread."""
+        handle = write.handle
+        lane = self._lanes.setdefault((handle.profile_name, handle.plugin_name), _Lane())
+        loop = self._loop
+        if len(lane.waiting) >= MOST_WAITING and loop is None:
+            # Where nothing is done for long, as in a process that does not lead, the oldest matters least.
+            self._count(lane.waiting.popleft(), CANCELLED)
+        elif len(lane.waiting) >= MOST_WAITING:
+            raise TooManyWrites(
+                f"{MOST_WAITING} writes of plugin {handle.plugin_name} wait to be done already"
+            )
+        lane.waiting.append(write)
+        if loop is None:
+            return
+        if asyncio._get_running_loop() is loop:
+            self._begin_some(lane)
+        else:
+            loop.call_soon_threadsafe(self._begin_some, lane)
+
+    def open(self) -> None:
+        """Begins what was started before, and from now on what is started; in the loop that runs."""
+        self._loop = asyncio.get_running_loop()
+        for lane in self._lanes.values():
+            self._begin_some(lane)
+
+    async def close(self, seconds: float) -> None:
+        """Begins nothing more, waits so long for what has begun, and cancels the rest."""
+        self._loop = None
+        for lane in self._lanes.values():
+            while lane.waiting:
+                self._count(lane.waiting.popleft(), CANCELLED)
+        tasks = [task for lane in self._lanes.values() for task in lane.tasks]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin_some(self, lane: _Lane) -> None:
+        while self._loop is not None and lane.waiting and len(lane.tasks) < MOST_AT_ONCE:
+            task = self._loop.create_task(self._do(lane.waiting.popleft()))
+            lane.tasks.add(task)
+            task.add_done_callback(lambda task: self._end(lane, task))
+
+    def _end(self, lane: _Lane, task: asyncio.Task[None]) -> None:
+        lane.tasks.discard(task)
+        self._begin_some(lane)
+
+    async def _do(self, write: Write) -> None:
+        try:
+            while not self._services.may_bind():
+                await asyncio.sleep(_LEASE_PAUSE)
+            await settled(_watched(write))
+        except (Exception, SystemExit) as error:
+            handle = write.handle
+            log.error(
+                "write %s of plugin %s failed: %s",
+                write,
+                handle.plugin_name,
+                described(error),
+                exc_info=error if log.isEnabledFor(logging.DEBUG) else None,
+                extra={"plugin": handle.plugin_name, "profile": handle.profile_name},
+            )
+            self._services.observer.plugin_failed(handle.plugin_name, handle.profile_name)
+            self._count(write, ERROR)
+        except asyncio.CancelledError:
+            self._count(write, CANCELLED)
+            raise
+        else:
+            self._count(write, SUCCESS)
+
+    def _count(self, write: Write, result: str) -> None:
+        self._services.observer.plugin_wrote(write.handle.plugin_name, write.handle.profile_name, result)
+
+
+def _watched(write: Write) -> Awaitable[Any]:
+    """The work, whose steps are looked at: waiting is fine, blocking is not."""
+    handle, answer = write.handle, write.work(*write.args, **write.kwargs)
+    plugin = None if handle.profile is None else handle.profile.plugins.get(handle.plugin_name)
+    if handle.profile is None or plugin is None or not isinstance(answer, Awaitable):
+        return answer
+    return Steps(answer, handle.profile, plugin, "Write")
