@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from moorage.api import kinds
 from moorage.api.meta import Object
+from moorage.framework.plugin_errors import PluginErrors, described
 from moorage.framework.runtime.calls import FAILURES
 from moorage.state.objects import Objects, Store
 
@@ -48,6 +49,7 @@ class Lister(Generic[T]):
         self.requirements: list[Requirement] = []
         """Nothing is scheduled before these are met; whoever runs the scheduler sees to that."""
         self._store = store
+        self._errors = PluginErrors()
         self._added: list[Callable[[T], None]] = []
         self._updated: list[Callable[[T, T], None]] = []
         self._deleted: list[Callable[[T], None]] = []
@@ -87,10 +89,13 @@ class Lister(Generic[T]):
         for callback in callbacks:
             try:
                 callback(*items)
-            except FAILURES:
+            except FAILURES as error:
                 where = getattr(callback, "__qualname__", repr(callback))
                 about = f"{self.name.resource} {items[-1].key}"
-                log.exception("a plugin failed to take note of %s in %s", about, where)
+                author = frozenset({(getattr(callback, "__module__", None) or "").partition(".")[0]})
+                self._errors.note(error, where, author, "on_change", object=about)
+                said = described(error, author)
+                log.error("a plugin failed to take note of %s in %s: %s", about, where, said)
 
 
 class Listers:

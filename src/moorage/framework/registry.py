@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
-import sysconfig
-import traceback
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+from moorage.framework.plugin_errors import described
 
 if TYPE_CHECKING:
     from moorage.framework.extension_points import Plugin
@@ -181,7 +182,7 @@ def _entry_point_class(point: metadata.EntryPoint, source: str) -> type[Plugin]:
         found = point.load()
     except (Exception, SystemExit) as error:
         raise PluginLoadError(
-            f"{source}: entry point {point.value} cannot be loaded: {described(error)}"
+            f"{source}: entry point {point.value} cannot be loaded: {_described(error, point.value)}"
         ) from error
     if not (isinstance(found, type) and issubclass(found, Plugin)):
         raise PluginLoadError(f"{source}: entry point {point.value} is not a plugin class")
@@ -208,7 +209,7 @@ def _import_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise PluginLoadError(f"{path}: cannot be imported: {described(error)}") from error
+        raise PluginLoadError(f"{path}: cannot be imported: {_described(error, name)}") from error
     return module
 
 
@@ -230,9 +231,9 @@ def _import_module(name: str) -> ModuleType:
             raise PluginLoadError(
                 f"{name}: no such module; give a file such as ./my_plugin.py or an importable module:Class"
             ) from error
-        raise PluginLoadError(f"{name}: cannot be imported: {described(error)}") from error
+        raise PluginLoadError(f"{name}: cannot be imported: {_described(error, name)}") from error
     except (Exception, SystemExit) as error:
-        raise PluginLoadError(f"{name}: cannot be imported: {described(error)}") from error
+        raise PluginLoadError(f"{name}: cannot be imported: {_described(error, name)}") from error
 
 
 def _find_modules_in(folder: Path) -> None:
@@ -242,19 +243,5 @@ def _find_modules_in(folder: Path) -> None:
         sys.path.append(here)
 
 
-def described(error: BaseException) -> str:
-    """An exception in one line, with the place in the plugin's own code where it was raised."""
-    if isinstance(error, SyntaxError):
-        return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
-    text = " ".join(str(error).split())
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not _is_library(frame.filename)] or frames
-    where = f" (line {own[-1].lineno} of {Path(own[-1].filename).name})" if own else ""
-    return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"
-
-
-def _is_library(file: str) -> bool:
-    """Whether a file belongs to Python, to an installed package or to Moorage itself."""
-    paths = sysconfig.get_paths()
-    libraries = (paths["stdlib"], paths["purelib"], paths["platlib"], str(Path(__file__).parents[1]))
-    return file.startswith(libraries) or file.startswith("<frozen ")
+def _described(error: BaseException, module: str) -> str:
+    return described(error, frozenset({re.split("[.:]", module)[0]}))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from moorage.framework.plugin_errors import told
+
 
 class Code(IntEnum):
     SUCCESS = 0
@@ -52,7 +54,7 @@ class Status:
     ) -> None:
         self.code = code if isinstance(code, Code) else Code(code)
         texts = tuple(map(str, reasons))
-        self.reasons = (str(cause), *texts) if cause is not None else texts
+        self.reasons = (told(cause), *texts) if cause is not None else texts
         self.cause = cause
         self.plugin = plugin
 
@@ -66,7 +68,7 @@ class Status:
 
     @classmethod
     def error(cls, *reasons: str, cause: BaseException | None = None) -> Status:
-        """Something broke. `cause` is the exception, whose text then comes first."""
+        """Something broke. `cause` is the exception, whose type and text then come first."""
         return cls(Code.ERROR, *reasons, cause=cause)
 
     @classmethod

@@ -16,7 +16,11 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 class WrongAnswer(TypeError):
-    """A plugin returned something that is no answer; the text names the method."""
+    """A plugin returned something that is no answer; the text begins with the method."""
+
+    @property
+    def method(self) -> str:
+        return str(self).partition(" ")[0]
 
 
 def _shown(answer: object) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from moorage.api.points import POINTS
 from moorage.config.types import PluginRef
+from moorage.framework.diagnosis import place_in
 from moorage.framework.events import EVERYTHING, ClusterEvent, is_watchable, with_implied
 from moorage.framework.extenders.asking import EXTENDER
 from moorage.framework.extension_points import (
@@ -19,7 +20,8 @@ from moorage.framework.extension_points import (
     ScorePlugin,
 )
 from moorage.framework.handle import Handle, Services
-from moorage.framework.registry import PluginLoadError, Registry, described
+from moorage.framework.plugin_errors import author_of, described, told
+from moorage.framework.registry import PluginLoadError, Registry
 from moorage.framework.runtime.answers import WrongAnswer, nothing_of
 from moorage.framework.runtime.calls import FAILURES
 from moorage.state.cluster import ClusterState
@@ -101,8 +103,11 @@ class Profile(PluginsByPoint):
             try:
                 close: Callable[[], object] = plugin.close
                 _check_close(close())
-            except FAILURES:
-                log.exception("plugin %s failed to close", plugin.name)
+            except FAILURES as error:
+                self.services.plugin_errors.note(error, plugin.name, author_of(type(plugin)), "close")
+                log.error(
+                    "plugin %s failed to close: %s%s", plugin.name, told(error), place_in(plugin, error)
+                )
 
     def _registrations(self, points: Mapping[str, Sequence[PluginRef]]) -> list[Registration]:
         asked = dict.fromkeys(
@@ -130,7 +135,8 @@ def _events_of(plugin: Plugin) -> list[ClusterEvent]:
             if not isinstance(event, ClusterEvent):
                 raise WrongAnswer(f"events returned {event!r:.80}, use a list of ClusterEvent")
     except FAILURES as error:
-        raise PluginLoadError(f'initializing plugin "{plugin.name}": {described(error)}') from error
+        cause = f"{told(error)}{place_in(plugin, error)}"
+        raise PluginLoadError(f'initializing plugin "{plugin.name}": {cause}') from error
     for event in listed:
         if not is_watchable(event.resource):
             log.error("Incorrect event registration of plugin %s: %s", plugin.name, event.resource)
@@ -175,7 +181,7 @@ def _make(name: str, registry: Registry, args: Any, handle: Handle) -> Plugin:
     try:
         made = plugin(decode_args(plugin, args), handle)
     except FAILURES as error:
-        cause = str(error) if isinstance(error, PluginLoadError) else described(error)
+        cause = str(error) if isinstance(error, PluginLoadError) else described(error, author_of(plugin))
         raise PluginLoadError(f'initializing plugin "{name}": {cause}') from error
     if made.name == name:
         return made

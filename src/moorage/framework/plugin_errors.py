@@ -1,0 +1,160 @@
+"""What plugins raise: how it is told in one line, where in the author's code it began, and its traceback.
+
+Light to import: commands that load no plugin need it, too.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import sysconfig
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import PurePath
+from types import TracebackType
+from typing import Any
+
+from moorage.framework.logger import FIELDS, Logger
+
+_log = logging.getLogger(__name__)
+_verbose = Logger(_log)
+
+LONGEST_TEXT = 400
+"""Characters of an exception's text: it stands in conditions and events among other things."""
+
+MOST_KNOWN = 1000
+_CUT = " ..."
+_OWN = "moorage"
+IN_TREE = frozenset({_OWN})
+"""Who writes the in-tree plugins."""
+
+
+def told(error: BaseException) -> str:
+    """An exception in one line: its type and its text.
+
+    Exceptions of this package are sentences by themselves and stay as they are.
+    """
+    kind = type(error)
+    if is_sentence(error):
+        return _text(error) or kind.__name__
+    text = " ".join(_text(error).split())
+    if isinstance(error, BaseExceptionGroup):
+        text += f": {'; '.join(map(told, error.exceptions))}"
+    # What cannot be written as UTF-8 could not be sent to an API server.
+    text = text.encode(errors="backslashreplace").decode()
+    if len(text) > LONGEST_TEXT:
+        text = text[: LONGEST_TEXT - len(_CUT)] + _CUT
+    return f"{kind.__name__}: {text}" if text else kind.__name__
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return error.msg if isinstance(error, SyntaxError) else str(error)
+    except Exception as broken:
+        return f"it has no text, as __str__ raised {type(broken).__name__}"
+
+
+def is_sentence(error: BaseException) -> bool:
+    """Whether the text of an exception says it all: it is one of this package's own."""
+    return _package(type(error).__module__) == _OWN
+
+
+def described(error: BaseException, author: frozenset[str] = frozenset()) -> str:
+    """An exception in one line, and where in the author's code it was raised: `KeyError: 'a' (plugin.py:6)`.
+
+    `author` are packages that count as the author's, wherever they are installed.
+    """
+    return f"{told(error)}{place(error, author)}"
+
+
+def place(error: BaseException, author: frozenset[str] = frozenset()) -> str:
+    """` (plugin.py:6)`: the innermost line of the author's code, or nothing if none took part."""
+    found = _own_line(error, author)
+    return f" ({PurePath(found[0]).name}:{found[1]})" if found else ""
+
+
+def definition(method: Any, author: frozenset[str]) -> str:
+    """` (plugin.py:6)`: where a method is defined, or nothing if that is not in the author's code."""
+    code = getattr(inspect.unwrap(method), "__code__", None)
+    if code is None or _package(method.__module__) not in author:
+        return ""
+    return f" ({PurePath(code.co_filename).name}:{code.co_firstlineno})"
+
+
+def author_of(plugin: type[Any] | None) -> frozenset[str]:
+    """The packages in which a plugin class is written; Moorage itself for the in-tree plugins alone."""
+    packages = {_package(each.__module__) for each in plugin.__mro__} if plugin else set()
+    return frozenset(packages - {_OWN, "builtins"}) or IN_TREE
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _own_line(error: BaseException, author: frozenset[str]) -> tuple[str, int] | None:
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return error.filename, error.lineno
+    own: tuple[str, int] | None = None
+    for step in _steps(error.__traceback__):
+        frame = step.tb_frame
+        file = frame.f_code.co_filename
+        package = _package(frame.f_globals.get("__name__") or "")
+        is_own = package in author or (package != _OWN and not _is_library(file))
+        if is_own and (own is None or not file.startswith("<")):  # made by a program, as dataclasses do
+            own = file, step.tb_lineno
+    return own
+
+
+def _steps(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+@lru_cache(maxsize=1024)
+def _is_library(file: str) -> bool:
+    """Whether a file belongs to Python or to an installed package, or is none at all."""
+    if file.startswith("<"):
+        return True
+    if {"site-packages", "dist-packages"}.intersection(PurePath(file).parts):
+        return True
+    paths = sysconfig.get_paths()
+    return file.startswith((f"{paths['stdlib']}/", f"{paths['platstdlib']}/"))
+
+
+class PluginErrors:
+    """Writes the tracebacks of what plugins raise to the log: once for each error, with `-v` each time.
+
+    Two errors are the same if plugin, extension point, type, file and line are.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, type[BaseException], tuple[str, int] | None], None] = {}
+
+    def note(
+        self, error: BaseException, plugin: str, author: frozenset[str], point: str, **about: Any
+    ) -> None:
+        """A plugin raised this at an extension point; `about` is which pod or object it was about."""
+        line = _own_line(error, author)
+        if is_sentence(error) and (line is None or author == IN_TREE):
+            return  # not an accident, but what the plugin or the check of its answer has to say
+        key = plugin, point, type(error), line
+        if key in self._known and not _verbose.enabled(1):
+            return
+        if key not in self._known and len(self._known) >= MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[key] = None
+        fields = {"err": described(error, author), "plugin": plugin, "extensionPoint": point, **about}
+        _log.error(
+            "Plugin raised an exception",
+            exc_info=(type(error), error, _since_author(error.__traceback__)),
+            extra={FIELDS: fields},
+        )
+
+
+def _since_author(traceback: TracebackType | None) -> TracebackType | None:
+    """Without the frames of the scheduler that led to the plugin."""
+    for step in _steps(traceback):
+        if _package(step.tb_frame.f_globals.get("__name__") or "") != _OWN:
+            return step
+    return traceback
