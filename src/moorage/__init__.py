@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from moorage.framework.listers import Lister as Lister
     from moorage.framework.node_statuses import NodeStatuses as NodeStatuses
     from moorage.framework.permissions import Permission as Permission
+    from moorage.framework.plugin_errors import PluginError as PluginError
     from moorage.framework.queued_pod import QueuedPod as QueuedPod
     from moorage.framework.status import Code as Code
     from moorage.framework.status import Nomination as Nomination
@@ -58,6 +59,7 @@ _HOMES = {
     "Lister": "framework.listers",
     "NodeStatuses": "framework.node_statuses",
     "Permission": "framework.permissions",
+    "PluginError": "framework.plugin_errors",
     "QueuedPod": "framework.queued_pod",
     "Code": "framework.status",
     "Nomination": "framework.status",

@@ -219,7 +219,7 @@ def test_a_callback_that_fails_stops_nobody(error: BaseException, caplog: pytest
     line = broken.__code__.co_firstlineno + 1
     said = f"{type(error).__name__}: {error} (test_handle.py:{line})"
     assert caplog.messages == [
-        "Plugin raised an exception",
+        f"Plugin {broken.__qualname__} raised an exception at on_change",
         f"a plugin failed to take note of prices ns/p in {broken.__qualname__}: {said}",
     ]
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from importlib import metadata
@@ -169,10 +170,10 @@ def test_an_entry_knows_where_it_comes_from_and_what_it_is_for() -> None:
         ),
         (
             "p.py",
-            "from moorage import PermitPlugin, ReservePlugin\nclass Half(ReservePlugin, PermitPlugin):\n"
+            "from moorage import ReservePlugin\nclass Half(ReservePlugin):\n"
             "    def reserve(self, cycle, pod, node_name): pass\n",
-            "p.py: class Half lacks the method unreserve, permit; "
-            "write it or drop the base class that calls for it",
+            "p.py: class Half lacks the method unreserve; "
+            "write it or drop the base class that calls for it (p.py:2)",
         ),
         ("mine_broken", "1 / 0\n", "mine_broken: cannot be imported: ZeroDivisionError: division by zero "),
         (
@@ -225,8 +226,10 @@ def test_a_class_without_an_extension_point_is_refused() -> None:
 
     with pytest.raises(PluginLoadError) as caught:
         Registry().add_class(Nothing, "here")
+    line = inspect.getsourcelines(Nothing)[1]
     assert str(caught.value) == (
-        "here: class Nothing has no extension point; add a base such as FilterPlugin"
+        "here: class Nothing has no extension point; "
+        f"add a base such as FilterPlugin (test_registry.py:{line})"
     )
 
 

@@ -137,7 +137,7 @@ def test_the_pod_has_type_and_text_and_the_log_the_line(
         assert not any("plugin.py" in note for note in notes)
         failures = [each for each in log.splitlines() if f"default/{name}" in each and SAID in each]
         assert any(place in each and "Boom" in each for each in failures if "raised an exc" not in each)
-    tracebacks = re.findall(r'"Plugin raised an exception" (.*) stacktrace=<', log)
+    tracebacks = re.findall(r'"Plugin Boom raised an exception at \w+" (.*) stacktrace=<', log)
     assert len(tracebacks) >= 2 if verbosity else len(tracebacks) == 1
     assert tracebacks[0].startswith(f'err="{SAID} {place}" plugin="Boom" extensionPoint=')
     assert 'pod="default/one"' in tracebacks[0]

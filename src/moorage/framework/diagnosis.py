@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from moorage.api.durations import Duration
 from moorage.api.pods import Condition, Pod
 from moorage.framework.conditions import condition
-from moorage.framework.plugin_errors import IN_TREE, author_of, definition, is_sentence, place
+from moorage.framework.plugin_errors import IN_TREE, author_of, definition, is_ours, is_sentence, place
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.answers import WrongAnswer
 from moorage.framework.status import Code, Status
@@ -56,7 +56,8 @@ def place_in(plugin: Plugin, error: BaseException) -> str:
     """` (plugin.py:6)`: where a plugin raised something, or the method that gave a wrong answer."""
     author = author_of(type(plugin))
     if isinstance(error, WrongAnswer):
-        return definition(getattr(plugin, error.method, None), author)
+        method = getattr(plugin, error.method, None)
+        return "" if method is None or is_ours(method) else definition(method)
     return "" if is_sentence(error) and author == IN_TREE else place(error, author)
 
 

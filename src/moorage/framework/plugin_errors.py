@@ -29,6 +29,19 @@ IN_TREE = frozenset({_OWN})
 """Who writes the in-tree plugins."""
 
 
+class PluginError(Exception):
+    """Raise it where something is wrong outside of your code, and where there is no Status to return.
+
+    Other exceptions are taken for accidents: they are told with their type, and logged with a traceback. The
+    text of this one is told as it is:
+
+        def score(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> int:
+            price = self.prices.get(node.name)
+            if price is None:
+                raise PluginError("there is no price for this node")
+    """
+
+
 def told(error: BaseException) -> str:
     """An exception in one line: its type and its text.
 
@@ -56,7 +69,12 @@ def _text(error: BaseException) -> str:
 
 def is_sentence(error: BaseException) -> bool:
     """Whether the text of an exception says it all: it is one of this package's own."""
-    return _package(type(error).__module__) == _OWN
+    return is_ours(type(error))
+
+
+def is_ours(thing: Any) -> bool:
+    """Whether a class or a function belongs to Moorage."""
+    return _package(thing.__module__ or "") == _OWN
 
 
 def described(error: BaseException, author: frozenset[str] = frozenset()) -> str:
@@ -73,10 +91,10 @@ def place(error: BaseException, author: frozenset[str] = frozenset()) -> str:
     return f" ({PurePath(found[0]).name}:{found[1]})" if found else ""
 
 
-def definition(method: Any, author: frozenset[str]) -> str:
-    """` (plugin.py:6)`: where a method is defined, or nothing if that is not in the author's code."""
-    code = getattr(inspect.unwrap(method), "__code__", None)
-    if code is None or _package(method.__module__) not in author:
+def definition(method: Any) -> str:
+    """` (plugin.py:6)`: where a method is defined, or nothing if that is not known."""
+    code = getattr(inspect.unwrap(getattr(method, "__func__", method)), "__code__", None)
+    if code is None:
         return ""
     return f" ({PurePath(code.co_filename).name}:{code.co_firstlineno})"
 
@@ -136,7 +154,7 @@ class PluginErrors:
     ) -> None:
         """A plugin raised this at an extension point; `about` is which pod or object it was about."""
         line = _own_line(error, author)
-        if is_sentence(error) and (line is None or author == IN_TREE):
+        if isinstance(error, PluginError) or (is_sentence(error) and (line is None or author == IN_TREE)):
             return  # not an accident, but what the plugin or the check of its answer has to say
         key = plugin, point, type(error), line
         if key in self._known and not _verbose.enabled(1):
@@ -146,7 +164,9 @@ class PluginErrors:
         self._known[key] = None
         fields = {"err": described(error, author), "plugin": plugin, "extensionPoint": point, **about}
         _log.error(
-            "Plugin raised an exception",
+            "Plugin %s raised an exception at %s",
+            plugin,
+            point,
             exc_info=(type(error), error, _since_author(error.__traceback__)),
             extra={FIELDS: fields},
         )

@@ -24,7 +24,7 @@ ENTRY_POINT_GROUP = "moorage.plugins"
 
 
 class PluginLoadError(Exception):
-    """A plugin that cannot be used; the text is one line that names it and says what to do."""
+    """A plugin that cannot be used; the text has a line for each mistake, with the place and the remedy."""
 
 
 class Entry:
@@ -126,7 +126,7 @@ def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
     if attribute:
         found = getattr(module, attribute, None)
         if not (isinstance(found, type) and issubclass(found, Plugin)):
-            raise PluginLoadError(f"{spec}: {attribute} is not a plugin class in {place}")
+            raise PluginLoadError(f"{spec}: {attribute} is not a plugin class in {place}{_why_not(found)}")
         return [(found, place)]
     classes = [
         value
@@ -138,40 +138,35 @@ def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
         and points_of(value)
     ]
     if not classes:
-        raise PluginLoadError(
-            f"{place}: holds no plugin; write a class with a base such as moorage.FilterPlugin"
-        )
+        raise PluginLoadError(f"{place}: holds no plugin{_looks_like_one(module)}")
     return [(plugin, place) for plugin in dict.fromkeys(classes)]
 
 
+def _looks_like_one(module: ModuleType) -> str:
+    """What to do about a module without plugins."""
+    from moorage.framework.load_checks import lacking_base
+
+    for value in vars(module).values():
+        if isinstance(value, type) and value.__module__ == module.__name__ and (hint := lacking_base(value)):
+            return f"; class {value.__name__} {hint}"
+    return "; write a class with a base such as moorage.FilterPlugin"
+
+
+def _why_not(found: object) -> str:
+    """What to do about something that was named and is no plugin."""
+    from moorage.framework.load_checks import lacking_base
+
+    hint = lacking_base(found) if isinstance(found, type) else ""
+    return f"; it {hint}" if hint else ""
+
+
 def checked(plugin: type[Plugin], source: str) -> type[Plugin]:
-    """Refuses a class that lacks what its bases call for."""
-    from msgspec import Struct
+    """Refuses a class with which something is wrong; the error has a line for each mistake."""
+    from moorage.framework.load_checks import mistakes
 
-    from moorage.framework.extension_points import missing_methods, points_of
-    from moorage.framework.permissions import Permission
-
-    if not points_of(plugin):
-        raise PluginLoadError(
-            f"{source}: class {plugin.__name__} has no extension point; add a base such as FilterPlugin"
-        )
-    if not isinstance(plugin.name, str) or not plugin.name:
-        raise PluginLoadError(f"{source}: class {plugin.__name__} has the name {plugin.name!r}; use text")
-    args_type = plugin.args_type
-    if args_type is not None and not (isinstance(args_type, type) and issubclass(args_type, Struct)):
-        raise PluginLoadError(
-            f"{source}: class {plugin.__name__} has an `args_type` that is no msgspec.Struct"
-        )
-    if not all(isinstance(each, Permission) for each in plugin.permissions):
-        raise PluginLoadError(
-            f"{source}: class {plugin.__name__} has `permissions` that are not all moorage.Permission"
-        )
-    missing = missing_methods(plugin)
-    if missing:
-        raise PluginLoadError(
-            f"{source}: class {plugin.__name__} lacks the method {', '.join(missing)}; "
-            "write it or drop the base class that calls for it"
-        )
+    found = mistakes(plugin)
+    if found:
+        raise PluginLoadError("\n".join(f"{source}: class {plugin.__name__} {each}" for each in found))
     return plugin
 
 

@@ -261,7 +261,7 @@ def test_post_bind_runs_all_plugins_whatever_happens(caplog: pytest.LogCaptureFi
     assert calls == [f"{name} post_bind" for name in "ABCD"]
     wrong = "post_bind returned str, there is nothing to return"
     reasons = {"A": "ValueError: broken", "B": "ValueError: broken", "D": wrong}
-    told = [message for message in caplog.messages if message != "Plugin raised an exception"]
+    told = [message for message in caplog.messages if "raised an exception" not in message]
     assert [message.rpartition(" (")[0] for message in told] == [
         f"plugin {name} failed after pod default/p was bound: {reason}" for name, reason in reasons.items()
     ]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 from moorage.api.points import POINTS
 from moorage.config.types import PluginRef
 from moorage.framework.diagnosis import place_in
-from moorage.framework.events import EVERYTHING, ClusterEvent, is_watchable, with_implied
+from moorage.framework.events import EVERYTHING, ClusterEvent, with_implied
 from moorage.framework.extenders.asking import EXTENDER
 from moorage.framework.extension_points import (
     BASES,
@@ -20,9 +20,9 @@ from moorage.framework.extension_points import (
     ScorePlugin,
 )
 from moorage.framework.handle import Handle, Services
-from moorage.framework.plugin_errors import author_of, described, told
+from moorage.framework.plugin_errors import author_of, definition, described, is_ours, told
 from moorage.framework.registry import PluginLoadError, Registry
-from moorage.framework.runtime.answers import WrongAnswer, nothing_of
+from moorage.framework.runtime.answers import listed_events, nothing_of
 from moorage.framework.runtime.calls import FAILURES
 from moorage.state.cluster import ClusterState
 
@@ -127,20 +127,24 @@ class Profile(PluginsByPoint):
 
 def _events_of(plugin: Plugin) -> list[ClusterEvent]:
     try:
-        events = plugin.events()
-        if events is None:
-            return list(EVERYTHING)
-        listed = list(events)
-        for event in listed:
-            if not isinstance(event, ClusterEvent):
-                raise WrongAnswer(f"events returned {event!r:.80}, use a list of ClusterEvent")
+        events = listed_events(plugin.events())
     except FAILURES as error:
         cause = f"{told(error)}{place_in(plugin, error)}"
         raise PluginLoadError(f'initializing plugin "{plugin.name}": {cause}') from error
-    for event in listed:
-        if not is_watchable(event.resource):
-            log.error("Incorrect event registration of plugin %s: %s", plugin.name, event.resource)
-    return with_implied([event for event in listed if is_watchable(event.resource)])
+    if events is None:
+        return list(EVERYTHING)
+    if not is_ours(type(plugin)):
+        _check_events(plugin, events)
+    return with_implied(events)
+
+
+def _check_events(plugin: Plugin, events: list[ClusterEvent]) -> None:
+    from moorage.framework.event_checks import event_mistakes
+
+    where = definition(plugin.events)
+    found = [f'initializing plugin "{plugin.name}": {each}{where}' for each in event_mistakes(events)]
+    if found:
+        raise PluginLoadError("\n".join(found))
 
 
 def _overrides(plugin: Plugin, base: type[Plugin], method: str) -> bool:
