@@ -45,14 +45,13 @@ ACTION = "use moorage.Action, as in Action.ADD | Action.DELETE"
         (ClusterEvent("Node", Action(0)), f"events has for Node the action <Action: 0>; {ACTION}"),
         (
             ClusterEvent("Pod", Action.UPDATE_NODE_LABEL),
-            "events has for Pod an action that never happens there; use Action.ADD, Action.DELETE, "
-            "Action.UPDATE_POD_LABEL, Action.UPDATE_POD_SCALE_DOWN, Action.UPDATE_POD_TOLERATION, "
-            "Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM",
+            "events has for Pod an action that never happens there; "
+            "what happens is Action.ADD, Action.DELETE, Action.UPDATE and all of Action.UPDATE_POD_*",
         ),
         (
             ClusterEvent("prices.v1.example.com", Action.UPDATE_POD_LABEL),
             "events has for prices.v1.example.com an action that never happens there; "
-            "use Action.ADD, Action.DELETE, Action.UPDATE",
+            "what happens is Action.ADD, Action.DELETE, Action.UPDATE",
         ),
         (
             ClusterEvent("Node", Action.ADD, lambda pod, new: Hint.QUEUE),  # type: ignore[misc,arg-type]

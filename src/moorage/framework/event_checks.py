@@ -21,6 +21,7 @@ from moorage.framework.load_checks import signature_of, takes, why_not_at_once
 
 _PODS = (POD, ASSIGNED_POD, UNSCHEDULABLE_POD)
 _ALIKE = 0.7
+_HAPPENS = "what happens is Action.ADD, Action.DELETE"
 _HINT = ("pod", "old", "new")
 
 
@@ -50,16 +51,12 @@ def _of_action(resource: str, action: object) -> str:
         return f"for {resource} the action {action!r}; use moorage.Action, as in Action.ADD | Action.DELETE"
     if resource == WILDCARD or action & (Action.ADD | Action.DELETE):
         return ""
-    if resource == NODE:
-        happens = [each for each in Action if each.name and each.name.startswith("UPDATE_NODE_")]
-    elif resource in _PODS:
-        happens = [each for each in Action if each.name and each.name.startswith("UPDATE_POD_")]
-    else:
-        happens = [Action.UPDATE]
+    aspects = "UPDATE_NODE_" if resource == NODE else "UPDATE_POD_" if resource in _PODS else ""
+    happens = [each for each in Action if aspects and str(each.name).startswith(aspects)] or [Action.UPDATE]
     if any(action & each == each for each in happens):
         return ""
-    names = ", ".join(f"Action.{each.name}" for each in (Action.ADD, Action.DELETE, *happens))
-    return f"for {resource} an action that never happens there; use {names}"
+    names = f"Action.UPDATE and all of Action.{aspects}*" if aspects else "Action.UPDATE"
+    return f"for {resource} an action that never happens there; {_HAPPENS}, {names}"
 
 
 def _of_hint(hint: object) -> str:

@@ -86,6 +86,7 @@ def mistakes(plugin: type[Plugin]) -> list[str]:
                 f"has the method {name}, but not the base class that has it called; "
                 f"add the base moorage.{method.base.__name__}{definition(function)}"
             )
+            found += _call_mistakes(method, function)
         elif method is None:
             found += _misspelled(plugin, name, function, own)
     return found
@@ -250,19 +251,21 @@ def _call_mistakes(method: Method, function: object) -> Iterator[str]:
     signature = signature_of(function)
     if signature is not None:
         names = list(signature.parameters)
-        shown = (
-            f"{method.name} takes ({', '.join(names)}) and is called with ({', '.join(method.parameters)})"
-        )
+        called = ", ".join(method.parameters)
+        shown = f"has {method.name}({', '.join(names)}), which is called with ({called})"
         if not takes(signature, len(method.parameters)):
             yield f"{shown}; write {method.line}{definition(function)}"
         elif _is_out_of_order(names, method.parameters):
             yield f"{shown}; change the order: {method.line}{definition(function)}"
     how = why_not_at_once(function)
     if how == "has a yield" and method.name != "events":
-        yield f"{method.name} {how}, so that it answers nothing; use return{definition(function)}"
+        yield f"has {method.name} with a yield, so that it answers nothing; use return{definition(function)}"
     elif how == "is async" and not method.may_wait:
         waiting = ", ".join(each.name for each in methods().values() if each.may_wait)
-        yield f"{method.name} {how} and must answer at once; only {waiting} may wait{definition(function)}"
+        yield (
+            f"has async def {method.name}, which must answer at once; "
+            f"only {waiting} may wait{definition(function)}"
+        )
 
 
 def _is_out_of_order(names: list[str], wanted: tuple[str, ...]) -> bool:
