@@ -37,77 +37,77 @@ WAITING = "pre_bind_pre_flight, pre_bind, bind, post_bind may wait"
 MISTAKES: dict[str, tuple[str, str]] = {
     "too few": (
         "class A(FilterPlugin):\n    def filter(self, pod, node): pass\n",
-        "class A filter takes (pod, node) and is called with (cycle, pod, node); "
+        "class A has filter(pod, node), which is called with (cycle, pod, node); "
         "write def filter(self, cycle, pod, node) (p.py:5)",
     ),
     "too many": (
         "class A(FilterPlugin):\n    def filter(self, ctx, cycle, pod, node): pass\n",
-        "class A filter takes (ctx, cycle, pod, node) and is called with (cycle, pod, node); "
+        "class A has filter(ctx, cycle, pod, node), which is called with (cycle, pod, node); "
         "write def filter(self, cycle, pod, node) (p.py:5)",
     ),
     "no self": (
         "class A(FilterPlugin):\n    def filter(cycle, pod, node): pass\n",
-        "class A filter takes (pod, node) and is called with (cycle, pod, node); "
+        "class A has filter(pod, node), which is called with (cycle, pod, node); "
         "write def filter(self, cycle, pod, node) (p.py:5)",
     ),
     "keyword": (
         "class A(FilterPlugin):\n    def filter(self, cycle, pod, node, *, strict): pass\n",
-        "class A filter takes (cycle, pod, node, strict) and is called with (cycle, pod, node); "
+        "class A has filter(cycle, pod, node, strict), which is called with (cycle, pod, node); "
         "write def filter(self, cycle, pod, node) (p.py:5)",
     ),
     "optional": (
         "class A(ScorePlugin):\n    def score(self, cycle, pod, node): pass\n\n"
         "    def normalize_scores(self, scores): pass\n",
-        "class A normalize_scores takes (scores) and is called with (cycle, pod, scores); "
+        "class A has normalize_scores(scores), which is called with (cycle, pod, scores); "
         "write def normalize_scores(self, cycle, pod, scores) (p.py:7)",
     ),
     "constructor": (
         "class A(FilterPlugin):\n    def __init__(self, handle): pass\n"
         "    def filter(self, cycle, pod, node): pass\n",
-        "class A __init__ takes (handle) and is called with (args, handle); "
+        "class A has __init__(handle), which is called with (args, handle); "
         "write def __init__(self, args, handle) (p.py:5)",
     ),
     "order": (
         "class A(FilterPlugin):\n    def filter(self, pod, cycle, node): pass\n",
-        "class A filter takes (pod, cycle, node) and is called with (cycle, pod, node); "
+        "class A has filter(pod, cycle, node), which is called with (cycle, pod, node); "
         "change the order: def filter(self, cycle, pod, node) (p.py:5)",
     ),
     "order by other names": (
         "class A(ReservePlugin):\n    def reserve(self, node, pod, state): pass\n"
         "    def unreserve(self, state, pod, node): pass\n",
-        "class A reserve takes (node, pod, state) and is called with (cycle, pod, node_name); "
+        "class A has reserve(node, pod, state), which is called with (cycle, pod, node_name); "
         "change the order: def reserve(self, cycle, pod, node_name) (p.py:5)",
     ),
     "static": (
         "class A(FilterPlugin):\n    @staticmethod\n    def filter(pod, node): pass\n",
-        "class A filter takes (pod, node) and is called with (cycle, pod, node); "
+        "class A has filter(pod, node), which is called with (cycle, pod, node); "
         "write def filter(self, cycle, pod, node) (p.py:5)",
     ),
     "partial": (
         "def f(cycle, pod, node, more): pass\nclass A(FilterPlugin):\n    filter = functools.partial(f)\n",
-        "class A filter takes (cycle, pod, node, more) and is called with (cycle, pod, node); "
+        "class A has filter(cycle, pod, node, more), which is called with (cycle, pod, node); "
         "write def filter(self, cycle, pod, node)",
     ),
     "async": (
         "class A(FilterPlugin):\n    async def filter(self, cycle, pod, node): pass\n",
-        f"class A filter is async and must answer at once; only {WAITING} (p.py:5)",
+        f"class A has async def filter, which must answer at once; only {WAITING} (p.py:5)",
     ),
     "async permit": (
         "class A(PermitPlugin):\n    async def permit(self, cycle, pod, node_name): pass\n",
-        f"class A permit is async and must answer at once; only {WAITING} (p.py:5)",
+        f"class A has async def permit, which must answer at once; only {WAITING} (p.py:5)",
     ),
     "async events": (
         "class A(FilterPlugin):\n    def filter(self, cycle, pod, node): pass\n"
         "    async def events(self): pass\n",
-        f"class A events is async and must answer at once; only {WAITING} (p.py:6)",
+        f"class A has async def events, which must answer at once; only {WAITING} (p.py:6)",
     ),
     "yield": (
         "class A(ScorePlugin):\n    def score(self, cycle, pod, node):\n        yield 1\n",
-        "class A score has a yield, so that it answers nothing; use return (p.py:5)",
+        "class A has score with a yield, so that it answers nothing; use return (p.py:5)",
     ),
     "yield where it may wait": (
         "class A(PreBindPlugin):\n    async def pre_bind(self, cycle, pod, node_name):\n        yield\n",
-        "class A pre_bind has a yield, so that it answers nothing; use return (p.py:5)",
+        "class A has pre_bind with a yield, so that it answers nothing; use return (p.py:5)",
     ),
     "base": (
         "class A(FilterPlugin):\n    def filter(self, cycle, pod, node): pass\n\n"
@@ -187,9 +187,9 @@ def test_all_mistakes_are_told(tmp_path: Path) -> None:
         "    async def permit(self, pod, cycle, node_name): pass\n    def evnts(self): pass\n"
     )
     assert [line.partition(" (")[0] for line in refused(text, tmp_path)] == [
-        "class A filter takes",
-        "class A permit takes",
-        f"class A permit is async and must answer at once; only {WAITING}",
+        "class A has filter(pod), which is called with",
+        "class A has permit(pod, cycle, node_name), which is called with",
+        f"class A has async def permit, which must answer at once; only {WAITING}",
         "class A has the method evnts; did you mean events?",
     ]
 
@@ -292,7 +292,7 @@ def test_a_plugin_made_of_another_is_looked_at_where_it_differs(tmp_path: Path) 
         "class Wrong(NodeName):\n    def filter_nodes(self, pod): pass\n"
     )
     [line] = refused(text, tmp_path)
-    assert line.startswith("class Wrong filter_nodes takes (pod) and is called with (cycle, pod, nodes)")
+    assert line.startswith("class Wrong has filter_nodes(pod), which is called with (cycle, pod, nodes)")
 
 
 def test_no_in_tree_plugin_makes_a_mistake() -> None:
@@ -316,9 +316,9 @@ def test_classes_are_looked_at_wherever_they_come_from() -> None:
         def filter(self, pod):  # type: ignore[no-untyped-def,override]
             pass
 
-    with pytest.raises(PluginLoadError, match=r"class Wrong filter takes \(pod\)"):
+    with pytest.raises(PluginLoadError, match=r"class Wrong has filter\(pod\), which"):
         run(Wrong, make_pod(), [make_node("a")])
     from moorage.cli.setup import make_registry
 
-    with pytest.raises(PluginLoadError, match=r"class Wrong filter takes \(pod\)"):
+    with pytest.raises(PluginLoadError, match=r"class Wrong has filter\(pod\), which"):
         make_registry([Wrong])
