@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from pathlib import Path
@@ -71,6 +72,18 @@ def test_the_line_is_the_authors_even_if_a_library_raised(
     line = author.__code__.co_firstlineno + 1
     assert described(raised(author)) == f"KeyError: 'zone' (test_plugin_errors.py:{line})"
     assert described(raised(library.get)).startswith("KeyError: 'zone' (test_plugin_errors.py:")
+
+
+def test_of_a_group_with_one_error_its_line_counts() -> None:
+    async def late() -> None:
+        raise KeyError("zone")
+
+    async def author() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(late())
+
+    line = late.__code__.co_firstlineno + 1
+    assert described(raised(lambda: asyncio.run(author()))).endswith(f"(test_plugin_errors.py:{line})")
 
 
 def test_a_plugin_that_is_installed_is_its_author_all_the_same(

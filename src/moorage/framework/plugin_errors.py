@@ -112,6 +112,10 @@ def _package(module: str) -> str:
 def _own_line(error: BaseException, author: frozenset[str]) -> tuple[str, int] | None:
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return error.filename, error.lineno
+    if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        inner = _own_line(error.exceptions[0], author)
+        if inner is not None:
+            return inner
     own: tuple[str, int] | None = None
     for step in _steps(error.__traceback__):
         frame = step.tb_frame
