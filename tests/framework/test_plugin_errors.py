@@ -10,6 +10,7 @@ import pytest
 
 from moorage.client.errors import NotFound
 from moorage.framework import plugin_errors
+from moorage.framework.cycle_state import NothingWritten
 from moorage.framework.plugin_errors import LONGEST_TEXT, PluginErrors, author_of, described, told
 from tests.framework.scripted import Filters, plugin
 
@@ -31,6 +32,7 @@ class Unspeakable(Exception):
         (Unspeakable(), "Unspeakable: it has no text, as __str__ raised RuntimeError"),
         (NotFound(404, "NotFound", 'pods "a" not found'), 'pods "a" not found'),
         (NotFound(404, "NotFound", ""), "NotFound"),
+        (NothingWritten(), "NothingWritten: not found"),
         (
             ExceptionGroup("errors in a group", [KeyError("zone"), ValueError("x")]),
             "ExceptionGroup: errors in a group (2 sub-exceptions): KeyError: 'zone'; ValueError: x",

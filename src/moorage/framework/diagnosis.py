@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from moorage.api.durations import Duration
 from moorage.api.pods import Condition, Pod
 from moorage.framework.conditions import condition
-from moorage.framework.plugin_errors import IN_TREE, author_of, definition, is_ours, is_sentence, place
+from moorage.framework.plugin_errors import IN_TREE, author_of, definition, is_ours, is_sentence, place, told
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.answers import WrongAnswer
 from moorage.framework.status import Code, Status
@@ -32,9 +32,11 @@ _CUT = " ..."
 # What one plugin said
 
 
-def raised(error: BaseException) -> Status:
-    """An exception from a plugin as a status."""
-    return Status.error(cause=error)
+def raised(error: BaseException, author: frozenset[str] = frozenset()) -> Status:
+    """An exception from a plugin as a status; `author` are the packages in which the plugin is written."""
+    status = Status.error(told(error, author))
+    status.cause = error
+    return status
 
 
 def call_failed(
@@ -42,8 +44,9 @@ def call_failed(
 ) -> Status:
     """What a plugin raised when it was asked about a pod, as a status; the log gets the traceback."""
     pod = next((each for each in arguments if isinstance(each, (Pod, QueuedPod))), None)
-    profile.services.plugin_errors.note(error, plugin.name, author_of(type(plugin)), point, pod=pod)
-    return raised(error)
+    author = author_of(type(plugin))
+    profile.services.plugin_errors.note(error, plugin.name, author, point, pod=pod)
+    return raised(error, author)
 
 
 def for_log(profile: Profile, status: Status, text: str = "") -> str:
@@ -58,12 +61,12 @@ def place_in(plugin: Plugin, error: BaseException) -> str:
     if isinstance(error, WrongAnswer):
         method = getattr(plugin, error.method, None)
         return "" if method is None or is_ours(method) else definition(method)
-    return "" if is_sentence(error) and author == IN_TREE else place(error, author)
+    return "" if author == IN_TREE and is_sentence(error, author) else place(error, author)
 
 
 def unexpected(error: Exception) -> Status:
     """An exception from the scheduler itself, not from a plugin."""
-    return Status.error(f"{type(error).__name__}: {error}")
+    return Status.error(told(error))
 
 
 def running(point: str, plugin: str, status: Status) -> str:

@@ -42,13 +42,13 @@ class PluginError(Exception):
     """
 
 
-def told(error: BaseException) -> str:
+def told(error: BaseException, author: frozenset[str] = frozenset()) -> str:
     """An exception in one line: its type and its text.
 
-    Exceptions of this package are sentences by themselves and stay as they are.
+    Those of this package that are sentences by themselves stay as they are.
     """
     kind = type(error)
-    if is_sentence(error):
+    if is_sentence(error, author):
         return _text(error) or kind.__name__
     text = " ".join(_text(error).split())
     if isinstance(error, BaseExceptionGroup):
@@ -67,9 +67,13 @@ def _text(error: BaseException) -> str:
         return f"it has no text, as __str__ raised {type(broken).__name__}"
 
 
-def is_sentence(error: BaseException) -> bool:
-    """Whether the text of an exception says it all: it is one of this package's own."""
-    return is_ours(type(error))
+def is_sentence(error: BaseException, author: frozenset[str] = frozenset()) -> bool:
+    """Whether the text of an exception says it all: it is one of this package's own.
+
+    To authors, that a key is not there or a value is wrong says too little; what the in-tree plugins say
+    about that is kube-scheduler's.
+    """
+    return is_ours(type(error)) and (author == IN_TREE or not isinstance(error, (LookupError, ValueError)))
 
 
 def is_ours(thing: Any) -> bool:
@@ -82,7 +86,7 @@ def described(error: BaseException, author: frozenset[str] = frozenset()) -> str
 
     `author` are packages that count as the author's, wherever they are installed.
     """
-    return f"{told(error)}{place(error, author)}"
+    return f"{told(error, author)}{place(error, author)}"
 
 
 def place(error: BaseException, author: frozenset[str] = frozenset()) -> str:
@@ -158,7 +162,9 @@ class PluginErrors:
     ) -> None:
         """A plugin raised this at an extension point; `about` is which pod or object it was about."""
         line = _own_line(error, author)
-        if isinstance(error, PluginError) or (is_sentence(error) and (line is None or author == IN_TREE)):
+        if isinstance(error, PluginError) or (
+            is_sentence(error, author) and (line is None or author == IN_TREE)
+        ):
             return  # not an accident, but what the plugin or the check of its answer has to say
         key = plugin, point, type(error), line
         if key in self._known and not _verbose.enabled(1):
