@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import moorage
 from moorage.framework.extension_points import BASES, Plugin
@@ -49,6 +51,14 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "class A(FilterPlugin):\n    def filter(cycle, pod, node): pass\n",
         "class A has filter(pod, node), which is called with (cycle, pod, node); "
         "write def filter(self, cycle, pod, node) (p.py:5)",
+    ),
+    "not even self": (
+        "class A(FilterPlugin):\n    def filter(self, cycle, pod, node): pass\n    def events(): pass\n",
+        "class A has events(), which is called with (); write def events(self) (p.py:6)",
+    ),
+    "no function": (
+        "class A(FilterPlugin):\n    filter = None\n",
+        "class A has filter = None, which cannot be called (p.py:4)",
     ),
     "keyword": (
         "class A(FilterPlugin):\n    def filter(self, cycle, pod, node, *, strict): pass\n",
@@ -211,15 +221,54 @@ def test_all_mistakes_are_told(tmp_path: Path) -> None:
         (
             "class A:\n    def filter(self, cycle, pod, node): pass\n",
             ":A",
-            "is not a plugin class in",
+            "it has the method filter; add the base moorage.FilterPlugin (p.py:5)",
+        ),
+        (
+            "class Quiet(FilterPlugin):\n    def filter(self, cycle, pod, node): pass\n",
+            ":Qiet",
+            "p.py; did you mean Quiet?",
         ),
         ("class A:\n    def help(self): pass\n", "", "holds no plugin; write a class with a base such as"),
+        (
+            "class A:\n    def bind(self, *args): pass\n",
+            "",
+            "holds no plugin; write a class with a base such as",
+        ),
     ],
 )
 def test_a_class_that_looks_like_a_plugin_is_named(text: str, spec: str, said: str, tmp_path: Path) -> None:
     [line] = refused(text, tmp_path, spec)
     assert said in line
-    assert not spec or line.endswith("it has the method filter; add the base moorage.FilterPlugin (p.py:5)")
+
+
+@st.composite
+def parameter_lists(draw: st.DrawFn) -> str:
+    """What may stand between the parentheses of a definition, with names that say nothing."""
+    count = draw(st.integers(0, 5))
+    with_default = draw(st.integers(0, count))
+    parts = [f"p{i}" + ("=None" if i >= count - with_default else "") for i in range(count)]
+    if draw(st.booleans()):
+        parts.insert(draw(st.integers(1, count)), "/") if count else None
+    rest = draw(st.sampled_from(["", "*rest", "*"]))
+    keywords = draw(st.lists(st.sampled_from(["k=None", "j"]), max_size=2, unique=True))
+    parts += [rest] if rest == "*rest" or (rest and keywords) else []
+    parts += keywords if rest else []
+    return ", ".join([*parts, *draw(st.sampled_from([[], ["**more"]]))])
+
+
+@given(parameters=parameter_lists(), decorator=st.sampled_from(["", "@staticmethod", "@classmethod"]))
+def test_a_method_is_taken_if_and_only_if_the_call_works(parameters: str, decorator: str) -> None:
+    text = f"class A(FilterPlugin):\n    {decorator}\n    def filter({parameters}): pass\n"
+    names: dict[str, Any] = {"FilterPlugin": moorage.FilterPlugin, "__name__": "mine"}
+    exec(text, names)
+    made = names["A"]
+    try:
+        made(None, None).filter(1, 2, 3)
+    except TypeError:
+        works = False
+    else:
+        works = True
+    assert (mistakes(made) == []) is works
 
 
 FINE = {
@@ -250,6 +299,8 @@ FINE = {
                 "filters": "cycle, pod, node",
                 "filter_node": "cycle, pod, node",
                 "add_pod": "pod",
+                "reserve": "pod, node, amount",
+                "bind": "*args",
                 "added_pod": "pod",
                 "removed_pod": "pod",
                 "reserved": "",

@@ -17,7 +17,7 @@ from moorage.framework.events import (
     ClusterEvent,
     is_watchable,
 )
-from moorage.framework.load_checks import signature_of, takes, why_not_at_once
+from moorage.framework.load_checks import signature_of, why_not_at_once
 
 _PODS = (POD, ASSIGNED_POD, UNSCHEDULABLE_POD)
 _ALIKE = 0.7
@@ -63,7 +63,7 @@ def _of_hint(hint: object) -> str:
     if not callable(hint):
         return f"cannot be called: {type(hint).__name__}; give a function (pod, old, new)"
     signature = signature_of(hint, in_class=False)
-    if signature is not None and not takes(signature, len(_HINT)):
-        return f"takes ({', '.join(signature.parameters)}) and is called with ({', '.join(_HINT)})"
+    if signature is not None and not signature.takes(len(_HINT)):
+        return f"takes ({', '.join(signature.names)}) and is called with ({', '.join(_HINT)})"
     reason = why_not_at_once(hint)
     return f"{reason} and must answer at once" if reason else ""

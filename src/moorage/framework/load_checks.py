@@ -44,10 +44,22 @@ class Method(NamedTuple):
     def line(self) -> str:
         return f"def {self.name}({', '.join(('self', *self.parameters))})"
 
-    def fits(self, function: object, *, in_class: bool = True) -> bool:
-        """Whether a function can be called as this method is."""
-        found = signature_of(function, in_class=in_class)
-        return found is None or takes(found, len(self.parameters))
+    def fits(self, function: object) -> bool:
+        """Whether a function in a class can be called as this method is."""
+        found = signature_of(function)
+        return found is None or found.takes(len(self.parameters))
+
+    def is_meant(self, function: object) -> bool:
+        """Whether a function of that name is this method, and no helper that happens to be named so."""
+        found = signature_of(function)
+        if found is None or not found.takes(len(self.parameters)):
+            return False
+        pairs = zip(found.names, self.parameters, strict=False)
+        return any(_role(name) == _role(wanted) for name, wanted in pairs)
+
+
+def _role(name: str) -> str:
+    return _ROLES.get(name, name)
 
 
 def _bases() -> tuple[type[Plugin], ...]:
@@ -81,7 +93,7 @@ def mistakes(plugin: type[Plugin]) -> list[str]:
         method = methods().get(name)
         if method is not None and issubclass(plugin, method.base):
             found += _call_mistakes(method, function)
-        elif method is not None and method.fits(function):
+        elif method is not None and method.is_meant(function):
             found.append(
                 f"has the method {name}, but not the base class that has it called; "
                 f"add the base moorage.{method.base.__name__}{definition(function)}"
@@ -96,7 +108,7 @@ def lacking_base(looked_at: type[Any]) -> str:
     """Of a class that is no plugin: which base it seems to want; empty if it does not look like a plugin."""
     for name, function in _written(looked_at, author_of(looked_at)):
         method = methods().get(name)
-        if method is not None and method.base is not Plugin and method.fits(function):
+        if method is not None and method.base is not Plugin and method.is_meant(function):
             return f"has the method {name}; add the base moorage.{method.base.__name__}{definition(function)}"
     return ""
 
@@ -110,38 +122,41 @@ def class_place(plugin: type[Any]) -> str:
     return f" ({PurePath(file).name}:{line})"
 
 
-def signature_of(function: object, *, in_class: bool = True) -> inspect.Signature | None:
+class Signature(NamedTuple):
+    """How a function is called; in a class, the object itself comes first."""
+
+    of_function: inspect.Signature
+    has_self: bool
+
+    @property
+    def names(self) -> list[str]:
+        """The parameters, without `self`."""
+        parameters = self.of_function.parameters
+        first = next(iter(parameters.values()), None)
+        has_self = self.has_self and first is not None and first.kind is not first.VAR_POSITIONAL
+        return list(parameters)[has_self:]
+
+    def takes(self, count: int) -> bool:
+        """Whether a call with so many arguments works."""
+        try:
+            self.of_function.bind(*range(count + self.has_self))
+        except TypeError:
+            return False
+        return True
+
+
+def signature_of(function: object, *, in_class: bool = True) -> Signature | None:
     """How a function is called, as a method of an object where it stands in a class; None if unknown."""
-    bound = in_class and inspect.isfunction(function)
-    if isinstance(function, classmethod):
-        bound, function = True, function.__func__
-    elif isinstance(function, staticmethod):
-        function = function.__func__
-    elif not callable(function):
+    has_self = in_class and inspect.isfunction(function)
+    if isinstance(function, (classmethod, staticmethod)):
+        has_self, function = isinstance(function, classmethod), function.__func__
+    if not callable(function):
         return None
-    assert callable(function)
     try:
         # Who wraps a method may add to its parameters, so those of the wrapper count.
-        found = inspect.signature(function, follow_wrapped=False)
+        return Signature(inspect.signature(function, follow_wrapped=False), has_self)
     except (TypeError, ValueError):
         return None
-    if not bound:
-        return found
-    parameters = list(found.parameters.values())
-    if parameters and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
-        parameters = parameters[1:]
-    elif not parameters:
-        return None
-    return found.replace(parameters=parameters)
-
-
-def takes(signature: inspect.Signature, count: int) -> bool:
-    """Whether a call with so many arguments works."""
-    try:
-        signature.bind(*range(count))
-    except TypeError:
-        return False
-    return True
 
 
 def why_not_at_once(function: object) -> str:
@@ -178,6 +193,11 @@ def _is_method(value: object) -> bool:
 def _attribute_mistakes(plugin: type[Plugin]) -> Iterator[str]:
     from msgspec import Struct
 
+    for method in methods().values():
+        if issubclass(plugin, method.base):
+            value = inspect.getattr_static(plugin, method.name)
+            if not callable(value) and not hasattr(value, "__get__"):
+                yield f"has {method.name} = {value!r:.80}, which cannot be called{class_place(plugin)}"
     if not points_of(plugin) and not lacking_base(plugin):  # or else that is told
         yield f"has no extension point; add a base such as FilterPlugin{class_place(plugin)}"
     name: object = plugin.name
@@ -250,10 +270,10 @@ def _in_python(name: str) -> str:
 def _call_mistakes(method: Method, function: object) -> Iterator[str]:
     signature = signature_of(function)
     if signature is not None:
-        names = list(signature.parameters)
+        names = signature.names
         called = ", ".join(method.parameters)
         shown = f"has {method.name}({', '.join(names)}), which is called with ({called})"
-        if not takes(signature, len(method.parameters)):
+        if not signature.takes(len(method.parameters)):
             yield f"{shown}; write {method.line}{definition(function)}"
         elif _is_out_of_order(names, method.parameters):
             yield f"{shown}; change the order: {method.line}{definition(function)}"
@@ -270,10 +290,6 @@ def _call_mistakes(method: Method, function: object) -> Iterator[str]:
 
 def _is_out_of_order(names: list[str], wanted: tuple[str, ...]) -> bool:
     """Whether parameters that are named as the arguments stand in another order; other names are free."""
-    order = [_ROLES.get(name, name) for name in wanted]
-    places = [
-        order.index(role)
-        for role in (_ROLES.get(name, name) for name in names[: len(wanted)])
-        if role in order
-    ]
+    order = [_role(name) for name in wanted]
+    places = [order.index(role) for role in map(_role, names[: len(wanted)]) if role in order]
     return places != sorted(places)

@@ -126,7 +126,8 @@ def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
     if attribute:
         found = getattr(module, attribute, None)
         if not (isinstance(found, type) and issubclass(found, Plugin)):
-            raise PluginLoadError(f"{spec}: {attribute} is not a plugin class in {place}{_why_not(found)}")
+            hint = _meant(module, attribute) if found is None else _why_not(found)
+            raise PluginLoadError(f"{spec}: {attribute} is not a plugin class in {place}{hint}")
         return [(found, place)]
     classes = [
         value
@@ -150,6 +151,17 @@ def _looks_like_one(module: ModuleType) -> str:
         if isinstance(value, type) and value.__module__ == module.__name__ and (hint := lacking_base(value)):
             return f"; class {value.__name__} {hint}"
     return "; write a class with a base such as moorage.FilterPlugin"
+
+
+def _meant(module: ModuleType, attribute: str) -> str:
+    """Which class of a module may have been meant."""
+    from difflib import get_close_matches
+
+    from moorage.framework.extension_points import points_of
+
+    classes = [name for name, value in vars(module).items() if isinstance(value, type) and points_of(value)]
+    found = get_close_matches(attribute, classes, 1)
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 def _why_not(found: object) -> str:
