@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage import CycleState, NodeInfo, Pod, ScorePlugin
+from moorage import CycleState, NodeInfo, PluginError, Pod, ScorePlugin
 
 
 class MostAvailableCPUArgs(msgspec.Struct):
@@ -20,7 +20,7 @@ class MostAvailableCPU(ScorePlugin):
 
     def score(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> int:
         if "cpu" not in node.node.status.allocatable:
-            raise LookupError(f"error reading node: {node.name} does not say how much CPU it has")
+            raise PluginError(f"error reading node: {node.name} does not say how much CPU it has")
         millicores = node.allocatable["cpu"]
         if self.args.source == "available":
             millicores -= node.requested["cpu"]

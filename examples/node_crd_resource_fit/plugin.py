@@ -13,6 +13,7 @@ from moorage import (
     Handle,
     Hint,
     NodeInfo,
+    PluginError,
     Pod,
     ScorePlugin,
     Status,
@@ -55,12 +56,12 @@ class NodeCRDResourceFit(FilterPlugin, ScorePlugin):
     def score(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> int:
         self.handle.log.debug("Scoring node", extra={"nodeName": node.name})
         if not node.exists:
-            raise LookupError(NODE_NOT_FOUND)
+            raise PluginError(NODE_NOT_FOUND)
         found = self.resources.get(node.name)
         if found is None:
             # A score cannot reject a node: the attempt fails, and the pod is tried again.
             self.handle.log.debug(RESOURCE_NOT_FOUND, extra={"nodeName": node.name})
-            raise LookupError(RESOURCE_NOT_FOUND)
+            raise PluginError(RESOURCE_NOT_FOUND)
         score = mean_score(pod, found)
         keys = {"podName": pod.name, "nodeName": node.name, "score": score}
         self.handle.log.debug("Resources and score", extra=keys)

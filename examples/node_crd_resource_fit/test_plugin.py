@@ -9,7 +9,7 @@ from examples.node_crd_resource_fit.plugin import (
     may_help,
     mean_score,
 )
-from moorage import CycleState, Hint, NodeInfo, ObjectMeta, Pod, Status
+from moorage import CycleState, Hint, NodeInfo, ObjectMeta, PluginError, Pod, Status
 from moorage.testing import FakeHandle, make_node, make_pod, run
 
 NODES = [make_node(name) for name in ("aaa", "bbb", "ccc")]
@@ -89,7 +89,7 @@ def test_a_node_that_is_not_there() -> None:
     plugin = plugin_on(handle)
     gone = NodeInfo(handle.state.table, "gone")
     assert plugin.filter(CycleState(), asking(), gone) == Status.error("node not found")
-    with pytest.raises(LookupError, match=r"^node not found$"):
+    with pytest.raises(PluginError, match=r"^node not found$"):
         plugin.score(CycleState(), asking(), gone)
 
 

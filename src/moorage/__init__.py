@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from moorage.framework.listers import Lister as Lister
     from moorage.framework.node_statuses import NodeStatuses as NodeStatuses
     from moorage.framework.permissions import Permission as Permission
+    from moorage.framework.plugin_errors import PluginError as PluginError
     from moorage.framework.queued_pod import QueuedPod as QueuedPod
     from moorage.framework.runtime.what_if import WhatIf as WhatIf
     from moorage.framework.runtime.what_if import WhatIfError as WhatIfError
@@ -98,6 +99,7 @@ _HOMES = {
     "Lister": "framework.listers",
     "NodeStatuses": "framework.node_statuses",
     "Permission": "framework.permissions",
+    "PluginError": "framework.plugin_errors",
     "QueuedPod": "framework.queued_pod",
     "WhatIf": "framework.runtime.what_if",
     "WhatIfError": "framework.runtime.what_if",

@@ -192,7 +192,7 @@ class Args(msgspec.Struct):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("import mine_gone\n", "ModuleNotFoundError: No module named 'mine_gone' (line 1 of mine.py)"),
+        ("import mine_gone\n", "ModuleNotFoundError: No module named 'mine_gone' (mine.py:1)"),
         ("x = 1\n", "holds no plugin; write a class with a base such as moorage.FilterPlugin"),
         (HEAD + "    pass\n", "class Mine lacks the method filter or filter_nodes"),
         (HEAD + '    name = "NodeName"\n' + FILTERS, "a plugin named NodeName already exists (in-tree)"),
@@ -227,7 +227,7 @@ def test_a_plugin_whose_constructor_raises(tmp_path: Path) -> None:
         ("simulate", "--nodes", "1", "--pods", "1"),
     ):
         line = refused(run(*args, "--plugin", plugin))
-        assert line.endswith('initializing plugin "Mine": ValueError: no way (line 6 of mine.py)')
+        assert line.endswith('initializing plugin "Mine": ValueError: no way (mine.py:6)')
 
 
 @pytest.mark.parametrize(
@@ -260,4 +260,4 @@ def test_in_a_process_of_its_own(tmp_path: Path) -> None:
     plugin = write_plugin(tmp_path / "mine.py", "import sys\nsys.exit(0)\n")
     done = run_alone("simulate", "--nodes", "1", "--pods", "1", "--plugin", plugin)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"{plugin}: cannot be imported: SystemExit: 0 (line 2 of mine.py)\n"
+    assert done.stderr == f"{plugin}: cannot be imported: SystemExit: 0 (mine.py:2)\n"

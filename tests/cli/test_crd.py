@@ -83,7 +83,7 @@ def test_a_protected_group_without_an_approval_is_printed_with_a_warning(file: P
         ("empty.py", "empty.py: holds no class that derives from moorage.Object"),
         (
             "broken.py",
-            "broken.py: cannot be imported: ZeroDivisionError: division by zero (line 1 of broken.py)",
+            "broken.py: cannot be imported: ZeroDivisionError: division by zero (broken.py:1)",
         ),
         ("odd.py", "odd.py: License: seats: a decimal cannot be expressed; use a type that JSON has"),
         ("nameless.py", "nameless.py: License: the class variable `kind` is missing; write kind = "),

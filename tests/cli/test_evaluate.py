@@ -371,7 +371,7 @@ class Scores(ScorePlugin):
 @pytest.mark.parametrize(
     ("plugin", "nodes", "said"),
     [
-        ("Filters", 1, 'stays pending: running "Filters" filter plugin: no idea'),
+        ("Filters", 1, 'stays pending: running "Filters" filter plugin: ValueError: no idea'),
         ("Scores", 2, "stays pending: applying score defaultWeights on Score plugins: plugin"),
         ("Scores", 1, "goes to node n0. Scoring fails: applying score defaultWeights on Score plugins: plu"),
     ],

@@ -81,11 +81,11 @@ HEAD = "from moorage import FilterPlugin\n\n\nclass Mine(FilterPlugin):\n"
 FILTERS = "    def filter(self, cycle, pod, node):\n        return None\n"
 
 UNUSABLE = {
-    "syntax": ("class X(:\n", "cannot be imported: line 1: invalid syntax"),
-    "import": ("import mine_gone\n", "ModuleNotFoundError: No module named 'mine_gone' (line 1 of mine.py)"),
-    "raise": ("\nraise RuntimeError('a\\nb')\n", "cannot be imported: RuntimeError: a b (line 2 of mine.py)"),
-    "exit": ("import sys\nsys.exit('bye')\n", "cannot be imported: SystemExit: bye (line 2 of mine.py)"),
-    "null": ("x = '\0'\n", "cannot be imported: source code string cannot contain null bytes"),
+    "syntax": ("class X(:\n", "cannot be imported: SyntaxError: invalid syntax (mine.py:1)"),
+    "import": ("import mine_gone\n", "ModuleNotFoundError: No module named 'mine_gone' (mine.py:1)"),
+    "raise": ("\nraise RuntimeError('a\\nb')\n", "cannot be imported: RuntimeError: a b (mine.py:2)"),
+    "exit": ("import sys\nsys.exit('bye')\n", "cannot be imported: SystemExit: bye (mine.py:2)"),
+    "null": ("x = '\0'\n", "cannot be imported: SyntaxError: source code string cannot contain null bytes"),
     "empty": ("", "holds no plugin; write a class with a base such as moorage.FilterPlugin"),
     "no plugin": ("class Mine:\n    pass\n", "holds no plugin; write a class with a base such as"),
     "no method": (

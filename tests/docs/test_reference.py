@@ -7,7 +7,7 @@ import re
 import moorage
 import moorage.testing
 from moorage.api.kinds import WATCHED
-from moorage.framework.events import _NAMES as EVENT_RESOURCES
+from moorage.framework.events import WATCHABLE as EVENT_RESOURCES
 from moorage.framework.events import Action, is_watchable
 from tools.make_reference import FOLDER, pages, undocumented
 from tools.public_api import entry_of

@@ -70,7 +70,7 @@ CONFIG: Document = {
     ],
 }
 SAID = {
-    "Raises": 'running "Raises" filter plugin: out of order',
+    "Raises": 'running "Raises" filter plugin: RuntimeError: out of order',
     "WrongType": "running \"WrongType\" filter plugin: filter returned str 'yes', use None or a Status",
     "OutOfRange": 'applying score defaultWeights on Score plugins: plugin "OutOfRange" returns an invalid '
     "score 1000, it should in the range of [0, 100] after normalizing",

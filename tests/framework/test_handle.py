@@ -204,7 +204,12 @@ def test_a_callback_that_fails_stops_nobody(error: BaseException, caplog: pytest
     lister.on_change(added=seen.append)
     lister.put(price := Price(metadata=_meta("p", "ns")))
     assert seen == [price]
-    assert caplog.messages == [f"a plugin failed to take note of prices ns/p in {broken.__qualname__}"]
+    line = broken.__code__.co_firstlineno + 1
+    said = f"{type(error).__name__}: {error} (test_handle.py:{line})"
+    assert caplog.messages == [
+        f"Plugin {broken.__qualname__} raised an exception at on_change",
+        f"a plugin failed to take note of prices ns/p in {broken.__qualname__}: {said}",
+    ]
 
 
 def _meta(name: str, namespace: str = "") -> Any:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from importlib import metadata
@@ -9,7 +10,8 @@ import pytest
 
 from moorage.framework import registry as registry_module
 from moorage.framework.extension_points import FilterPlugin, Plugin, missing_methods, points_of
-from moorage.framework.registry import Entry, PluginLoadError, Registry, described, find_plugins
+from moorage.framework.plugin_errors import described
+from moorage.framework.registry import Entry, PluginLoadError, Registry, find_plugins
 from moorage.plugins.catalog import in_tree_registry
 from tests.framework.scripted import Filters, plugin
 
@@ -128,28 +130,28 @@ def test_an_entry_knows_where_it_comes_from_and_what_it_is_for() -> None:
             "mine_missing.inner: no such module; "
             "give a file such as ./my_plugin.py or an importable module:Class",
         ),
-        ("p.py", "def f(:\n", "p.py: cannot be imported: line 1: invalid syntax"),
+        ("p.py", "def f(:\n", "p.py: cannot be imported: SyntaxError: invalid syntax (p.py:1)"),
         (
             "p.py",
             "\n\n1 / 0\n",
-            "p.py: cannot be imported: ZeroDivisionError: division by zero (line 3 of p.py)",
+            "p.py: cannot be imported: ZeroDivisionError: division by zero (p.py:3)",
         ),
         (
             "p.py",
             "import mine_missing\n",
-            "p.py: cannot be imported: ModuleNotFoundError: No module named 'mine_missing' (line 1 of p.py)",
+            "p.py: cannot be imported: ModuleNotFoundError: No module named 'mine_missing' (p.py:1)",
         ),
-        ("p.py", "raise ValueError\n", "p.py: cannot be imported: ValueError (line 1 of p.py)"),
+        ("p.py", "raise ValueError\n", "p.py: cannot be imported: ValueError (p.py:1)"),
         (
             "p.py",
             "raise ValueError('two\\nlines')\n",
-            "p.py: cannot be imported: ValueError: two lines (line 1 of p.py)",
+            "p.py: cannot be imported: ValueError: two lines (p.py:1)",
         ),
         (
             "p.py",
             "import json\n\njson.loads('{')\n",
             "p.py: cannot be imported: JSONDecodeError: Expecting property name enclosed in double quotes: "
-            "line 1 column 2 (char 1) (line 3 of p.py)",
+            "line 1 column 2 (char 1) (p.py:3)",
         ),
         ("p.py", "", "p.py: holds no plugin; write a class with a base such as moorage.FilterPlugin"),
         (
@@ -168,10 +170,10 @@ def test_an_entry_knows_where_it_comes_from_and_what_it_is_for() -> None:
         ),
         (
             "p.py",
-            "from moorage import PermitPlugin, ReservePlugin\nclass Half(ReservePlugin, PermitPlugin):\n"
+            "from moorage import ReservePlugin\nclass Half(ReservePlugin):\n"
             "    def reserve(self, cycle, pod, node_name): pass\n",
-            "p.py: class Half lacks the method unreserve, permit; "
-            "write it or drop the base class that calls for it",
+            "p.py: class Half lacks the method unreserve; "
+            "write it or drop the base class that calls for it (p.py:2)",
         ),
         ("mine_broken", "1 / 0\n", "mine_broken: cannot be imported: ZeroDivisionError: division by zero "),
         (
@@ -224,8 +226,10 @@ def test_a_class_without_an_extension_point_is_refused() -> None:
 
     with pytest.raises(PluginLoadError) as caught:
         Registry().add_class(Nothing, "here")
+    line = inspect.getsourcelines(Nothing)[1]
     assert str(caught.value) == (
-        "here: class Nothing has no extension point; add a base such as FilterPlugin"
+        "here: class Nothing has no extension point; "
+        f"add a base such as FilterPlugin (test_registry.py:{line})"
     )
 
 

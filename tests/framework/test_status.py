@@ -48,8 +48,12 @@ def test_each_constructor_says_what_is_meant(status: Status, code: Code) -> None
         (Status.unschedulable(), (), ""),
         (Status.unschedulable("a"), ("a",), "a"),
         (Status.unschedulable("a", "b"), ("a", "b"), "a, b"),
-        (Status.error(cause=ValueError("broken")), ("broken",), "broken"),
-        (Status.error("more", cause=ValueError("broken")), ("broken", "more"), "broken, more"),
+        (Status.error(cause=ValueError("broken")), ("ValueError: broken",), "ValueError: broken"),
+        (
+            Status.error("more", cause=ValueError("broken")),
+            ("ValueError: broken", "more"),
+            "ValueError: broken, more",
+        ),
     ],
 )
 def test_the_message_joins_the_reasons_and_the_text_of_an_error_comes_first(

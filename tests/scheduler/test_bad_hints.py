@@ -108,7 +108,9 @@ def test_a_plugin_that_fails_while_room_is_looked_for(where: str) -> None:
     condition = world.condition("high")
     assert condition is not None
     failed = (
-        'running "A" filter plugin: broken' if where == "filter" else f'running {STEPS[where]} "A": broken'
+        'running "A" filter plugin: ValueError: broken'
+        if where == "filter"
+        else f'running {STEPS[where]} "A": ValueError: broken'
     )
     assert condition[1:] == (
         "Unschedulable",

@@ -92,13 +92,13 @@ NO_SET = "use None, a set of node names or a Status"
 NO_WAIT = "use None, a Wait or a Status"
 CASES: list[tuple[type[Scripted], Any, Any, str]] = [
     # Plugin, its answer, what it answers to other pods, and what is said
-    (PreFilters, BROKEN, None, 'running PreFilter plugin "A": broken'),
+    (PreFilters, BROKEN, None, 'running PreFilter plugin "A": ValueError: broken'),
     (PreFilters, 7, None, f'running PreFilter plugin "A": pre_filter returned int 7, {NO_SET}'),
-    (Filters, BROKEN, None, 'running "A" filter plugin: broken'),
+    (Filters, BROKEN, None, 'running "A" filter plugin: ValueError: broken'),
     (Filters, "no", None, f"running \"A\" filter plugin: filter returned str 'no', {NO_STATUS}"),
-    (PreScores, BROKEN, None, 'running PreScore plugin "A": broken'),
+    (PreScores, BROKEN, None, 'running PreScore plugin "A": ValueError: broken'),
     (PreScores, True, None, f'running PreScore plugin "A": pre_score returned bool True, {NO_STATUS}'),
-    (Scores, BROKEN, 1, 'running Score plugins: plugin "A" failed with: broken'),
+    (Scores, BROKEN, 1, 'running Score plugins: plugin "A" failed with: ValueError: broken'),
     (
         Scores,
         0.5,
@@ -123,15 +123,15 @@ CASES: list[tuple[type[Scripted], Any, Any, str]] = [
         'running Score plugins: plugin "A" failed with: '
         "score_nodes returned list, use an array of whole numbers",
     ),
-    (Reserves, BROKEN, None, 'running Reserve plugin "A": broken'),
+    (Reserves, BROKEN, None, 'running Reserve plugin "A": ValueError: broken'),
     (Reserves, 7, None, f'running Reserve plugin "A": reserve returned int 7, {NO_STATUS}'),
-    (Permits, BROKEN, None, 'running Permit plugin "A": broken'),
+    (Permits, BROKEN, None, 'running Permit plugin "A": ValueError: broken'),
     (Permits, 7, None, f'running Permit plugin "A": permit returned int 7, {NO_WAIT}'),
 ]
 BINDING: list[tuple[type[Scripted], Any, Any, str]] = [
-    (PreBinds, BROKEN, None, 'running PreBind plugin "A": broken'),
+    (PreBinds, BROKEN, None, 'running PreBind plugin "A": ValueError: broken'),
     (PreBinds, 7, None, f'running PreBind plugin "A": pre_bind returned int 7, {NO_STATUS}'),
-    (Binds, BROKEN, Status.skip(), 'running Bind plugin "A": broken'),
+    (Binds, BROKEN, Status.skip(), 'running Bind plugin "A": ValueError: broken'),
     (Binds, 7, Status.skip(), f'running Bind plugin "A": bind returned int 7, {NO_STATUS}'),
 ]
 
@@ -176,7 +176,7 @@ def test_a_pod_that_fits_nowhere_is_unschedulable_whatever_fails_afterwards() ->
 
     world = Counting(A)
     world.try_both()
-    message = '0/2 nodes are available: 2 no. running PostFilter plugin "A": broken'
+    message = '0/2 nodes are available: 2 no. running PostFilter plugin "A": ValueError: broken'
     assert world.condition("bad") == ("False", "Unschedulable", message)
     assert world.counted("plugin_failures_total") == {"A": 1}
     assert world.node_of("good")
@@ -200,7 +200,7 @@ def test_a_pod_that_cannot_be_let_in_waits() -> None:
     world = Counting(A)
     world.try_both()
     assert world.place("bad") == "gated"
-    assert ("FailedScheduling", 'running PreEnqueue plugin "A": broken') in world.notes
+    assert ("FailedScheduling", 'running PreEnqueue plugin "A": ValueError: broken') in world.notes
     assert world.counted("plugin_failures_total")["A"] >= 1
     assert world.node_of("good")
 

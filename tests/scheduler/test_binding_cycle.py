@@ -94,7 +94,7 @@ TIMEOUT = "0/1 nodes are available: 1 rejected due to timeout after waiting 10s 
             "backoff",
             set(),
             "SchedulerError",
-            'running PreBind plugin "A": x',
+            'running PreBind plugin "A": ValueError: x',
         ),
         (
             plugin(Binds, "A", ERROR),
@@ -110,7 +110,7 @@ TIMEOUT = "0/1 nodes are available: 1 rejected due to timeout after waiting 10s 
             "backoff",
             set(),
             "SchedulerError",
-            'running Bind plugin "A": x',
+            'running Bind plugin "A": OSError: x',
         ),
         # Rejections that come too late to wait for events
         (plugin(PreBinds, "A", NO), "", "backoff", set(), "Unschedulable", "no"),
@@ -279,7 +279,7 @@ def test_a_bind_whose_answer_was_lost_is_not_repeated() -> None:
     assert world.place() == "nowhere"
     assert world.node_of() == "n0"
     assert world.state.pod(pod.uid) is not None
-    assert world.notes == [("FailedScheduling", 'running Bind plugin "A": no answer')]
+    assert world.notes == [("FailedScheduling", 'running Bind plugin "A": TimeoutError: no answer')]
 
 
 @pytest.mark.parametrize("marked", [False, True])

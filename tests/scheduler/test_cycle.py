@@ -308,11 +308,19 @@ def test_post_filter_runs_after_any_rejection(answer: Status) -> None:
 @pytest.mark.parametrize(
     ("broken", "phase", "message"),
     [
-        (plugin(PreFilters, "A", ValueError("x")), "PreFilter", 'running PreFilter plugin "A": x'),
+        (
+            plugin(PreFilters, "A", ValueError("x")),
+            "PreFilter",
+            'running PreFilter plugin "A": ValueError: x',
+        ),
         (plugin(PreFilters, "A", LATER), "PreFilter", 'running PreFilter plugin "A": later'),
-        (plugin(Filters, "A", ValueError("x")), "Filter", 'running "A" filter plugin: x'),
+        (plugin(Filters, "A", ValueError("x")), "Filter", 'running "A" filter plugin: ValueError: x'),
         (plugin(PreScores, "A", NO), "Score", 'running PreScore plugin "A": no'),
-        (plugin(Scores, "A", ValueError("x")), "Score", 'running Score plugins: plugin "A" failed with: x'),
+        (
+            plugin(Scores, "A", ValueError("x")),
+            "Score",
+            'running Score plugins: plugin "A" failed with: ValueError: x',
+        ),
         (
             plugin(Scores, "A", 101),
             "Score",

@@ -86,7 +86,7 @@ def test_the_event_of_a_failed_attempt() -> None:
     [
         ([rejecting()], 1, "Unschedulable", MESSAGE),
         ([plugin(PreFilters, "A", NO)], 1, "Unschedulable", "0/1 nodes are available: no."),
-        ([rejecting(ValueError("x"))], 1, "SchedulerError", 'running "A" filter plugin: x'),
+        ([rejecting(ValueError("x"))], 1, "SchedulerError", 'running "A" filter plugin: ValueError: x'),
         ([], 0, "Unschedulable", "no nodes available to schedule pods"),
     ],
 )

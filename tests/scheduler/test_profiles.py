@@ -100,7 +100,7 @@ def test_all_plugins_that_cannot_be_made_are_reported() -> None:
     for name, (_, message) in zip(("one", "two"), lines, strict=True):
         assert message.startswith(
             f"initializing profiles: creating profile for scheduler name {name}: "
-            'initializing plugin "Fussy": ValueError: not here (line '
+            'initializing plugin "Fussy": ValueError: not here (test_profiles.py:'
         )
 
 

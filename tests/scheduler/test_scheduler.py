@@ -153,8 +153,9 @@ def test_a_pod_that_is_assumed_is_skipped() -> None:
 # Reserve and Permit
 
 
-def error(point: str) -> str:
-    return f'running {point} plugin "A": broken'
+def error(point: str, answer: Status | Exception) -> str:
+    said = "broken" if isinstance(answer, Status) else "ValueError: broken"
+    return f'running {point} plugin "A": {said}'
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,7 @@ def test_a_pod_that_reserve_or_permit_refuses_goes_back(
     assert nothing_is_left_of(world)
     assert world.place() == place
     assert world.plugins_of() == (rejected, pending)
-    message = "0/1 nodes are available: 1 no." if rejected else error(point)
+    message = "0/1 nodes are available: 1 no." if rejected else error(point, answer)
     assert world.condition() == ("False", reason, message)
     assert world.notes == [("FailedScheduling", message)]
     assert world.client.nominations == [""]

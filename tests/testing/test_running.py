@@ -170,7 +170,7 @@ class Shut(PreEnqueuePlugin):
 def test_a_gate_of_ones_own() -> None:
     assert run(Shut, make_pod(), NODES).message == "shut"
     failed = run(Shut, make_pod(labels={"raise": ""}), NODES)
-    assert (failed.message, failed.error) == ("", "no idea")
+    assert (failed.message, failed.error) == ("", "ValueError: no idea")
 
 
 class Narrows(PreFilterPlugin):
@@ -216,7 +216,11 @@ class FailsToScore(ScorePlugin):
 
 def test_a_plugin_that_fails() -> None:
     result = run(Fails, make_pod(), NODES)
-    assert (result.node, result.message, result.error) == ("", "", 'running "Fails" filter plugin: no idea')
+    assert (result.node, result.message, result.error) == (
+        "",
+        "",
+        'running "Fails" filter plugin: ValueError: no idea',
+    )
 
 
 @pytest.mark.parametrize("nodes", [1, 2])

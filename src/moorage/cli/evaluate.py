@@ -71,7 +71,7 @@ def evaluate(
 
 def _evaluate_lines(file: str, plugins: tuple[str, ...], verbose: bool) -> None:
     from moorage.config.problems import ConfigError
-    from moorage.framework.registry import described
+    from moorage.framework.plugin_errors import IN_TREE, described
     from moorage.scheduler.profiles import default_configuration
     from moorage.what_if.scenario import evaluate as evaluate_scenario
 
@@ -88,7 +88,7 @@ def _evaluate_lines(file: str, plugins: tuple[str, ...], verbose: bool) -> None:
             # Whatever is wrong with one scenario, the others are answered.
             failed += 1
             expected = isinstance(error, BadInput | ConfigError | ValueError)
-            message = " ".join(str(error).split()) if expected else described(error)
+            message = " ".join(str(error).split()) if expected else described(error, IN_TREE)
             if verbose:
                 traceback.print_exc()
             click.echo(f"{name} line {number}: {message}", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,15 +10,18 @@ from typing import TYPE_CHECKING
 from moorage.api.durations import Duration
 from moorage.api.pods import Condition, Pod
 from moorage.framework.conditions import condition
+from moorage.framework.plugin_errors import IN_TREE, author_of, definition, is_ours, is_sentence, place, told
+from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.runtime.answers import WrongAnswer
 from moorage.framework.status import Code, Status
 
 if TYPE_CHECKING:
+    from moorage.framework.extension_points import Plugin
     from moorage.framework.handle import Recorder
     from moorage.framework.node_statuses import NodeStatuses
     from moorage.framework.runtime.filtering import PreFiltered
     from moorage.framework.runtime.post_filtering import PostFiltered
-
-log = logging.getLogger(__name__)
+    from moorage.framework.runtime.profile import Profile
 
 NO_NODES = "no nodes available to schedule pods"
 NOT_THE_LEADER = "this scheduler is not the leader any more"
@@ -30,20 +32,41 @@ _CUT = " ..."
 # What one plugin said
 
 
-def raised(error: BaseException) -> Status:
-    """An exception from a plugin as a status. The traceback goes to the log at debug level."""
-    log.debug("a plugin raised", exc_info=error)
-    text, kind = str(error), type(error).__name__
-    if isinstance(error, SystemExit):
-        text = f"{kind}: {text}"  # by itself it is a number, mostly
-    status = Status.error(text or kind)
+def raised(error: BaseException, author: frozenset[str] = frozenset()) -> Status:
+    """An exception from a plugin as a status; `author` are the packages in which the plugin is written."""
+    status = Status.error(told(error, author))
     status.cause = error
     return status
 
 
+def call_failed(
+    error: BaseException, profile: Profile, plugin: Plugin, point: str, arguments: Iterable[object]
+) -> Status:
+    """What a plugin raised when it was asked about a pod, as a status; the log gets the traceback."""
+    pod = next((each for each in arguments if isinstance(each, (Pod, QueuedPod))), None)
+    author = author_of(type(plugin))
+    profile.services.plugin_errors.note(error, plugin.name, author, point, pod=pod)
+    return raised(error, author)
+
+
+def for_log(profile: Profile, status: Status, text: str = "") -> str:
+    """What a status says, or the text made of it, with the place in the plugin's code where it began."""
+    plugin, text = profile.plugins.get(status.plugin), text or status.message
+    return text if plugin is None or status.cause is None else f"{text}{place_in(plugin, status.cause)}"
+
+
+def place_in(plugin: Plugin, error: BaseException) -> str:
+    """` (plugin.py:6)`: where a plugin raised something, or the method that gave a wrong answer."""
+    author = author_of(type(plugin))
+    if isinstance(error, WrongAnswer):
+        method = getattr(plugin, error.method, None)
+        return "" if method is None or is_ours(method) else definition(method)
+    return "" if author == IN_TREE and is_sentence(error, author) else place(error, author)
+
+
 def unexpected(error: Exception) -> Status:
     """An exception from the scheduler itself, not from a plugin."""
-    return Status.error(f"{type(error).__name__}: {error}")
+    return Status.error(told(error))
 
 
 def running(point: str, plugin: str, status: Status) -> str:
@@ -52,7 +75,7 @@ def running(point: str, plugin: str, status: Status) -> str:
 
 
 def failed(point: str, plugin: str, status: Status) -> Status:
-    return _error(plugin, running(point, plugin, status))
+    return _error(plugin, running(point, plugin, status), status)
 
 
 def rejected_or_failed(point: str, plugin: str, status: Status) -> Status:
@@ -66,12 +89,12 @@ def rejected_by_filter(plugin: str, status: object) -> Status:
         status = Status.error("filter_nodes returned a code that stands for no rejection")
     if status.rejected:
         return status.by(plugin)
-    return _error(plugin, f'running "{plugin}" filter plugin: {status.message}')
+    return _error(plugin, f'running "{plugin}" filter plugin: {status.message}', status)
 
 
 def score_failed(plugin: str, status: Status, *, normalizing: bool) -> Status:
     doing = "running Normalize on Score plugins" if normalizing else "running Score plugins"
-    return _error(plugin, f'{doing}: plugin "{plugin}" failed with: {status.message}')
+    return _error(plugin, f'{doing}: plugin "{plugin}" failed with: {status.message}', status)
 
 
 def score_out_of_range(plugin: str, score: int) -> Status:
@@ -84,7 +107,7 @@ def score_out_of_range(plugin: str, score: int) -> Status:
 
 def pre_flight_failed(plugin: str, status: Status) -> Status:
     if status.code is Code.ERROR:
-        return _error(plugin, f'running PreBindPreFlight "{plugin}": {status.message}')
+        return _error(plugin, f'running PreBindPreFlight "{plugin}": {status.message}', status)
     text = (
         f'PreBindPreFlight {plugin} returned "{status.code.label}", which is unsupported. '
         "It is supposed to return Success, Skip, or Error status"
@@ -101,8 +124,11 @@ def timed_out(plugin: str, seconds: float) -> str:
     return f"rejected due to timeout after waiting {waited} at plugin {plugin}"
 
 
-def _error(plugin: str, text: str) -> Status:
-    return Status(Code.ERROR, text, plugin=plugin)
+def _error(plugin: str, text: str, said: Status | None = None) -> Status:
+    """An Error in these words, with the cause of what the plugin said."""
+    status = Status(Code.ERROR, text, plugin=plugin)
+    status.cause = None if said is None else said.cause
+    return status
 
 
 # What became of the nodes

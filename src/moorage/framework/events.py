@@ -64,17 +64,18 @@ DEVICE_CLASS = "resource.k8s.io/DeviceClass"
 POD_GROUP = "scheduling.k8s.io/PodGroup"
 WILDCARD = "*"
 
-_NAMES = frozenset(
+WATCHABLE = frozenset(
     (
         *(row.event for row in WATCHED if row.wakes),
         *(ASSIGNED_POD, UNSCHEDULABLE_POD, POD_GROUP, WILDCARD),
     )
 )
+"""The built-in resources that events can name."""
 
 
 def is_watchable(resource: str) -> bool:
     """Whether events can name this resource: a built-in one, or `plural.version.group`."""
-    return resource in _NAMES or resource.count(".") >= 2
+    return resource in WATCHABLE or resource.count(".") >= 2
 
 
 class Hint(Enum):

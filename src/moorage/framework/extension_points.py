@@ -282,12 +282,18 @@ def methods_to_write(base: type[Plugin]) -> list[str]:
     return [choices[0] for choices in _TO_WRITE[base]]
 
 
-def missing_methods(plugin: type[Plugin]) -> list[str]:
-    """Methods that a plugin's bases call for and it does not have."""
+def missing_methods(plugin: type[Plugin]) -> list[tuple[str, ...]]:
+    """What a plugin's bases call for and it does not have: of each entry, one of the methods."""
     return [
-        " or ".join(choices)
+        choices
         for base, methods in _TO_WRITE.items()
         if issubclass(plugin, base)
         for choices in methods
         if all(getattr(plugin, method) is getattr(base, method) for method in choices)
     ]
+
+
+def forms_of(method: str) -> tuple[str, ...]:
+    """The methods of which a plugin with their base must write one, if this is one of them."""
+    every = (choices for methods in _TO_WRITE.values() for choices in methods)
+    return next((choices for choices in every if method in choices), ())

@@ -20,6 +20,7 @@ from moorage.framework.extenders.suspension import Suspension
 from moorage.framework.listers import Lister, Listers, Requirement
 from moorage.framework.metrics import Metrics
 from moorage.framework.observer import NoObserver, Observer
+from moorage.framework.plugin_errors import PluginErrors
 from moorage.framework.runtime.hung_calls import RunningCall
 from moorage.framework.runtime.pre_binding import PodsInPreBind
 from moorage.framework.runtime.waiting_pods import WaitingPods
@@ -80,6 +81,7 @@ class Services:
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
     pods_in_pre_bind: PodsInPreBind = field(default_factory=PodsInPreBind)
     metrics: Metrics = field(default_factory=Metrics)
+    plugin_errors: PluginErrors = field(default_factory=PluginErrors)
     observer: Observer = field(default_factory=NoObserver)
     activate: Callable[[Iterable[Pod]], None] = _no_pods_to_activate
     clock: Callable[[], float] = time.time

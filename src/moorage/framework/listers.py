@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from moorage.api import kinds
 from moorage.api.meta import Object
+from moorage.framework.plugin_errors import PluginErrors, described
 from moorage.framework.runtime.calls import FAILURES
 from moorage.framework.runtime.hung_calls import RunningCall
 from moorage.state.objects import Objects, Store
@@ -73,6 +74,7 @@ class Lister(Generic[T]):
         self._store = store
         self._is_namespaced = type.namespaced if type.resource == name.resource else None
         """None where the class does not say it."""
+        self._errors = PluginErrors()
         self._added: list[Callable[[T], None]] = []
         self._updated: list[Callable[[T, T], None]] = []
         self._deleted: list[Callable[[T], None]] = []
@@ -156,9 +158,12 @@ class Lister(Generic[T]):
             outer, self._running.call = self._running.call, (where, "Informer", time.perf_counter())
             try:
                 callback(*items)
-            except FAILURES:
+            except FAILURES as error:
                 about = f"{self.name.resource} {items[-1].key}"
-                log.exception("a plugin failed to take note of %s in %s", about, where)
+                author = frozenset({(getattr(callback, "__module__", None) or "").partition(".")[0]})
+                self._errors.note(error, where, author, "on_change", object=about)
+                said = described(error, author)
+                log.error("a plugin failed to take note of %s in %s: %s", about, where, said)
             finally:
                 self._running.call = outer
 

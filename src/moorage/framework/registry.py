@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
-import sysconfig
-import traceback
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+from moorage.framework.plugin_errors import described
 
 if TYPE_CHECKING:
     from moorage.framework.extension_points import Plugin
@@ -23,7 +24,7 @@ ENTRY_POINT_GROUP = "moorage.plugins"
 
 
 class PluginLoadError(Exception):
-    """A plugin that cannot be used; the text is one line that names it and says what to do."""
+    """A plugin that cannot be used; the text has a line for each mistake, with the place and the remedy."""
 
 
 class Entry:
@@ -125,7 +126,8 @@ def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
     if attribute:
         found = getattr(module, attribute, None)
         if not (isinstance(found, type) and issubclass(found, Plugin)):
-            raise PluginLoadError(f"{spec}: {attribute} is not a plugin class in {place}")
+            hint = _meant(module, attribute) if found is None else _why_not(found)
+            raise PluginLoadError(f"{spec}: {attribute} is not a plugin class in {place}{hint}")
         return [(found, place)]
     classes = [
         value
@@ -137,40 +139,46 @@ def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
         and points_of(value)
     ]
     if not classes:
-        raise PluginLoadError(
-            f"{place}: holds no plugin; write a class with a base such as moorage.FilterPlugin"
-        )
+        raise PluginLoadError(f"{place}: holds no plugin{_looks_like_one(module)}")
     return [(plugin, place) for plugin in dict.fromkeys(classes)]
 
 
+def _looks_like_one(module: ModuleType) -> str:
+    """What to do about a module without plugins."""
+    from moorage.framework.load_checks import lacking_base
+
+    for value in vars(module).values():
+        if isinstance(value, type) and value.__module__ == module.__name__ and (hint := lacking_base(value)):
+            return f"; class {value.__name__} {hint}"
+    return "; write a class with a base such as moorage.FilterPlugin"
+
+
+def _meant(module: ModuleType, attribute: str) -> str:
+    """Which class of a module may have been meant."""
+    from difflib import get_close_matches
+
+    from moorage.framework.extension_points import points_of
+
+    classes = [name for name, value in vars(module).items() if isinstance(value, type) and points_of(value)]
+    found = get_close_matches(attribute, classes, 1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def _why_not(found: object) -> str:
+    """What to do about something that was named and is no plugin."""
+    from moorage.framework.load_checks import lacking_base
+
+    hint = lacking_base(found) if isinstance(found, type) else ""
+    return f"; it {hint}" if hint else ""
+
+
 def checked(plugin: type[Plugin], source: str) -> type[Plugin]:
-    """Refuses a class that lacks what its bases call for."""
-    from msgspec import Struct
+    """Refuses a class with which something is wrong; the error has a line for each mistake."""
+    from moorage.framework.load_checks import mistakes
 
-    from moorage.framework.extension_points import missing_methods, points_of
-    from moorage.framework.permissions import Permission
-
-    if not points_of(plugin):
-        raise PluginLoadError(
-            f"{source}: class {plugin.__name__} has no extension point; add a base such as FilterPlugin"
-        )
-    if not isinstance(plugin.name, str) or not plugin.name:
-        raise PluginLoadError(f"{source}: class {plugin.__name__} has the name {plugin.name!r}; use text")
-    args_type = plugin.args_type
-    if args_type is not None and not (isinstance(args_type, type) and issubclass(args_type, Struct)):
-        raise PluginLoadError(
-            f"{source}: class {plugin.__name__} has an `args_type` that is no msgspec.Struct"
-        )
-    if not all(isinstance(each, Permission) for each in plugin.permissions):
-        raise PluginLoadError(
-            f"{source}: class {plugin.__name__} has `permissions` that are not all moorage.Permission"
-        )
-    missing = missing_methods(plugin)
-    if missing:
-        raise PluginLoadError(
-            f"{source}: class {plugin.__name__} lacks the method {', '.join(missing)}; "
-            "write it or drop the base class that calls for it"
-        )
+    found = mistakes(plugin)
+    if found:
+        raise PluginLoadError("\n".join(f"{source}: class {plugin.__name__} {each}" for each in found))
     return plugin
 
 
@@ -181,7 +189,7 @@ def _entry_point_class(point: metadata.EntryPoint, source: str) -> type[Plugin]:
         found = point.load()
     except (Exception, SystemExit) as error:
         raise PluginLoadError(
-            f"{source}: entry point {point.value} cannot be loaded: {described(error)}"
+            f"{source}: entry point {point.value} cannot be loaded: {_described(error, point.value)}"
         ) from error
     if not (isinstance(found, type) and issubclass(found, Plugin)):
         raise PluginLoadError(f"{source}: entry point {point.value} is not a plugin class")
@@ -208,7 +216,7 @@ def _import_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise PluginLoadError(f"{path}: cannot be imported: {described(error)}") from error
+        raise PluginLoadError(f"{path}: cannot be imported: {_described(error, name)}") from error
     return module
 
 
@@ -230,9 +238,9 @@ def _import_module(name: str) -> ModuleType:
             raise PluginLoadError(
                 f"{name}: no such module; give a file such as ./my_plugin.py or an importable module:Class"
             ) from error
-        raise PluginLoadError(f"{name}: cannot be imported: {described(error)}") from error
+        raise PluginLoadError(f"{name}: cannot be imported: {_described(error, name)}") from error
     except (Exception, SystemExit) as error:
-        raise PluginLoadError(f"{name}: cannot be imported: {described(error)}") from error
+        raise PluginLoadError(f"{name}: cannot be imported: {_described(error, name)}") from error
 
 
 def _find_modules_in(folder: Path) -> None:
@@ -242,19 +250,5 @@ def _find_modules_in(folder: Path) -> None:
         sys.path.append(here)
 
 
-def described(error: BaseException) -> str:
-    """An exception in one line, with the place in the plugin's own code where it was raised."""
-    if isinstance(error, SyntaxError):
-        return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
-    text = " ".join(str(error).split())
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not _is_library(frame.filename)] or frames
-    where = f" (line {own[-1].lineno} of {Path(own[-1].filename).name})" if own else ""
-    return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"
-
-
-def _is_library(file: str) -> bool:
-    """Whether a file belongs to Python, to an installed package or to Moorage itself."""
-    paths = sysconfig.get_paths()
-    libraries = (paths["stdlib"], paths["purelib"], paths["platlib"], str(Path(__file__).parents[1]))
-    return file.startswith(libraries) or file.startswith("<frozen ")
+def _described(error: BaseException, module: str) -> str:
+    return described(error, frozenset({re.split("[.:]", module)[0]}))

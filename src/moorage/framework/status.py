@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from moorage.framework.plugin_errors import told
+
 
 class Code(IntEnum):
     """What kind of answer a Status is: `status.code is Code.ERROR`."""
@@ -62,7 +64,7 @@ class Status:
         self.code: Code = code if isinstance(code, Code) else Code(code)
         """What kind of answer it is."""
         texts = tuple(map(str, reasons))
-        self.reasons: tuple[str, ...] = (str(cause), *texts) if cause is not None else texts
+        self.reasons: tuple[str, ...] = (told(cause), *texts) if cause is not None else texts
         """Why, one text each; messages count how many nodes give each reason."""
         self.cause = cause
         """The exception behind an Error, if there is one."""
@@ -81,7 +83,7 @@ class Status:
 
     @classmethod
     def error(cls, *reasons: str, cause: BaseException | None = None) -> Status:
-        """Something broke. `cause` is the exception, whose text then comes first."""
+        """Something broke. `cause` is the exception, whose type and text then come first."""
         return cls(Code.ERROR, *reasons, cause=cause)
 
     @classmethod

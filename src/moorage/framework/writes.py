@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moorage.framework.registry import described
+from moorage.framework.plugin_errors import described
 from moorage.framework.runtime.calls import settled
 from moorage.framework.runtime.slow_calls import Steps
 

@@ -24,12 +24,13 @@ def first_objection(profile: Profile, pod: Pod) -> Status | None:
         if status is not None and status.code is not Code.SUCCESS:
             if status.code is Code.ERROR:
                 profile.observer.plugin_failed(plugin.name, profile.name)
-                _tell(profile, plugin.name, pod, status)
+                _tell(profile, pod, status.by(plugin.name))
             return status.by(plugin.name)
     return None
 
 
-def _tell(profile: Profile, name: str, pod: Pod, status: Status) -> None:
-    log.error("PreEnqueue plugin %s failed for pod %s: %s", name, pod.key, status.message)
+def _tell(profile: Profile, pod: Pod, status: Status) -> None:
+    name = status.plugin
+    log.error("PreEnqueue plugin %s failed for pod %s: %s", name, pod.key, diagnosis.for_log(profile, status))
     if profile.services.may_bind():  # One scheduler of several is enough to write the event.
         diagnosis.tell(profile.recorder, pod, diagnosis.running("PreEnqueue", name, status))

@@ -10,6 +10,7 @@ from typing import Any
 
 from moorage.api.likeness import likeness
 from moorage.api.pods import Pod
+from moorage.framework import diagnosis
 from moorage.framework.events import ClusterEvent, Hint
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime import answers
@@ -116,12 +117,7 @@ def _says_queue(
     profile.observer.hint_given(name, event.label, label, time.perf_counter() - started)
     if isinstance(answer, Status):
         profile.observer.plugin_failed(name, profile.name)
-        log.error(
-            "the hint of plugin %s for %s failed for pod %s",
-            name,
-            registered.label,
-            pod.key,
-            exc_info=answer.cause,
-        )
+        said = diagnosis.for_log(profile, answer.by(name))
+        log.error("the hint of plugin %s for %s failed for pod %s: %s", name, registered.label, pod.key, said)
         return True
     return answer is Hint.QUEUE

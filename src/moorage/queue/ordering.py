@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from moorage.framework import diagnosis
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.calls import Question, ask
 from moorage.framework.runtime.profile import Profile
@@ -33,8 +34,9 @@ class QueueOrder:
         if not isinstance(key, Status):
             return (0, key)
         profile.observer.plugin_failed(plugin.name, profile.name)
-        text = "QueueSort plugin %s has no place for pod %s, it comes last: %r"
-        log.error(text, plugin.name, queued.pod.key, key.cause)
+        said = diagnosis.for_log(profile, key.by(plugin.name))
+        text = "QueueSort plugin %s has no place for pod %s, it comes last: %s"
+        log.error(text, plugin.name, queued.pod.key, said)
         return (1,)
 
     def _comparable(self, key: Any) -> Any:

@@ -11,6 +11,7 @@ from moorage.framework import diagnosis
 from moorage.framework.cycle_state import PODS_TO_ACTIVATE, CycleState
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
+from moorage.framework.plugin_errors import IN_TREE, described
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.binding import bind, post_bind, pre_bind, pre_bind_pre_flight
 from moorage.framework.runtime.calls import settled
@@ -76,14 +77,14 @@ class BindingCycle:
         try:
             self._fail(binding, status, done=done)
         except Exception as error:
-            log.error(error, "Binding the pod failed", pod=binding.assumed)
+            log.error(described(error, IN_TREE), "Binding the pod failed", pod=binding.assumed)
             self._fail(binding, diagnosis.unexpected(error), done=True)
 
     async def _outcome(self, binding: PodToBind) -> tuple[Status | None, bool]:
         try:
             return await self._bind(binding)
         except Exception as error:
-            log.error(error, "Binding the pod failed", pod=binding.assumed)
+            log.error(described(error, IN_TREE), "Binding the pod failed", pod=binding.assumed)
             return diagnosis.unexpected(error), True
 
     async def _bind(self, binding: PodToBind) -> tuple[Status | None, bool]:

@@ -137,6 +137,9 @@ class NodeChooser:
         if status is not None:
             if status.rejected:
                 self._note_rejected_nomination(decision, node.row, status)
+            else:
+                said = diagnosis.for_log(profile, status)
+                log.error(said, "Evaluation failed on nominated node", pod=pod, node=name)
             return None
         nodes = Nodes(profile.state.table, slice(node.row, node.row + 1))
         left = profile.services.extenders.filter(pod, nodes, decision.statuses)
@@ -195,6 +198,8 @@ class NodeChooser:
             observe(profile, "PostFilter", post.status, started)
             if post.status.cause is not None:
                 profile.observer.plugin_failed(post.status.plugin, profile.name)
+                failed = diagnosis.running("PostFilter", post.status.plugin, post.status)
+                log.error(diagnosis.for_log(profile, post.status, failed), "Preemption failed", pod=pod)
         total = len(profile.state.table)
         rejected_by = (EXTENDER,) if decision.narrowed_by_extenders else ()
         decision.failure = diagnosis.nothing_fits(

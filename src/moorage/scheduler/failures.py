@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from moorage.api.pods import Pod
-from moorage.framework.diagnosis import Failure, tell
+from moorage.framework.diagnosis import Failure, for_log, tell
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
 from moorage.framework.queued_pod import QueuedPod
@@ -54,7 +54,8 @@ class FailureHandler:
         if failure.is_rejection:
             log.info(2, "Unable to schedule pod; no fit; waiting", pod=pod, err=failure.message)
         else:
-            log.error(failure.message, "Error scheduling pod; retrying", pod=pod)
+            said = for_log(profile, failure.status, failure.message)
+            log.error(said, "Error scheduling pod; retrying", pod=pod)
         tell(profile.recorder, pod, failure.message)
         self._write_condition(pod, failure)
 

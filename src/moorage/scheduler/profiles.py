@@ -66,7 +66,9 @@ def make_profiles(
             )
         except PluginLoadError as error:
             prefix = f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}: "
-            problems.append(ConfigProblem(f"profiles[{place}]", f"{prefix}{error}"))
+            problems += [
+                ConfigProblem(f"profiles[{place}]", f"{prefix}{line}") for line in str(error).splitlines()
+            ]
     if problems:
         raise ConfigError(problems)
     return profiles

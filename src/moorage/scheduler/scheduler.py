@@ -18,6 +18,7 @@ from moorage.framework.door import Door
 from moorage.framework.handle import NoRecorder, Recorder, Services
 from moorage.framework.logger import Logger
 from moorage.framework.observer import NoObserver, Observer
+from moorage.framework.plugin_errors import IN_TREE, described
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.registry import Registry
 from moorage.framework.runtime.profile import Profile
@@ -215,7 +216,7 @@ class Scheduler:
             self._attempt(profile, queued, pod)
         except Exception as error:
             # Nothing a single pod brings along may stop the others.
-            log.error(error, "Scheduling the pod failed", pod=pod)
+            log.error(described(error, IN_TREE), "Scheduling the pod failed", pod=pod)
             failure = diagnosis.attempt_failed(diagnosis.unexpected(error))
             placement = self.state.placement(pod.uid)
             if placement is not None and placement.assumed:

@@ -217,7 +217,11 @@ def test_a_failed_bind_gives_nothing_back_before_the_cycle_has_ended() -> None:
     fake_time.run(main())
     assert assumed == [True]
     assert not world.state.is_assumed(first.uid)
-    assert world.condition("first") == ("False", "SchedulerError", 'running PreBind plugin "Fails": no')
+    assert world.condition("first") == (
+        "False",
+        "SchedulerError",
+        'running PreBind plugin "Fails": RuntimeError: no',
+    )
 
 
 def test_a_nomination_is_not_taken_away_before_the_cycle_has_ended() -> None:

@@ -63,7 +63,11 @@ def unsupported(code: str) -> Status:
         (Status.success(), None, {"A"}),
         (Status.skip(), Status.skip(), {"A", "B"}),
         (Status.error("broken"), Status.error('running PreBindPreFlight "B": broken').by("B"), {"A"}),
-        (ValueError("broken"), Status.error('running PreBindPreFlight "B": broken').by("B"), {"A"}),
+        (
+            ValueError("broken"),
+            Status.error('running PreBindPreFlight "B": ValueError: broken').by("B"),
+            {"A"},
+        ),
         (NO, unsupported("Unschedulable"), {"A"}),
         (Status.unresolvable("x"), unsupported("UnschedulableAndUnresolvable"), {"A"}),
         (Status.pending("x"), unsupported("Pending"), {"A"}),
@@ -124,7 +128,7 @@ def test_neighbours_that_allow_it_form_a_group(plugins: str, skipped: str, group
         (Status.pending("later"), Status.pending("later").by("B")),
         (Status.error("broken"), Status.error('running PreBind plugin "B": broken').by("B")),
         (Status.skip("skipped"), Status.error('running PreBind plugin "B": skipped').by("B")),
-        (ValueError("broken"), Status.error('running PreBind plugin "B": broken').by("B")),
+        (ValueError("broken"), Status.error('running PreBind plugin "B": ValueError: broken').by("B")),
         (
             7,
             Status.error('running PreBind plugin "B": pre_bind returned int 7, use None or a Status').by("B"),
@@ -231,7 +235,7 @@ def bind_error(text: str) -> Status:
         (NO, NO.by("B"), False),
         (Status.pending("later"), Status.pending("later").by("B"), False),
         (Status.error("broken"), bind_error("broken"), False),
-        (ValueError("broken"), bind_error("broken"), False),
+        (ValueError("broken"), bind_error("ValueError: broken"), False),
         (Status(Code.WAIT, "wait"), bind_error("wait"), False),
         ("n1", bind_error("bind returned str 'n1', use None or a Status"), False),
     ),
@@ -255,8 +259,10 @@ def test_post_bind_runs_all_plugins_whatever_happens(caplog: pytest.LogCaptureFi
     plugins = [plugin(PostBinds, name, answer, calls=calls) for name, answer in answers.items()]
     run(post_bind, *plugins)
     assert calls == [f"{name} post_bind" for name in "ABCD"]
-    reasons = {"A": "broken", "B": "broken", "D": "post_bind returned str, there is nothing to return"}
-    assert caplog.messages == [
+    wrong = "post_bind returned str, there is nothing to return"
+    reasons = {"A": "ValueError: broken", "B": "ValueError: broken", "D": wrong}
+    told = [message for message in caplog.messages if "raised an exception" not in message]
+    assert [message.rpartition(" (")[0] for message in told] == [
         f"plugin {name} failed after pod default/p was bound: {reason}" for name, reason in reasons.items()
     ]
 

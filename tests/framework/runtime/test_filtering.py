@@ -87,7 +87,7 @@ def error_of(name: str, text: str) -> Status:
         ([NO, Status.error("broken")], error_of("B", "broken"), None, (), 2),
         ([LATER, None], error_of("A", "later"), None, (), 1),
         ([Status(Code.WAIT, "wait")], error_of("A", "wait"), None, (), 1),
-        ([BROKEN, None], error_of("A", "broken"), None, (), 1),
+        ([BROKEN, None], error_of("A", "ValueError: broken"), None, (), 1),
         ([KeyError()], error_of("A", "KeyError"), None, (), 1),
         (
             ["n0"],
@@ -229,10 +229,10 @@ def test_the_answer_of_a_filter(answer: Status | None, status: Status | None) ->
 @pytest.mark.parametrize(
     ("base", "answer", "text"),
     [
-        (Filters, BROKEN, "broken"),
+        (Filters, BROKEN, "ValueError: broken"),
         (Filters, True, "filter returned bool True, use None or a Status"),
         (Filters, "no", "filter returned str 'no', use None or a Status"),
-        (FastFilters, BROKEN, "broken"),
+        (FastFilters, BROKEN, "ValueError: broken"),
         (FastFilters, None, "filter_nodes returned NoneType, use Verdicts"),
         (FastFilters, np.array([0, 1, 0]), "filter_nodes returned ndarray, use Verdicts"),
         (FastFilters, Verdicts(None, ()), None),
@@ -337,8 +337,8 @@ def test_an_error_of_an_easy_filter_concerns_only_the_nodes_that_are_left() -> N
     world = World(plugin(Filters, "A", at(n0=NO)), plugin(Filters, "B", BROKEN))
     assert filtered(world)[1] == {
         "n0": NO.by("A"),
-        "n1": filter_error("broken", "B"),
-        "n2": filter_error("broken", "B"),
+        "n1": filter_error("ValueError: broken", "B"),
+        "n2": filter_error("ValueError: broken", "B"),
     }
 
 
@@ -444,7 +444,7 @@ ME = make_pod("me", priority=5)
         ),
         (
             [make_pod("raises", priority=9)],
-            Status.error('running AddPod on PreFilter plugin "Room": broken').by("Room"),
+            Status.error('running AddPod on PreFilter plugin "Room": ValueError: broken').by("Room"),
             [],
         ),
     ],
@@ -480,7 +480,7 @@ def test_remove_pod_failures_are_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "text"), [(7, "add_pod returned int 7, use None or a Status"), (BROKEN, "broken")]
+    ("answer", "text"), [(7, "add_pod returned int 7, use None or a Status"), (BROKEN, "ValueError: broken")]
 )
 def test_add_pod_stops_at_the_first_plugin_that_fails(answer: Any, text: str) -> None:
     asked: list[str] = []

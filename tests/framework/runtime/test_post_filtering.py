@@ -41,7 +41,7 @@ def unschedulable(*reasons: str) -> Status:
         ([Nomination("n1", Status.error("broken"))], Status.error("broken").by("A"), None, 1),
         ([Status.skip("skipped")], Status.error("skipped").by("A"), None, 1),
         ([Status(Code.WAIT, "wait")], Status.error("wait").by("A"), None, 1),
-        ([ValueError("broken")], Status.error("broken").by("A"), None, 1),
+        ([ValueError("broken")], Status.error("ValueError: broken").by("A"), None, 1),
         (
             [None],
             Status.error("post_filter returned NoneType, use a Nomination or a Status").by("A"),

@@ -155,17 +155,18 @@ def test_only_plugins_that_can_reject_are_asked(base: type[Any], asked: bool) ->
     assert found == ([("A", "PodDelete")] if asked else [])
 
 
-def test_a_resource_that_cannot_be_watched_is_logged_and_ignored(caplog: pytest.LogCaptureFixture) -> None:
-    events = [ClusterEvent("foos.v1", Action.ADD), ClusterEvent("foos.v1.example", Action.ADD)]
+def test_a_custom_resource_can_be_waited_for() -> None:
+    events = [ClusterEvent("foos.v1.example", Action.ADD)]
     assert registrations(registering(Filters, "A", events)) == [("A", "foos.v1.exampleAdd")]
-    assert caplog.messages == ["Incorrect event registration of plugin A: foos.v1"]
 
 
 def test_events_that_cannot_be_had_stop_the_start() -> None:
     def broken(self: Plugin) -> Sequence[ClusterEvent]:
         raise ValueError("no idea")
 
-    with pytest.raises(PluginLoadError, match=r'^initializing plugin "A": ValueError: no idea \(line'):
+    with pytest.raises(
+        PluginLoadError, match=r'^initializing plugin "A": ValueError: no idea \(test_profile'
+    ):
         World(plugin(Filters, "A", events=broken))
     with pytest.raises(PluginLoadError, match=r"events returned 'Node', use a list of ClusterEvent"):
         World(registering(Filters, "A", ["Node"]))
@@ -201,7 +202,7 @@ def test_a_plugin_gets_its_args_and_a_handle_of_its_profile() -> None:
 @pytest.mark.parametrize(
     ("name", "args", "message"),
     [
-        ("Careful", {"weight": 10}, 'initializing plugin "Careful": ValueError: too heavy (line '),
+        ("Careful", {"weight": 10}, 'initializing plugin "Careful": ValueError: too heavy (test_profile.py:'),
         ("Careful", {"wait": 1}, 'initializing plugin "Careful": args.wait: unknown field; known are weight'),
         ("Careful", {"weight": "x"}, 'initializing plugin "Careful": args.weight: Expected `int`, got `str`'),
         ("Other", None, 'plugin "Other" does not exist'),
@@ -218,7 +219,9 @@ def test_a_plugin_that_wants_to_exit_is_named_too() -> None:
         def __init__(self, args: Args, handle: Handle) -> None:
             raise SystemExit("enough")
 
-    with pytest.raises(PluginLoadError, match=r'^initializing plugin "Leaves": SystemExit: enough \(line'):
+    with pytest.raises(
+        PluginLoadError, match=r'^initializing plugin "Leaves": SystemExit: enough \(test_profile'
+    ):
         profile_of({"filter": refs("Leaves")}, Leaves)
 
 
@@ -250,4 +253,10 @@ def test_every_plugin_is_closed_even_if_one_fails_to(caplog: pytest.LogCaptureFi
     answers = plugin(Scores, "C", close=lambda self: "done")
     World(plugin(Filters, "A", close=close), plugin(Scores, "B", close=close), answers).profile.close()
     assert closed == ["A", "B"]
-    assert caplog.messages == ["plugin A failed to close", "plugin C failed to close"]
+    line = close.__code__.co_firstlineno
+    assert caplog.messages == [
+        "Plugin A raised an exception at close",
+        f"plugin A failed to close: ValueError: stuck (test_profile.py:{line + 3})",
+        "plugin C failed to close: close returned str, there is nothing to return "
+        f"(test_profile.py:{line + 5})",
+    ]

@@ -33,7 +33,7 @@ def rows(point: str) -> list[Any]:
         (Status.error("broken"), error_of(point, "broken")),
         (Status.skip("skipped"), error_of(point, "skipped")),
         (Status(Code.WAIT, "wait"), error_of(point, "wait")),
-        (ValueError("broken"), error_of(point, "broken")),
+        (ValueError("broken"), error_of(point, "ValueError: broken")),
         (True, error_of(point, f"{method} returned bool True, use {allowed}")),
     ]
 
@@ -58,7 +58,10 @@ def test_unreserve_runs_for_every_plugin_last_first_and_cannot_fail(caplog: pyte
     plugins[1] = plugin(Reserves, "B", unreserve=broken)
     unreserve(World(*plugins).profile, CycleState(), make_pod("p"), "n0")
     assert calls == ["C unreserve", "B unreserve", "A unreserve"]
-    assert caplog.messages == ["plugin B failed to unreserve pod default/p: broken"]
+    line = broken.__code__.co_firstlineno + 2
+    assert caplog.messages[-1] == (
+        f"plugin B failed to unreserve pod default/p: ValueError: broken (test_reserving.py:{line})"
+    )
 
 
 async def permitted(*answers: Any) -> tuple[Permitted, World, list[str]]:

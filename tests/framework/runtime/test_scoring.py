@@ -32,7 +32,7 @@ def pre_score_error(text: str) -> Status:
         (Status.pending("later"), pre_score_error("later"), set()),
         (Status.error("broken"), pre_score_error("broken"), set()),
         (Status(Code.WAIT, "wait"), pre_score_error("wait"), set()),
-        (ValueError("broken"), pre_score_error("broken"), set()),
+        (ValueError("broken"), pre_score_error("ValueError: broken"), set()),
         (5, pre_score_error("pre_score returned int 5, use None or a Status"), set()),
     ],
 )
@@ -103,7 +103,7 @@ FAILED = 'running Score plugins: plugin "A" failed with: '
 @pytest.mark.parametrize(
     ("base", "answer", "text"),
     [
-        (Scores, ValueError("broken"), "broken"),
+        (Scores, ValueError("broken"), "ValueError: broken"),
         (Scores, ValueError(), "ValueError"),
         (Scores, True, "score returned bool True for node n0, use a whole number"),
         (Scores, np.True_, "score returned bool True for node n0, use a whole number"),
@@ -117,7 +117,7 @@ FAILED = 'running Score plugins: plugin "A" failed with: '
             Status.unschedulable("no"),
             "score returned Status <Status Unschedulable: no> for node n0, use a whole number",
         ),
-        (FastScores, ValueError("broken"), "broken"),
+        (FastScores, ValueError("broken"), "ValueError: broken"),
         (FastScores, [1, 2, 3], "score_nodes returned list, use an array of whole numbers"),
         (FastScores, None, "score_nodes returned NoneType, use an array of whole numbers"),
         (FastScores, array(1, 2), "score_nodes returned (2,) scores for 3 nodes"),
@@ -177,7 +177,7 @@ def test_the_range_is_checked_after_normalizing() -> None:
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (ValueError("broken"), "broken"),
+        (ValueError("broken"), "ValueError: broken"),
         (None, "normalize_scores returned NoneType, use an array of whole numbers"),
         (
             lambda scores: scores / 4,

@@ -183,7 +183,7 @@ def test_an_error_while_judging_by_columns_is_told() -> None:
         answer = preemption(world).post_filter(decision.cycle, preemptor(), decision.statuses)
     assert isinstance(answer, Status)
     assert answer.code is Code.ERROR
-    assert answer.message == 'preemption: running "NodeResourcesFit" filter plugin: broken'
+    assert answer.message == 'preemption: running "NodeResourcesFit" filter plugin: RuntimeError: broken'
 
 
 def test_a_filter_that_fails_when_a_pod_is_put_back_makes_it_a_victim() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from moorage.framework.events import Hint
+from moorage.framework.events import ClusterEvent, Hint
 from moorage.framework.status import Nomination, Status, Wait
 from moorage.framework.verdicts import Verdicts
 from moorage.state.columns import Int64s
@@ -16,7 +16,11 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 class WrongAnswer(TypeError):
-    """A plugin returned something that is no answer; the text names the method."""
+    """A plugin returned something that is no answer; the text begins with the method."""
+
+    @property
+    def method(self) -> str:
+        return str(self).partition(" ")[0]
 
 
 def _shown(answer: object) -> str:
@@ -124,6 +128,19 @@ def wait_or_status(answer: object) -> Wait | Status | None:
     if answer is None or isinstance(answer, Status):
         return answer
     raise _wrong("permit", answer, "None, a Wait or a Status")
+
+
+def listed_events(answer: object) -> list[ClusterEvent] | None:
+    """The check for `events`."""
+    if answer is None:
+        return None
+    if isinstance(answer, (str, ClusterEvent)) or not isinstance(answer, Iterable):
+        raise _wrong("events", answer, "a list of ClusterEvent")
+    listed = list(answer)
+    for event in listed:
+        if not isinstance(event, ClusterEvent):
+            raise WrongAnswer(f"events returned {_shown(event)}, use a list of ClusterEvent")
+    return listed
 
 
 def hint(answer: object) -> Hint:

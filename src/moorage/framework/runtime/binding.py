@@ -144,4 +144,5 @@ async def post_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: st
         )
         if failed is not None:
             profile.observer.plugin_failed(plugin.name, profile.name)
-            log.error("plugin %s failed after pod %s was bound: %s", plugin.name, pod.key, failed.message)
+            said = diagnosis.for_log(profile, failed.by(plugin.name))
+            log.error("plugin %s failed after pod %s was bound: %s", plugin.name, pod.key, said)

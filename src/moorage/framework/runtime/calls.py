@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, TypeVarTuple
 
-from moorage.framework.diagnosis import raised
+from moorage.framework.diagnosis import call_failed
 from moorage.framework.extension_points import Plugin
 from moorage.framework.runtime.hung_calls import DidNotReturn
 from moorage.framework.runtime.slow_calls import SLOW_SECONDS, Steps, notice, watched
@@ -57,7 +57,7 @@ def ask(
     try:
         answer = question.check(method(*arguments))
     except FAILURES as error:
-        answer = raised(error)
+        answer = call_failed(error, profile, plugin, question.point, arguments)
     finally:
         running.call = outer
     if len(trials) > open_before:
@@ -96,11 +96,12 @@ async def ask_and_wait(
             label = _code_label(checked)
         return checked
     except (Exception, SystemExit, DidNotReturn) as error:
-        return raised(error)
-    except asyncio.CancelledError:
+        return call_failed(error, profile, plugin, question.point, arguments)
+    except asyncio.CancelledError as error:
         if _this_task_is_cancelled():
             raise
-        return raised(RuntimeError(_CANCELLED))
+        cancelled = asyncio.CancelledError(_CANCELLED).with_traceback(error.__traceback__)
+        return call_failed(cancelled, profile, plugin, question.point, arguments)
     finally:
         if is_timed:
             seconds = time.perf_counter() - started

@@ -102,9 +102,10 @@ class HangWatch:
             if call is None or self._overdue is None:
                 continue
             now = time.perf_counter()
-            if told is None or told[0] is not call or now - told[1] > _TOLD_SECONDS:
+            is_new = told is None or told[0] is not call
+            if is_new or (told is not None and now - told[1] > _TOLD_SECONDS):
                 told = call, now
-                self._tell(call, now)
+                self._tell(call, now, is_new=is_new)
             if self._in_main_thread:
                 signal.pthread_kill(self._watched, signal.SIGURG)
             else:
@@ -114,18 +115,18 @@ class HangWatch:
         limit = HURRY_SECONDS if self._hurrying else self._seconds
         return 0 < limit < time.perf_counter() - call[2]
 
-    def _tell(self, call: Call, now: float) -> None:
+    def _tell(self, call: Call, now: float, *, is_new: bool) -> None:
+        """Names the call and the line; the whole stack only if it could not be ended."""
         plugin, point, started = call
         frame = sys._current_frames().get(self._watched)
-        stack = "".join(traceback.format_stack(frame)) if frame is not None else ""
         method = _method_in(frame)
         log.error(
             f"{method.name if method else 'it'} did not return for {now - started:.1f}s",
-            "A plugin is interrupted",
+            "A plugin is interrupted" if is_new else "A plugin cannot be interrupted",
             plugin=plugin,
             extensionPoint=point,
             at=method.place if method else "",
-            stacktrace=stack,
+            **({} if is_new else {"stacktrace": "".join(traceback.format_stack(frame))}),
         )
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, cast
 
 from moorage.api.points import POINTS
 from moorage.config.types import PluginRef
-from moorage.framework.events import EVERYTHING, ClusterEvent, is_watchable, with_implied
+from moorage.framework.diagnosis import place_in
+from moorage.framework.events import EVERYTHING, ClusterEvent, with_implied
 from moorage.framework.extenders.asking import EXTENDER
 from moorage.framework.extension_points import (
     BASES,
@@ -19,8 +20,9 @@ from moorage.framework.extension_points import (
     ScorePlugin,
 )
 from moorage.framework.handle import Handle, Services
-from moorage.framework.registry import PluginLoadError, Registry, described
-from moorage.framework.runtime.answers import WrongAnswer, nothing_of
+from moorage.framework.plugin_errors import author_of, definition, described, is_ours, told
+from moorage.framework.registry import PluginLoadError, Registry
+from moorage.framework.runtime.answers import listed_events, nothing_of
 from moorage.framework.runtime.calls import FAILURES
 from moorage.framework.runtime.slow_calls import watched
 from moorage.state.cluster import ClusterState
@@ -104,8 +106,11 @@ class Profile(PluginsByPoint):
             try:
                 close: Callable[[], object] = plugin.close
                 _check_close(watched(self, plugin, "Close", close))
-            except FAILURES:
-                log.exception("plugin %s failed to close", plugin.name)
+            except FAILURES as error:
+                self.services.plugin_errors.note(error, plugin.name, author_of(type(plugin)), "close")
+                log.error(
+                    "plugin %s failed to close: %s%s", plugin.name, told(error), place_in(plugin, error)
+                )
 
     def _registrations(self, points: Mapping[str, Sequence[PluginRef]]) -> list[Registration]:
         asked = dict.fromkeys(
@@ -125,19 +130,24 @@ class Profile(PluginsByPoint):
 
 def _events_of(plugin: Plugin) -> list[ClusterEvent]:
     try:
-        events = plugin.events()
-        if events is None:
-            return list(EVERYTHING)
-        listed = list(events)
-        for event in listed:
-            if not isinstance(event, ClusterEvent):
-                raise WrongAnswer(f"events returned {event!r:.80}, use a list of ClusterEvent")
+        events = listed_events(plugin.events())
     except FAILURES as error:
-        raise PluginLoadError(f'initializing plugin "{plugin.name}": {described(error)}') from error
-    for event in listed:
-        if not is_watchable(event.resource):
-            log.error("Incorrect event registration of plugin %s: %s", plugin.name, event.resource)
-    return with_implied([event for event in listed if is_watchable(event.resource)])
+        cause = f"{told(error)}{place_in(plugin, error)}"
+        raise PluginLoadError(f'initializing plugin "{plugin.name}": {cause}') from error
+    if events is None:
+        return list(EVERYTHING)
+    if not is_ours(type(plugin)):
+        _check_events(plugin, events)
+    return with_implied(events)
+
+
+def _check_events(plugin: Plugin, events: list[ClusterEvent]) -> None:
+    from moorage.framework.event_checks import event_mistakes
+
+    where = definition(plugin.events)
+    found = [f'initializing plugin "{plugin.name}": {each}{where}' for each in event_mistakes(events)]
+    if found:
+        raise PluginLoadError("\n".join(found))
 
 
 def _overrides(plugin: Plugin, base: type[Plugin], method: str) -> bool:
@@ -178,7 +188,7 @@ def _make(name: str, registry: Registry, args: Any, handle: Handle) -> Plugin:
     try:
         made = plugin(decode_args(plugin, args), handle)
     except FAILURES as error:
-        cause = str(error) if isinstance(error, PluginLoadError) else described(error)
+        cause = str(error) if isinstance(error, PluginLoadError) else described(error, author_of(plugin))
         raise PluginLoadError(f'initializing plugin "{name}": {cause}') from error
     if made.name == name:
         return made

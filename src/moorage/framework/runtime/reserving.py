@@ -42,7 +42,8 @@ def unreserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> 
         failed = ask(_UNRESERVE, profile, plugin, cycle.is_timed, plugin.unreserve, cycle, pod, node_name)
         if failed is not None:
             profile.observer.plugin_failed(plugin.name, profile.name)
-            log.error("plugin %s failed to unreserve pod %s: %s", plugin.name, pod.key, failed.message)
+            said = diagnosis.for_log(profile, failed.by(plugin.name))
+            log.error("plugin %s failed to unreserve pod %s: %s", plugin.name, pod.key, said)
     profile.observer.extension_point(profile.name, "Unreserve", "Success", time.perf_counter() - started)
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import ScorePlugin
 from moorage.framework.runtime.answers import checked_scores, status_of
-from moorage.framework.runtime.calls import FAILURES, Question, ask
+from moorage.framework.runtime.calls import Question, ask
 from moorage.framework.status import Code, Status
 from moorage.state.columns import Bools, Int64s
 from moorage.state.nodes import Nodes
@@ -27,12 +26,12 @@ MAX_SCORE = 100
 _PRE_SCORE = Question("PreScore", status_of("pre_score"))
 
 
-def _checked_already(scores: Any) -> Int64s:
-    checked: Int64s = scores
-    return checked
-
-
-_SCORE = Question("Score", _checked_already)
+def _about(size: int) -> tuple[Question[Int64s], Question[Int64s]]:
+    """What a plugin is asked about so many nodes: to score them, and to normalize its scores."""
+    return (
+        Question("Score", lambda scores: checked_scores(scores, size, "score_nodes")),
+        Question("Score", lambda scores: checked_scores(scores, size, "normalize_scores")),
+    )
 
 
 class Scores:
@@ -74,12 +73,15 @@ def score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores
     size = len(nodes)
     # One row per plugin: the range is checked and the weights are applied for all of them at once.
     table = np.empty((len(asked), size), dtype=np.int64)
+    to_score, to_normalize = _about(size)
     for row, (plugin, _, normalizes) in enumerate(asked):
-        arguments = (plugin, normalizes, cycle, pod, nodes, size)
-        scores = ask(_SCORE, profile, plugin, cycle.is_timed, _scores_of, *arguments)
+        scores = ask(to_score, profile, plugin, cycle.is_timed, plugin.score_nodes, cycle, pod, nodes)
         if isinstance(scores, Status):
-            normalizing = isinstance(scores.cause, _NormalizeFailed)
-            return Scores.failed(diagnosis.score_failed(plugin.name, scores, normalizing=normalizing))
+            return Scores.failed(diagnosis.score_failed(plugin.name, scores, normalizing=False))
+        if normalizes:
+            scores = ask(to_normalize, profile, plugin, False, plugin.normalize_scores, cycle, pod, scores)
+            if isinstance(scores, Status):
+                return Scores.failed(diagnosis.score_failed(plugin.name, scores, normalizing=True))
         table[row] = scores
     profile.observer.plugins_evaluated([entry.plugin.name for entry in asked], "Score", profile.name, size)
     # As unsigned numbers negative ones are huge, so that one comparison finds both ends of the range.
@@ -87,22 +89,6 @@ def score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores
         return Scores.failed(_out_of_range(asked, table))
     weights = np.array([weight for _, weight, _ in asked], dtype=np.int64)
     return Scores(weights @ table, {plugin.name: table[row] for row, (plugin, _, _) in enumerate(asked)})
-
-
-class _NormalizeFailed(Exception):
-    """Not the scores but their normalization went wrong."""
-
-
-def _scores_of(
-    plugin: ScorePlugin, normalizes: bool, cycle: CycleState, pod: Pod, nodes: Nodes, size: int
-) -> Int64s:
-    scores = checked_scores(plugin.score_nodes(cycle, pod, nodes), size, "score_nodes")
-    if not normalizes:
-        return scores
-    try:
-        return checked_scores(plugin.normalize_scores(cycle, pod, scores), size, "normalize_scores")
-    except FAILURES as error:
-        raise _NormalizeFailed(diagnosis.raised(error).message) from error
 
 
 def _out_of_range(asked: Sequence[Weighted], table: Int64s) -> Status:
