@@ -41,7 +41,11 @@ CASES = {
             "PreFilterPlugin, FilterPlugin",
             "def pre_filter(self, cycle, pod): pass\n"
             "    def filter(self, cycle, pod, node):\n"
-            f"        return self.handle.run_{what}_pod(cycle, pod, make_pod('other'), node)\n"
+            "        other = make_pod('other')\n"
+            "        with self.handle.what_if(cycle, pod, node) as tried:\n"
+            "            tried.add(other)\n"
+            "            tried.remove(other)\n"
+            "            return tried.failed\n"
             f"    def {what}_pod(self, cycle, pod, other, node): @",
         )
         for what in ("add", "remove")

@@ -23,6 +23,7 @@ class Evicted(NamedTuple):
     """A pod that a plugin told to go."""
 
     pod: Pod
+    """The victim."""
     by: Pod
     """The pod in whose favour it goes."""
     message: str

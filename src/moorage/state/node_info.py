@@ -111,6 +111,7 @@ class NodeInfo:
         return pod.uid in self._pods
 
     def info_of(self, pod: Pod) -> PodInfo | None:
+        """For the scheduler, not for plugins."""
         return self._infos.get(pod.uid)
 
     def add(self, pod_info: PodInfo) -> None:

@@ -62,6 +62,7 @@ class FakeHandle(Handle):
         self.activated: list[Pod] = []
         """The pods that the plugin activated."""
         self.writes: list[Write] = []
+        """What the plugin gave to `handle.write`; `await written()` does it."""
         services = Services(
             recorder_of=lambda profile_name: _KeepsEvents(self.events),
             activate=lambda pods: self.activated.extend(pods),

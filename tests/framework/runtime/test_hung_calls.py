@@ -114,17 +114,17 @@ def test_waiting_is_not_hanging() -> None:
 
     async def waits(*asked: Any) -> None:
         nonlocal turns
-        end = time.perf_counter() + 4 * LIMIT
+        end = time.perf_counter() + 1.3
         while time.perf_counter() < end:
             turns += 1
-            await asyncio.sleep(LIMIT / 4)
+            await asyncio.sleep(0.1)
 
     world = World(plugin(BINDING["PreBind"][0], "Patient", waits), nodes=1)
 
     async def call() -> Any:
         return await BINDING["PreBind"][1](world.profile, CycleState(), POD, "n0")
 
-    with watched(world):
+    with watched(world, seconds=1):
         assert asyncio.run(call()) is None
     assert turns > 2
     assert not interrupted(world)
@@ -139,15 +139,15 @@ def test_whatever_it_hangs_in(hang: Callable[..., Any], caplog: pytest.LogCaptur
     assert status.message == f'running Reserve plugin "Stuck": Reserves.reserve{MESSAGE}'
     [record] = [each for each in caplog.records if each.name == hung_calls.__name__]
     fields = record.__dict__[FIELDS]
-    assert fields["plugin"] == "Stuck"
-    assert fields["extensionPoint"] == "Reserve"
-    assert f"in {hang.__name__}" in fields["stacktrace"]
+    assert (fields["plugin"], fields["extensionPoint"]) == ("Stuck", "Reserve")
+    assert fields["at"].startswith("scripted.py:")
+    assert f"in {hang.__name__}" in caplog.text, "the traceback"
 
 
 def test_a_quick_call_is_left_alone() -> None:
     world = World(plugin(Reserves, "Quick"), nodes=1)
-    with watched(world):
-        end = time.perf_counter() + 5 * LIMIT
+    with watched(world, seconds=1):
+        end = time.perf_counter() + 1.3
         while time.perf_counter() < end:
             assert reserve(world.profile, CycleState(), POD, "n0") is None
     assert not interrupted(world)
