@@ -33,7 +33,8 @@ def crd(classes: tuple[str, ...], api_approved: str, verbose: bool) -> None:
     Examples:
       moorage crd api.py:License | kubectl apply -f -
       moorage crd my_package.api > manifests/crd.yaml
-      moorage crd api.py:Quota --api-approved https://github.com/kubernetes/kubernetes/pull/78458
+      moorage crd api.py:Quota \\
+        --api-approved https://github.com/kubernetes/kubernetes/pull/78458
     """
     with errors_in_lines(verbose):
         text = definitions(classes, api_approved)

@@ -58,7 +58,7 @@ def evaluate(
         raise click.UsageError("Give either a FILE of scenarios, or --cluster and --pod.")
     if pod_file is not None and cluster is None:
         raise click.UsageError("--pod needs --cluster: the manifests of the nodes to choose from.")
-    with errors_in_lines(verbose):
+    with errors_in_lines(verbose, config_file):
         if file is not None:
             if config_file is not None:
                 raise click.UsageError("A scenario brings its own `config`; --config goes with --pod.")

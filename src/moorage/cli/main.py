@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from moorage import __version__
+from moorage.cli import interrupts
+from moorage.cli.groups import Commands
 
 COMMANDS = {
     "config": "Check, show and convert scheduler configuration files.",
@@ -23,7 +25,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Commands):
     """Knows the names and one line of help of its commands; imports one when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -39,8 +41,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo("Stopped.", err=True)
-            raise click.exceptions.Exit(130) from None
+            raise click.exceptions.Exit(interrupts.EXIT_CODE) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -65,6 +66,7 @@ def moorage() -> None:
 
 
 def main() -> None:
+    interrupts.end_at_once()
     try:
         # What click returns for an Exit is its code, for everything else None. A closed pipe, as behind
         # `| head`, is click's to handle: it ends with code 1 and without a word.
@@ -76,5 +78,4 @@ def main() -> None:
         error.show()
         sys.exit(1)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Stopped.", err=True)
-        sys.exit(130)
+        sys.exit(interrupts.EXIT_CODE)

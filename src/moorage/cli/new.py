@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from moorage.cli.groups import Commands
 from moorage.cli.setup import errors_in_lines, verbose_option
 
 
-@click.group()
+@click.group(cls=Commands)
 def new() -> None:
     """Begin a plugin project.
 

@@ -211,7 +211,7 @@ def new_scheduler_command(*plugins: type[Plugin]) -> click.Command:
 
 
 def _run(flags: dict[str, Any]) -> None:
-    with errors_in_lines(verbose=flags["verbosity"] >= 5):
+    with errors_in_lines(flags["verbosity"] >= 5, flags["config"]):
         from moorage.cli.running.options import RunOptions
 
         options = RunOptions.from_flags(flags)

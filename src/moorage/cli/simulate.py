@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from moorage.cli import interrupts
 from moorage.cli.setup import (
     BadInput,
     config_option,
@@ -63,7 +64,7 @@ def simulate(
     """
     if not manifests and nodes is None and pods is None:
         raise click.UsageError("Give manifests, or --nodes and --pods to make some up.")
-    with errors_in_lines(verbose):
+    with errors_in_lines(verbose, config_file):
         import asyncio
 
         from moorage.api.pods import Pod
@@ -87,6 +88,7 @@ def simulate(
                 simulation.add(item)
         if not waiting:
             raise BadInput("there is no pod to schedule; give some in the manifests or with --pods")
+        interrupts.raise_again()
         with _quiet(verbose):
             result = asyncio.run(_run(simulation, waiting))
     _report(simulation, result, show_placements)

@@ -102,7 +102,7 @@ def up(
             raise click.UsageError(
                 f"--run-namespace: '{name}' cannot be the name of a namespace; give one name each time"
             )
-    with errors_in_lines(verbose=verbosity >= 5):
+    with errors_in_lines(verbosity >= 5, config_file):
         from moorage.cli.up_process import UpOptions, run_up
         from moorage.cluster.life.nodes import RUN_NAMESPACES
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from moorage.api import booleans
+from moorage.config.remedies import did_you_mean
 from moorage.version import KUBERNETES_MINOR
 
 HEEDED = frozenset(("ComponentFlagz", "ComponentStatusz", "LoggingAlphaOptions", "LoggingBetaOptions"))
@@ -135,7 +136,8 @@ class FeatureGates:
         for name, value in self.given.items():
             stage = self._stages.get(name)
             if stage is None:
-                raise FeatureGateError("feature-gates", f"unrecognized feature gate: {name}")
+                remedy = did_you_mean(name, self._stages)
+                raise FeatureGateError("feature-gates", f"unrecognized feature gate: {name}{remedy}")
             wish = f"cannot set feature gate {name} to {_text(value)}, feature is"
             if stage.locked and stage.default != value:
                 problems.append(f"{wish} locked to {_text(stage.default)}")
