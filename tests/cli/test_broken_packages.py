@@ -108,7 +108,8 @@ def test_it_is_listed_as_broken(folder: Path) -> None:
 def test_what_needs_no_plugins_imports_none(folder: Path) -> None:
     (folder / "site" / "moorage_quiet.py").write_text("import os; os.write(2, b'imported')\n" + FILTER)
     (folder / "api.py").write_text(
-        "from moorage import Object\n\n\nclass Rule(Object):\n    group = 'example.com'\n    resource = 'rules'\n    kind = 'Rule'\n"
+        "from moorage import Object\n\n\nclass Rule(Object):\n"
+        "    group = 'example.com'\n    resource = 'rules'\n    kind = 'Rule'\n"
     )
     assert alone(folder, "plugins").stderr == "imported"
     for args in (("--help",), ("--version",), ("crd", "api.py"), ("new", "plugin", "calm-nodes")):

@@ -42,6 +42,9 @@ config_option = click.option(
 )
 
 
+PENDING = 3
+"""The exit code where everything worked and a pod still has no node."""
+
 output_option = click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
 )

@@ -10,7 +10,7 @@ import click
 
 _BETWEEN = "  "
 _LEAST_ROOM = 30
-"""So wide must the last column be, or its text is better read below the others."""
+"""So wide must the last column be, or its text is better read below the row."""
 
 
 def terminal_width() -> int | None:
@@ -27,9 +27,9 @@ def print_table(
 ) -> None:
     """Prints rows of texts below their headings.
 
-    On a terminal the last column is folded between words. Where that is not enough, every row becomes lines
-    of `heading: text`. `stacked` are the headings in several lines, which save room on terminals. `notes`
-    are texts that go below the rows, one for each.
+    On a terminal the last column is folded between words, or goes below its row. Where that is not enough,
+    every row becomes lines of `heading: text`. `stacked` are the headings in several lines, which save room
+    on terminals. `notes` are texts that go below the rows, one for each.
     """
     for line in table_lines(headings, rows, terminal_width(), stacked=stacked, notes=notes):
         click.echo(line)
@@ -44,48 +44,54 @@ def table_lines(
     notes: Sequence[str] = (),
 ) -> Iterator[str]:
     """The lines of a table for so many columns, or for any number of them."""
-    below = notes or [""] * len(rows)
+    below = [[note] if note else [] for note in notes or [""] * len(rows)]
     shown = list(stacked or headings) if width is not None else list(headings)
     columns = [
         max(_widest(text.splitlines()) for text in (heading, *(row[place] for row in rows)))
         for place, heading in enumerate(shown)
     ]
     *fixed, last = columns
-    room = last if width is None else width - sum(fixed) - len(_BETWEEN) * len(fixed)
-    if last > room and room < min(_LEAST_ROOM, last):
+    taken = sum(fixed) + len(_BETWEEN) * len(fixed)
+    room = last if width is None else width - taken
+    if width is not None and taken - len(_BETWEEN) > width:
         for row, note in zip(rows, below, strict=True):
-            yield from _row_in_lines(headings, row, width)
-            yield from folded(note, width, first="  ")
+            yield from _row_in_lines(headings, row, note, width)
         return
-    yield from _line(shown, columns, room)
+    if room < min(_LEAST_ROOM, last):
+        for row, note in zip(rows, below, strict=True):
+            note[:0] = [f"{headings[-1]}: {row[-1]}"] if row[-1] else []
+        shown, rows, columns, room = shown[:-1], [row[:-1] for row in rows], fixed, fixed[-1]
+    tallest = max(heading.count("\n") for heading in shown)
+    yield from _line(["\n" * (tallest - heading.count("\n")) + heading for heading in shown], columns)
     for row, note in zip(rows, below, strict=True):
-        yield from _line(row, columns, room)
-        yield from folded(note, width, first="    ")
+        yield from _line([*row[:-1], "\n".join(fold(row[-1], room))], columns)
+        for text in note:
+            yield from folded(text, width, first="    ")
 
 
-def _line(texts: Sequence[str], columns: Sequence[int], room: int) -> Iterator[str]:
-    """A row as a line, or as several if one of its texts has several."""
-    *others, last = texts
-    cells = [*(text.splitlines() for text in others), fold(last, room)]
-    for level in range(max(map(len, cells))):
-        parts = [cell[level] if level < len(cell) else "" for cell in cells]
+def _line(texts: Sequence[str], columns: Sequence[int]) -> Iterator[str]:
+    """Texts beside one another, in as many lines as the one with the most has."""
+    cells = [text.splitlines() for text in texts]
+    height = max(map(len, cells))
+    for level in range(height):
+        parts = (cell[level] if level < len(cell) else "" for cell in cells)
         yield _BETWEEN.join(map(_padded, parts, columns)).rstrip()
 
 
-def _row_in_lines(headings: Sequence[str], row: Sequence[str], width: int | None) -> Iterator[str]:
-    for place, (heading, text) in enumerate(zip(headings, row, strict=True)):
-        if text:
-            yield from folded(f"{heading}: {text}", width, first="  " if place else "")
+def _row_in_lines(
+    headings: Sequence[str], row: Sequence[str], notes: Sequence[str], width: int
+) -> Iterator[str]:
+    named = [f"{heading}: {text}" for heading, text in zip(headings, row, strict=True) if text]
+    for place, text in enumerate((*named, *notes)):
+        yield from folded(text, width, first="  " if place else "")
 
 
 def folded(text: str, width: int | None, *, first: str = "") -> Iterator[str]:
-    """The text in lines of so many columns, the first behind some blanks, the others behind four more."""
-    if not text:
-        return
+    """The text in lines of so many columns, the first behind some blanks, the others behind two more."""
     if width is None:
         yield f"{first}{text}"
         return
-    rest = f"{first}    "
+    rest = f"{first}  "
     begin, *others = fold(text, width - len(first), width - len(rest))
     yield f"{first}{begin}"
     yield from (f"{rest}{line}" for line in others)

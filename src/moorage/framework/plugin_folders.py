@@ -40,8 +40,8 @@ def package_at(place: str) -> Path | None:
     if not inner:
         example = next(iter(sorted(folder.glob("*.py"))), folder / "plugin.py")
         raise PluginLoadError(
-            f"{place}: is a folder without a package; give a package (with __init__.py), a project that holds "
-            f"one, or a file such as {example}"
+            f"{place}: is a folder without a package; give a package (with __init__.py), "
+            f"a project that holds one, or a file such as {example}"
         )
     return inner[0].resolve()
 
