@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from moorage.cli.completion import files
 from moorage.cli.groups import Commands
 from moorage.cli.setup import (
     Command,
@@ -42,7 +43,12 @@ def config() -> None:
 
 
 def _common(command: Command) -> Command:
-    for decorate in (verbose_option, strict_version_option, plugin_option, click.argument("file")):
+    for decorate in (
+        verbose_option,
+        strict_version_option,
+        plugin_option,
+        click.argument("file", shell_complete=files),
+    ):
         command = decorate(command)
     return command
 

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import click
 
+from moorage.cli.completion import files
 from moorage.cli.setup import (
     PENDING,
     BadInput,
@@ -26,9 +27,16 @@ from moorage.cli.setup import (
 
 
 @click.command()
-@click.argument("file", required=False)
-@click.option("--cluster", metavar="DIR_OR_YAML", help="Manifests of nodes, pods and whatever else matters.")
-@click.option("--pod", "pod_file", metavar="FILE", help="The manifest of the pod to place.")
+@click.argument("file", required=False, shell_complete=files)
+@click.option(
+    "--cluster",
+    metavar="DIR_OR_YAML",
+    shell_complete=files,
+    help="Manifests of nodes, pods and whatever else matters.",
+)
+@click.option(
+    "--pod", "pod_file", metavar="FILE", shell_complete=files, help="The manifest of the pod to place."
+)
 @output_option
 @config_option
 @strict_version_option

@@ -13,6 +13,7 @@ from moorage.cli import interrupts
 from moorage.cli.groups import Commands
 
 COMMANDS = {
+    "completion": "Print what makes a shell complete moorage's commands and options.",
     "config": "Check, show and convert scheduler configuration files.",
     "crd": "Print the definition of a custom resource that is a Python class.",
     "evaluate": "Tell what a pod's placement would be, and why.",
@@ -42,6 +43,14 @@ class LazyGroup(Commands):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise click.exceptions.Exit(interrupts.EXIT_CODE) from None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        named = [
+            CompletionItem(name, help=COMMANDS[name]) for name in COMMANDS if name.startswith(incomplete)
+        ]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import click
 
-from moorage.cli.setup import errors_in_lines, plugin_option, verbose_option
+from moorage.cli.setup import config_option, errors_in_lines, plugin_option, verbose_option
 
 
 @click.command()
-@click.option(
-    "--config",
-    "config_file",
-    metavar="FILE",
-    help="A KubeSchedulerConfiguration; without it the default profile, with each --plugin everywhere.",
-)
+@config_option
 @plugin_option
 @click.option(
     "--name",

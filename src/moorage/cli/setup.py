@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from moorage.cli.completion import files
+
 if TYPE_CHECKING:
     from moorage.config import KubeSchedulerConfiguration
     from moorage.framework.extension_points import Plugin
@@ -24,6 +26,7 @@ plugin_option = click.option(
     "plugins",
     multiple=True,
     metavar="PLUGIN",
+    shell_complete=files,
     help="Register a plugin: a file, a folder that is a package or a project with one, or a module; "
     "with :Class, one class of it. Repeatable.",
 )
@@ -38,6 +41,7 @@ config_option = click.option(
     "--config",
     "config_file",
     metavar="FILE",
+    shell_complete=files,
     help="A KubeSchedulerConfiguration; without it the default profile, with each --plugin everywhere.",
 )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moorage.cli import interrupts
+from moorage.cli.completion import files
 from moorage.cli.setup import (
     PENDING,
     BadInput,
@@ -36,7 +37,7 @@ _LISTED_REASONS = 20
 
 
 @click.command()
-@click.argument("manifests", nargs=-1)
+@click.argument("manifests", nargs=-1, shell_complete=files)
 @click.option("--nodes", type=click.IntRange(min=0), help="Make up so many nodes.")
 @click.option("--pods", type=click.IntRange(min=0), help="Make up so many pods.")
 @click.option(

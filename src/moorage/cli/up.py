@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from moorage.cli.completion import files
 from moorage.cli.go_flags import GoFlags
 from moorage.cli.setup import config_option, errors_in_lines, plugin_option, strict_version_option
 
@@ -20,6 +21,7 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 @click.option(
     "--nodes",
     metavar="N|FILE",
+    shell_complete=files,
     help="How many nodes, or a YAML file of Node objects.  [3, or those in --data]",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The API server's port; 0 picks one.")
