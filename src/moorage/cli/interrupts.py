@@ -6,24 +6,24 @@ callbacks of Python swallow it with a traceback.
 
 from __future__ import annotations
 
+# Not `signal`, which takes several milliseconds to import; until they are over, Ctrl-C shows a traceback.
+import _signal  # type: ignore[import-not-found]
 import os
-import signal
-from types import FrameType
 
 EXIT_CODE = 130
 
 
 def end_at_once() -> None:
     """From here on Ctrl-C ends the process, unless it is ignored or somebody else has taken it."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _end)
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _end)
 
 
 def raise_again() -> None:
     """From here on it is a KeyboardInterrupt, so that what has been begun can be tidied up."""
-    if signal.getsignal(signal.SIGINT) is _end:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if _signal.getsignal(_signal.SIGINT) is _end:
+        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
 
 
-def _end(number: int, frame: FrameType | None) -> None:
+def _end(number: int, frame: object) -> None:
     os._exit(EXIT_CODE)
