@@ -140,8 +140,10 @@ def test_names_that_kube_scheduler_lets_pass_are_warned_of(file: Path, tmp_path:
         f'Warning: {file}: profiles[0].pluginConfig[0]: no plugin is called Quiett; did you mean "Quiet"?',
         f"Warning: {file}: profiles[0].pluginConfig[1]: no plugin is called Other",
     ]
-    simulated = run("simulate", "--nodes", "1", "--pods", "1", "--config", file)
-    assert 'did you mean "ImageLocality"?' in simulated.stderr
+    for command in (("simulate", "--nodes", "1", "--pods", "1"), ("manifests",)):
+        result = run(*command, "--config", file)
+        assert result.exit_code == 0
+        assert 'did you mean "ImageLocality"?' in result.stderr
 
 
 def test_feature_gates() -> None:

@@ -13,9 +13,9 @@ from moorage.cli import interrupts
 from moorage.cli.groups import Commands
 
 COMMANDS = {
-    "completion": "Print what makes a shell complete moorage's commands and options.",
+    "completion": "Have a shell complete commands, options and files.",
     "config": "Check, show and convert scheduler configuration files.",
-    "crd": "Print the definition of a custom resource that is a Python class.",
+    "crd": "Print the definition of a custom resource.",
     "evaluate": "Tell what a pod's placement would be, and why.",
     "manifests": "Print everything to run a scheduler in a cluster.",
     "new": "Begin a plugin project.",
