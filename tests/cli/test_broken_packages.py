@@ -64,26 +64,23 @@ def test_a_configuration_that_enables_it_is_refused_with_the_reason(folder: Path
         assert done.stderr.splitlines()[-1] == f"uses.yaml: plugin Quiet: {REASON}"
 
 
-@pytest.mark.parametrize(
-    ("point", "text", "said"),
-    [
-        ("q = moorage_quiet:Nope", FILTER, "moorage_quiet:Nope cannot be loaded: AttributeError"),
-        ("q = moorage_gone:Quiet", FILTER, "moorage_gone:Quiet cannot be loaded: ModuleNotFoundError"),
-        ("q = moorage_quiet:x", "x = 1", "moorage_quiet:x is not a plugin class"),
-        ("q = moorage_quiet:x", "raise SystemExit(3)", "moorage_quiet:x cannot be loaded: SystemExit: 3"),
-        (
-            "q = moorage_quiet:X",
-            "from moorage import FilterPlugin\n\n\nclass X(FilterPlugin):\n    pass\n",
-            "moorage_quiet:X: class X lacks the method filter",
-        ),
-    ],
-)
-def test_whatever_is_wrong_is_said_in_a_line(point: str, text: str, said: str, tmp_path: Path) -> None:
-    install(tmp_path / "site", point, text=text)
+MANY = FILTER + "\n\nclass Lacking(FilterPlugin):\n    pass\n\n\nnumber = 1\n"
+WRONG = {
+    "a = moorage_quiet:Nope": " cannot be loaded: AttributeError: ",
+    "b = moorage_gone:Quiet": " cannot be loaded: ModuleNotFoundError: ",
+    "c = moorage_quiet:number": " is not a plugin class",
+    "d = moorage_exit:x": " cannot be loaded: SystemExit: 3 (line 1 of moorage_exit.py)",
+    "e = moorage_quiet:Lacking": ": class Lacking lacks the method filter or filter_nodes",
+}
+
+
+def test_whatever_is_wrong_is_said_in_a_line(tmp_path: Path) -> None:
+    install(tmp_path / "site", *WRONG, text=MANY)
+    (tmp_path / "site" / "moorage_exit.py").write_text("raise SystemExit(3)\n")
     done = alone(tmp_path, "simulate", "--nodes", "1", "--pods", "1")
     assert done.returncode == 0
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(f"Warning: moorage-quiet 1.2: entry point q = {said}")
+    for line, (point, said) in zip(done.stderr.splitlines(), WRONG.items(), strict=True):
+        assert line.startswith(f"Warning: moorage-quiet 1.2: entry point {point}{said}")
 
 
 def test_so_is_the_module_itself(folder: Path) -> None:

@@ -10,9 +10,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.shell_completion import BashComplete
 
-from moorage.cli.main import COMMANDS
-from tests.cli.running import MOORAGE, environment, run, run_alone
+from moorage.cli.main import COMMANDS, moorage
+from tests.cli.running import MOORAGE, environment, run
 from tests.config.samples import text_of
 
 PATH = os.pathsep.join((str(Path(MOORAGE).parent), os.environ["PATH"]))
@@ -20,15 +21,9 @@ PATH = os.pathsep.join((str(Path(MOORAGE).parent), os.environ["PATH"]))
 
 def completed(*words: str) -> list[str]:
     """What bash is told for the last of these words."""
-    done = run_alone(
-        env=environment(
-            COMP_WORDS=" ".join(("moorage", *words)),
-            COMP_CWORD=str(len(words)),
-            _MOORAGE_COMPLETE="bash_complete",
-        )
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.splitlines()
+    *before, last = words
+    bash = BashComplete(moorage, {}, "moorage", "_MOORAGE_COMPLETE")
+    return [bash.format_completion(item) for item in bash.get_completions(before, last)]
 
 
 def plain(*names: str) -> list[str]:
