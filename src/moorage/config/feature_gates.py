@@ -207,11 +207,13 @@ def _given(text: str) -> dict[str, bool]:
 def _switch(pair: str) -> tuple[str, bool]:
     name, equals, value = (part.strip() for part in pair.partition("="))
     if not equals:
-        raise FeatureGateError("feature-gates", f"missing bool value for {name}")
+        remedy = f"write {name}=true or {name}=false"
+        raise FeatureGateError("feature-gates", f"missing bool value for {name}; {remedy}")
     try:
         return name, booleans.parse(value)
     except ValueError as error:
-        raise FeatureGateError("feature-gates", f"invalid value of {name}={value}, err: {error}") from None
+        wrong = f"invalid value of {name}={value}, err: {error}"
+        raise FeatureGateError("feature-gates", f"{wrong}; write true or false") from None
 
 
 def _version(flag: str, text: str) -> Version | None:
