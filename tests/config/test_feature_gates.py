@@ -57,7 +57,8 @@ NOT_A_BOOLEAN = 'strconv.ParseBool: parsing "maybe": invalid syntax'
         ("=true", "unrecognized feature gate: "),
         (
             "PodLevelResources",
-            "missing bool value for PodLevelResources; write PodLevelResources=true or PodLevelResources=false",
+            "missing bool value for PodLevelResources; write PodLevelResources=true or "
+            "PodLevelResources=false",
         ),
         (
             "PodLevelResources=maybe",
