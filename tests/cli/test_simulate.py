@@ -308,3 +308,24 @@ def test_equally_good_nodes_are_taken_as_the_scheduler_takes_them(tmp_path: Path
     file = write(tmp_path / "all.yaml", *nodes, *(pod(f"p{i}", "2") for i in range(6)))
     _, shown = as_json(file, "--config", config)
     assert list(shown["placed"].values()) == ["a", "a", "b", "b", "c", "c"]
+
+
+BY_NAME = """
+from moorage import QueueSortPlugin
+
+
+class ByName(QueueSortPlugin):
+    def sort_key(self, queued):
+        return queued.pod.name
+"""
+
+
+def test_a_pod_that_is_placed_and_then_has_to_go(tmp_path: Path) -> None:
+    plugin = write_plugin(tmp_path / "by_name.py", BY_NAME)
+    low, high = pod("a-low", "4", priority=0), pod("b-high", "4", priority=10)
+    file = write(tmp_path / "all.yaml", node("n"), low, high)
+    code, shown = as_json(file, "--plugin", plugin)
+    assert (code, shown["placed"]) == (3, {})
+    gone, pending = shown["pending"]
+    assert (gone["pod"], gone["reason"]) == ("default/a-low", "it had a node, and was preempted")
+    assert (pending["pod"], pending["nominatedNode"]) == ("default/b-high", "n")

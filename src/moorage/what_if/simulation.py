@@ -87,8 +87,10 @@ class Simulation:
         await self.scheduler.drain(progress)
         result.seconds = time.perf_counter() - started
         for pod in added:
-            now = self.client.pods[pod.key]
-            if now.spec.node_name:
+            now = self.client.pods.get(pod.key)
+            if now is None:
+                result.pending[pod.key] = "it had a node, and was preempted"
+            elif now.spec.node_name:
                 result.placed[pod.key] = now.spec.node_name
             else:
                 result.pending[pod.key] = self._why_pending(now)
