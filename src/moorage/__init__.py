@@ -5,9 +5,8 @@ Everything a plugin needs is here; what is not here is private.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from moorage.api.points import POINTS
+# As that of typing, which takes longer to import than all of this; until then Ctrl-C shows a traceback.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from moorage.api.given_selectors import parse_label_selector as parse_label_selector
@@ -94,7 +93,6 @@ _HOMES = {
     "Action": "framework.events",
     "ClusterEvent": "framework.events",
     "Hint": "framework.events",
-    **{point.interface: "framework.extension_points" for point in POINTS.values() if not point.is_read_only},
     "Handle": "framework.handle",
     "Lister": "framework.listers",
     "NodeStatuses": "framework.node_statuses",
@@ -112,18 +110,31 @@ _HOMES = {
     "Nodes": "state.nodes",
 }
 
-__all__ = sorted([*_HOMES, "__version__"])
+__all__: list[str]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+def _homes() -> dict[str, str]:
+    """Every public name, with the module that has it; the extension points are those of their table."""
+    from moorage.api.points import POINTS
+
+    points = [point.interface for point in POINTS.values() if not point.is_read_only]
+    return {**_HOMES, **dict.fromkeys(points, "framework.extension_points")}
+
+
+def __getattr__(name: str) -> object:
+    homes = _homes()
+    value: object
+    if name == "__all__":
+        value = sorted([*homes, "__version__"])
+    elif name in homes:
+        import importlib
+
+        value = getattr(importlib.import_module(f"moorage.{homes[name]}"), name)
+    else:
         raise AttributeError(f"module 'moorage' has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(f"moorage.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return [*_HOMES, "__version__"]
+    return [*_homes(), "__version__"]

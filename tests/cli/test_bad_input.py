@@ -248,10 +248,10 @@ def test_args_of_a_plugin_that_cannot_be_read(args: str, message: str, tmp_path:
     config.write_text(f"{CONFIG}profiles: [{{{enabled}, pluginConfig: [{{name: Mine, args: {args}}}]}}]\n")
     for name in ("validate", "view", "convert"):
         line = refused(run("config", name, config, "--plugin", plugin))
-        assert line.startswith("profiles[0].pluginConfig[0]")
+        assert line.startswith(f"{config}: profiles[0].pluginConfig[0]")
         assert message in line
     line = refused(run("simulate", "--nodes", "1", "--pods", "1", "--config", config, "--plugin", plugin))
-    assert line.startswith("profiles[0]")
+    assert line.startswith(f"{config}: profiles[0]")
     assert message.removeprefix("Mine: ") in line
 
 

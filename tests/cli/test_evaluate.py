@@ -192,9 +192,13 @@ def test_long_reasons_stay_on_one_line_in_a_file(tmp_path: Path) -> None:
     assert all("is not a quantity" in row for row in rows.values())
 
 
-def test_a_narrow_terminal_folds_reasons_and_cuts_nothing(cluster: Path, tmp_path: Path) -> None:
+def test_a_narrow_terminal_folds_reasons_and_then_rows(cluster: Path, tmp_path: Path) -> None:
     wanted = write(tmp_path / "pod.yaml", pod("p"))
-    shown = on_terminal("evaluate", "--cluster", cluster, "--pod", wanted, columns=60)
+    args = ("evaluate", "--cluster", cluster, "--pod", wanted)
+    assert on_terminal(*args, columns=60).startswith("NODE: free\n  FITS: best\n  TAINTTOLERATION: 3x100\n")
+    shown = on_terminal(*args, columns=80)
+    assert "\nbad   no\n    WHY NOT: TaintToleration: node(s) had untolerated taint(s);" in shown
+    shown = on_terminal(*args, columns=110)
     rows = table(shown)
     assert rows["free"].split()[1:3] == ["best", "3x100"]
     assert {"free", "used", "bad"} <= rows.keys()
@@ -268,7 +272,7 @@ def test_the_pod_itself_is_not_part_of_the_cluster(tmp_path: Path) -> None:
 def test_a_pod_that_fits_nowhere(cluster: Path, tmp_path: Path) -> None:
     wanted = write(tmp_path / "pod.yaml", pod("p", "64"))
     result = run("evaluate", "--cluster", cluster, "--pod", wanted)
-    assert result.exit_code == 0
+    assert result.exit_code == 3
     rows = table(result.stdout)
     assert {name: row.split()[1] for name, row in rows.items()} == dict.fromkeys(rows, "no")
     assert "NodeResourcesFit: Insufficient cpu" in rows["free"]
@@ -292,7 +296,7 @@ def test_preemption_that_would_help(cluster: Path, tmp_path: Path) -> None:
 def test_a_gated_pod(cluster: Path, tmp_path: Path) -> None:
     wanted = write(tmp_path / "pod.yaml", pod("p", schedulingGates=[{"name": "example.com/wait"}]))
     result = run("evaluate", "--cluster", cluster, "--pod", wanted)
-    assert result.exit_code == 0
+    assert result.exit_code == 3
     assert "Pod default/p may not enter the queue: " in result.stdout
     assert "example.com/wait" in result.stdout
 
@@ -381,7 +385,7 @@ def test_a_plugin_that_fails(plugin: str, nodes: int, said: str, tmp_path: Path)
     cluster = write(tmp_path / "c.yaml", *(node(f"n{i}") for i in range(nodes)))
     wanted = write(tmp_path / "p.yaml", pod("p"))
     result = run("evaluate", "--cluster", cluster, "--pod", wanted, "--plugin", f"{file}:{plugin}")
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (1, "")
     assert f"Pod default/p {said}" in verdict(result.stdout)
     fits = {row.split()[1] for row in table(result.stdout).values()}
     assert fits == {"no" if plugin == "Filters" else "yes"}

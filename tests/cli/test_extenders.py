@@ -62,7 +62,7 @@ def test_simulate_asks_extenders_but_does_not_have_them_bind(server: ExtenderSer
     result = run(
         "simulate", cluster, pods, "--show-placements", "--config", config(tmp_path, urlPrefix=server.url)
     )
-    assert result.stdout.splitlines()[:2] == ["default/p\tc", "default/q\tc"]
+    assert result.stdout.splitlines()[1:3] == ["default/p  c", "default/q  c"]
     assert {request.verb for request in server.requests} == {"filter", "prioritize"}
 
 
@@ -98,4 +98,4 @@ def test_what_cannot_be_used_is_one_line(extender: Document, line: str, tmp_path
         *([("config", "validate", file)] if "tlsConfig" not in extender else []),
     ):
         options = () if command[0] == "config" else ("--config", file)
-        assert refused(run(*command, *options)).startswith(line)
+        assert refused(run(*command, *options)).startswith(f"{file}: {line}")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from moorage import __version__
 from moorage.cli.main import COMMANDS
-from tests.cli.running import MOORAGE, node, pod, run, run_alone, write
+from tests.cli.running import MOORAGE, environment, node, pod, run, run_alone, write
 
 HEAVY = ("numpy", "yaml", "msgspec", "rich")
 
@@ -132,3 +133,110 @@ def test_verbosity_may_be_written_as_for_go_programs_everywhere() -> None:
     for form in (["-v=10"], ["--v=10"], ["-v", "10"]):
         result = run("up", *form, "--reload")
         assert "--reload needs a --plugin to watch" in result.output
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("simluate",), "No such command 'simluate'. Did you mean 'simulate'?"),
+        (("config", "validat"), "No such command 'validat'. Did you mean 'validate'?"),
+        (("new", "plugins"), "No such command 'plugins'. Did you mean 'plugin'?"),
+        (("nonsense",), "No such command 'nonsense'. There are completion, config, "),
+        (("config", "nonsense"), "No such command 'nonsense'. There are convert, validate, view."),
+    ],
+)
+def test_a_command_that_is_misspelt(args: tuple[str, ...], said: str) -> None:
+    result = run(*args)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_as_a_module(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "moorage"]
+    done = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: python -m moorage [OPTIONS] COMMAND [ARGS]...\n")
+    done = subprocess.run(
+        [*command, "simulate", "none.yaml"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("none.yaml: cannot read the file")
+
+
+def commands() -> list[tuple[str, ...]]:
+    """Every command and group, by the words that call it."""
+    found: list[tuple[str, ...]] = [()]
+    for name in COMMANDS:
+        found.append((name,))
+        command = getattr(importlib.import_module(f"moorage.cli.{name}"), name)
+        found += [(name, inner) for inner in getattr(command, "commands", ())]
+    return found
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_help_has_examples_and_fits_the_terminal(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = run(*words, "--help").stdout
+    assert "Example" in text
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+
+
+INTERRUPTED = """
+import os
+import signal
+import sys
+
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == os.environ["INTERRUPTED_AT"]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+sys.meta_path.insert(0, Interrupts())
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "args"),
+    [
+        ("click", ("--help",)),
+        ("moorage.cli.plugins", ("plugins",)),
+        ("moorage.plugins.catalog", ("plugins",)),
+        ("moorage.config.problems", ("evaluate", "-")),
+        ("numpy", ("simulate", "--nodes", "1", "--pods", "1")),
+        ("asyncio", ("simulate", "--nodes", "1", "--pods", "1")),
+        ("yaml", ("config", "validate", "-")),
+        ("moorage.cli.up_process", ("up",)),
+        ("moorage.cli.running.process", ("run", "--master", "http://127.0.0.1:1")),
+    ],
+)
+def test_ctrl_c_while_modules_are_imported_ends_without_a_word(
+    at: str, args: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED)
+    done = subprocess.run(
+        [sys.executable, "-m", "moorage", *args],
+        env=environment(
+            INTERRUPTED_AT=at, PYTHONPATH=os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
+        ),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_a_pipe_that_is_closed_early_ends_without_a_word() -> None:
+    command = f"{MOORAGE} plugins | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert (len(done.stdout.splitlines()), done.stderr) == (1, "")

@@ -328,7 +328,7 @@ def test_bad_configurations_are_one_line(tmp_path: Path) -> None:
     line = refused(run("manifests", "--config", config, "--name", "b"))
     assert line == "--name: b is a profile already, and default-scheduler cannot be called that, too"
     config = config_file(tmp_path, extenders=[{"urlPrefix": "somewhere", "filterVerb": "f"}])
-    assert refused(run("manifests", "--config", config)).startswith("extenders[0].urlPrefix: ")
+    assert refused(run("manifests", "--config", config)).startswith(f"{config}: extenders[0].urlPrefix: ")
     config = config_file(tmp_path, profiles=[{"plugins": {"filter": {"enabled": [{"name": "Gone"}]}}}])
     assert "Gone" in refused(run("manifests", "--config", config))
     config = config_file(tmp_path, profiles=[{"schedulerName": "Strange Name"}])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -51,30 +52,17 @@ def install(folder: Path, *points: str, text: str = FILTER) -> Path:
     return folder
 
 
+def beside(folder: Path) -> dict[str, str]:
+    """An environment in which the packages of this folder are installed, too."""
+    return environment(PYTHONPATH=os.pathsep.join((str(folder), os.environ.get("PYTHONPATH", ""))))
+
+
 def test_a_plugin_of_an_installed_package(tmp_path: Path) -> None:
     folder = install(tmp_path / "site", "quiet = moorage_quiet:Quiet")
-    done = run_alone("plugins", env=environment(PYTHONPATH=str(folder)), cwd=tmp_path)
+    done = run_alone("plugins", env=beside(folder), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     (row,) = (line for line in done.stdout.splitlines() if line.startswith("Quiet"))
     assert row.split(maxsplit=1)[1].split() == ["moorage-quiet", "1.2", "filter"]
-
-
-@pytest.mark.parametrize(
-    ("point", "text", "message"),
-    [
-        ("q = moorage_quiet:Nope", FILTER, "entry point moorage_quiet:Nope cannot be loaded: AttributeError"),
-        ("q = moorage_gone:Quiet", FILTER, "entry point moorage_gone:Quiet cannot be loaded: ModuleNotFound"),
-        ("q = moorage_quiet:x", "x = 1", "entry point moorage_quiet:x is not a plugin class"),
-        ("q = moorage_quiet:x", "raise SystemExit(3)", "cannot be loaded: SystemExit: 3"),
-    ],
-)
-def test_a_package_whose_plugin_cannot_be_used(tmp_path: Path, point: str, text: str, message: str) -> None:
-    folder = install(tmp_path / "site", point, text=text)
-    done = run_alone("plugins", env=environment(PYTHONPATH=str(folder)), cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("moorage-quiet 1.2: ")
-    assert message in line
 
 
 HEAD = "from moorage import FilterPlugin\n\n\nclass Mine(FilterPlugin):\n"
@@ -116,7 +104,7 @@ def test_a_file_whose_plugin_cannot_be_used(case: str, tmp_path: Path) -> None:
     [
         ("none.py", "none.py: no such file; check the path"),
         ("./none", "none: no such file; check the path"),
-        (".", ".: no such file; check the path"),
+        (".", ".: is a folder without a package; give a package (with __init__.py), a project that holds"),
         ("", ".: no such file; check the path"),
         ("quiet.py:Loud", "quiet.py:Loud: Loud is not a plugin class in quiet.py"),
         ("moorage_gone", "moorage_gone: no such module; give a file such as ./my_plugin.py or an importable"),

@@ -11,7 +11,6 @@ from moorage import CycleState, NodeInfo, Pod, ScorePlugin, new_scheduler_comman
 from moorage.cli.run import run
 from moorage.cli.running.options import ADDRESS_VARIABLE, RunOptions
 from moorage.cli.setup import BadInput
-from moorage.config import ConfigError
 
 FILE = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -52,7 +51,7 @@ def test_without_a_file_the_flags_count() -> None:
 
 
 def test_flags_are_validated_like_the_file() -> None:
-    with pytest.raises(ConfigError, match='resourceLock value must be "leases"'):
+    with pytest.raises(BadInput, match='resourceLock value must be "leases"'):
         RunOptions(leader_elect_resource_lock="endpoints").set_up()
     with pytest.raises(BadInput, match=r"--leader-elect-retry-period: .*write it like 30s"):
         RunOptions(leader_elect_retry_period="soon").set_up()
@@ -133,7 +132,9 @@ def test_extenders_that_cannot_be_used_are_named(file: str, tmp_path: Path) -> N
     result = CliRunner().invoke(run, ["--config", file])
     assert result.exit_code == 1
     [line] = result.stderr.splitlines()
-    assert line.startswith('extenders[0].urlPrefix: "localhost:80" is not the URL of an extender; write http')
+    assert line.startswith(
+        f'{file}: extenders[0].urlPrefix: "localhost:80" is not the URL of an extender; write http'
+    )
     written = CliRunner().invoke(run, ["--config", file, f"--write-config-to={tmp_path / 'written.yaml'}"])
     assert written.exit_code == 0
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,10 +45,11 @@ def test_manifests_placements_and_utilisation(tmp_path: Path) -> None:
     pods = write(tmp_path / "pods" / "all.yaml", listed(pod("p", "3"), pod("q", "3", namespace="x"), done))
     result = run("simulate", cluster, pods.parent, "--show-placements")
     assert (result.exit_code, result.stderr) == (0, "")
-    *placements, summary = result.stdout.splitlines()[:3]
-    assert sorted(placements) == ["default/p\tb", "x/q\ta"]
+    header, *placements, blank, summary = result.stdout.splitlines()[:5]
+    assert (header.split(), blank) == (["POD", "NODE"], "")
+    assert sorted(placements) == ["default/p  b", "x/q        a"]
     assert summary.startswith("2 of 2 pods placed on 2 nodes in ")
-    assert result.stdout.splitlines()[3:] == [
+    assert result.stdout.splitlines()[5:] == [
         "  cpu: 87.5% requested",
         "  memory: 0.0% requested",
         "  pods: 15.0% requested",
@@ -84,8 +87,8 @@ def test_volumes_as_people_write_them(tmp_path: Path) -> None:
     ]
     file = write(tmp_path / "all.yaml", node("a"), volume, *classes, *claims, *pods)
     result = run("simulate", file, "--show-placements")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert "default/one\ta" in result.stdout
+    assert (result.exit_code, result.stderr) == (3, "")
+    assert "default/one  a" in result.stdout
     assert "default/two: 0/1 nodes are available: pod has unbound immediate" in result.stdout
 
 
@@ -105,7 +108,7 @@ def test_why_pods_stay_pending(tmp_path: Path) -> None:
         pod("bad", "lots"),
     )
     result = run("simulate", file)
-    assert result.exit_code == 0
+    assert result.exit_code == 1, "a quantity could not be read"
     assert "1 of 7 pods placed on 1 nodes" in result.stdout
     lines = result.stdout.partition("6 pods stay pending:\n")[2].splitlines()
     assert lines[0].startswith("  default/big-1 and 1 more: 0/1 nodes are available: 1 Insufficient cpu.")
@@ -120,7 +123,7 @@ def test_why_pods_stay_pending(tmp_path: Path) -> None:
 def test_failures_are_told_once_and_logged_only_on_demand(tmp_path: Path) -> None:
     file = write(tmp_path / "all.yaml", node("a"), pod("bad", "lots"), pod("worse", "more"))
     done = run_alone("simulate", file)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (1, "")
     assert "2 pods stay pending" in done.stdout
     assert run_alone("simulate", file, "-v").stderr
 
@@ -150,13 +153,13 @@ def test_a_configuration_and_its_plugin(tmp_path: Path) -> None:
     )
     file = write(tmp_path / "all.yaml", node("a", labels={"noisy": "true"}), pod("p"))
     result = run("simulate", file, "--config", config, "--plugin", plugin)
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (3, "")
     assert "default/p: 0/1 nodes are available: 1 node is noisy." in result.stdout
 
 
 def test_a_cluster_without_nodes(tmp_path: Path) -> None:
     result = run("simulate", "--pods", "1")
-    assert result.exit_code == 0
+    assert result.exit_code == 3
     assert "default/pod-000000: no nodes available to schedule pods" in result.stdout
 
 
@@ -217,7 +220,7 @@ class Waits(FilterPlugin):
 """
 
 
-def test_ctrl_c_ends_with_one_line(tmp_path: Path) -> None:
+def test_ctrl_c_ends_without_a_word(tmp_path: Path) -> None:
     """Even while no pod fits, when the loop of the scheduler never waits for anything."""
     plugin = write_plugin(tmp_path / "waits.py", WAITS)
     command = [MOORAGE, "simulate", "--nodes", "500", "--pods", "9000", "--plugin", str(plugin)]
@@ -226,4 +229,103 @@ def test_ctrl_c_ends_with_one_line(tmp_path: Path) -> None:
         assert process.stdout.readline() == "now\n"
         os.kill(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (130, "Stopped.\n")
+    assert (process.returncode, errors) == (130, "")
+
+
+def as_json(*args: str | Path) -> tuple[int, dict[str, Any]]:
+    result = run("simulate", *args, "-o", "json")
+    found: dict[str, Any] = json.loads(result.stdout)
+    return result.exit_code, found
+
+
+def test_output_as_json(tmp_path: Path) -> None:
+    file = write(tmp_path / "all.yaml", node("a"), pod("p", "2"), pod("big", "64"), pod("bad", "lots"))
+    code, shown = as_json(file)
+    assert code == 1
+    assert list(shown) == [
+        "nodes",
+        "placed",
+        "pending",
+        "failedPlugins",
+        "requested",
+        "seconds",
+        "podsPerSecond",
+    ]
+    assert (shown["nodes"], shown["placed"]) == (1, {"default/p": "a"})
+    big, bad = shown["pending"]
+    assert (big["pod"], big["error"], big["nominatedNode"]) == ("default/big", False, "")
+    assert big["reason"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert (bad["pod"], bad["error"]) == ("default/bad", True)
+    assert shown["failedPlugins"] == {"NodeResourcesFit": 1}
+    assert shown["requested"] == {"cpu": 0.5, "memory": 0.0, "pods": 0.1}
+
+
+def test_the_exit_code_says_whether_pods_stay_pending(tmp_path: Path) -> None:
+    assert run("simulate", "--nodes", "1", "--pods", "1").exit_code == 0
+    assert run("simulate", "--nodes", "0", "--pods", "1").exit_code == 3
+    assert run_alone("simulate", "--nodes", "0", "--pods", "1").returncode == 3
+
+
+FAILS_LATE = """
+from moorage import PostBindPlugin
+
+
+class Late(PostBindPlugin):
+    def post_bind(self, cycle, pod, node_name):
+        raise ValueError("too late")
+"""
+
+
+def test_a_plugin_that_fails_is_told_even_if_all_pods_are_placed(tmp_path: Path) -> None:
+    plugin = write_plugin(tmp_path / "late.py", FAILS_LATE)
+    result = run("simulate", "--nodes", "1", "--pods", "2", "--plugin", plugin)
+    assert result.exit_code == 1
+    assert "2 of 2 pods placed" in result.stdout
+    assert result.stdout.splitlines()[-1] == "Plugin Late failed 2 times; -v shows how"
+
+
+def test_chance_is_the_same_in_every_run_and_another_with_another_seed(tmp_path: Path) -> None:
+    nodes = [node(f"n{i}") for i in range(30)]
+    low = [pod(f"low{i}", "4", nodeName=f"n{i}", priority=0) for i in range(30)]
+    file = write(tmp_path / "all.yaml", *nodes, *low, pod("high", "4", priority=10))
+
+    def chosen(*args: str) -> str:
+        (pending,) = as_json(file, *args)[1]["pending"]
+        return str(pending["nominatedNode"])
+
+    assert chosen() == chosen() == chosen("--seed", "0") != ""
+    assert len({chosen("--seed", str(seed)) for seed in range(4)}) > 1
+
+
+def test_equally_good_nodes_are_taken_as_the_scheduler_takes_them(tmp_path: Path) -> None:
+    """It takes the first; a cluster of equals is no lottery, in a simulation as little as in the real one."""
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: ImageLocality}]}}}]\n"
+    )
+    nodes = [node(name) for name in ("a", "b", "c")]
+    file = write(tmp_path / "all.yaml", *nodes, *(pod(f"p{i}", "2") for i in range(6)))
+    _, shown = as_json(file, "--config", config)
+    assert list(shown["placed"].values()) == ["a", "a", "b", "b", "c", "c"]
+
+
+BY_NAME = """
+from moorage import QueueSortPlugin
+
+
+class ByName(QueueSortPlugin):
+    def sort_key(self, queued):
+        return queued.pod.name
+"""
+
+
+def test_a_pod_that_is_placed_and_then_has_to_go(tmp_path: Path) -> None:
+    plugin = write_plugin(tmp_path / "by_name.py", BY_NAME)
+    low, high = pod("a-low", "4", priority=0), pod("b-high", "4", priority=10)
+    file = write(tmp_path / "all.yaml", node("n"), low, high)
+    code, shown = as_json(file, "--plugin", plugin)
+    assert (code, shown["placed"]) == (3, {})
+    gone, pending = shown["pending"]
+    assert (gone["pod"], gone["reason"]) == ("default/a-low", "it had a node, and was preempted")
+    assert (pending["pod"], pending["nominatedNode"]) == ("default/b-high", "n")

@@ -51,8 +51,8 @@ def test_validate_prints_every_problem_on_a_line(file: Path) -> None:
     assert result.exit_code == 1
     assert result.stdout == ""
     assert result.stderr.splitlines() == [
-        "parallelism: Invalid value: 0: should be an integer value greater than zero",
-        "percentageOfNodesToScore: Invalid value: -1: not in valid range [0-100]",
+        f"{file}: parallelism: Invalid value: 0: should be an integer value greater than zero",
+        f"{file}: percentageOfNodesToScore: Invalid value: -1: not in valid range [0-100]",
     ]
 
 

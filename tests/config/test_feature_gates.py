@@ -55,8 +55,15 @@ NOT_A_BOOLEAN = 'strconv.ParseBool: parsing "maybe": invalid syntax'
     [
         ("Nope=true", "unrecognized feature gate: Nope"),
         ("=true", "unrecognized feature gate: "),
-        ("PodLevelResources", "missing bool value for PodLevelResources"),
-        ("PodLevelResources=maybe", f"invalid value of PodLevelResources=maybe, err: {NOT_A_BOOLEAN}"),
+        (
+            "PodLevelResources",
+            "missing bool value for PodLevelResources; write PodLevelResources=true or "
+            "PodLevelResources=false",
+        ),
+        (
+            "PodLevelResources=maybe",
+            f"invalid value of PodLevelResources=maybe, err: {NOT_A_BOOLEAN}; write true or false",
+        ),
         ("SchedulerQueueingHints=false", LOCKED),
         ("GangScheduling=true", NEEDS),
         ("wardle:A=true", "component not registered: wardle"),

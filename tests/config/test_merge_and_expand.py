@@ -128,22 +128,25 @@ def test_queue_sort_is_replaced_after_disabling_the_default() -> None:
         assert points(**plugins)["queueSort"] == ["Sort"]
 
 
+REGISTER = "; register it with --plugin, or choose one of `moorage plugins`"
+
+
 @pytest.mark.parametrize(
     ("plugins", "message"),
     [
-        ({"score": {"enabled": listed("NoSuch")}}, 'ScorePlugin "NoSuch" does not exist'),
+        ({"score": {"enabled": listed("NoSuch")}}, f'ScorePlugin "NoSuch" does not exist{REGISTER}'),
         (
             {"filter": {"enabled": listed("ImageLocality")}},
-            'plugin "ImageLocality" does not extend FilterPlugin plugin',
+            'plugin "ImageLocality" does not extend FilterPlugin plugin; it extends score',
         ),
         (
             {"score": {"enabled": listed("ImageLocality", "ImageLocality")}},
             'plugin "ImageLocality" already registered as "ScorePlugin"',
         ),
-        ({"multiPoint": {"enabled": listed("NoSuch")}}, 'PreFilterPlugin "NoSuch" does not exist'),
+        ({"multiPoint": {"enabled": listed("NoSuch")}}, f'PreFilterPlugin "NoSuch" does not exist{REGISTER}'),
         (
             {"multiPoint": {"enabled": listed("NoSuch")}, "preFilter": {"disabled": listed("*")}},
-            'FilterPlugin "NoSuch" does not exist',
+            f'FilterPlugin "NoSuch" does not exist{REGISTER}',
         ),
         (
             {"multiPoint": {"enabled": listed("ImageLocality", "ImageLocality")}},
@@ -160,7 +163,7 @@ def test_queue_sort_is_replaced_after_disabling_the_default() -> None:
         ),
         (
             {"placementScore": {"enabled": listed("NodeName")}},
-            'plugin "NodeName" does not extend PlacementScorePlugin plugin',
+            'plugin "NodeName" does not extend PlacementScorePlugin plugin; it extends filter',
         ),
         (
             {"score": {"enabled": listed(("ImageLocality", -1))}},
@@ -182,7 +185,7 @@ def test_problems_of_all_profiles_come_together() -> None:
     ]
     assert problems_of(profiles=profiles) == [
         f"profiles[{i}]: initializing profiles: creating profile for scheduler name {name}: "
-        f'ScorePlugin "No{name}" does not exist'
+        f'ScorePlugin "No{name}" does not exist{REGISTER}'
         for i, name in enumerate(("a", "b"))
     ]
 

@@ -119,7 +119,10 @@ def test_scheduler_name_is_defaulted_for_a_single_profile_only() -> None:
         ({"leaderElection": {"leaderElect": False, "resourceLock": "x", "retryPeriod": "-1s"}}, []),
         (
             {"profiles": [{"schedulerName": "a"}, {"schedulerName": "a"}]},
-            ["profiles[1].schedulerName: Duplicate value: {}"],
+            [
+                'profiles[1].schedulerName: Duplicate value: {}: "a" is the name of profiles[0], too; '
+                "give each profile its own"
+            ],
         ),
         (
             {"profiles": [{"percentageOfNodesToScore": -5}]},
@@ -148,7 +151,8 @@ def test_scheduler_name_is_defaulted_for_a_single_profile_only() -> None:
             with_plugins(multiPoint={"enabled": [{"name": "EBSLimits"}]}),
             [
                 "profiles[0]: initializing profiles: creating profile for scheduler name default-scheduler: "
-                'PreFilterPlugin "EBSLimits" does not exist'
+                'PreFilterPlugin "EBSLimits" does not exist; register it with --plugin, or choose one of '
+                "`moorage plugins`"
             ],
         ),
         (

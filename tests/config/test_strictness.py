@@ -6,25 +6,39 @@ from typing import Any
 
 import pytest
 
+from moorage.api.points import POINTS
 from moorage.config import ConfigError, load, load_file
 from tests.config.samples import V1, config_of, problems_of, text_of, with_args, with_plugins
+
+FIELDS = (
+    "apiVersion, kind, parallelism, leaderElection, clientConnection, enableProfiling, "
+    "enableContentionProfiling, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, "
+    "profiles, extenders, delayCacheUntilActive"
+)
 
 
 @pytest.mark.parametrize(
     ("fields", "line"),
     [
-        ({"foo": 1}, 'foo: strict decoding error: unknown field "foo"'),
-        ({"Parallelism": 1}, 'Parallelism: strict decoding error: unknown field "Parallelism"'),
-        ({"leaderElect": True}, 'leaderElect: strict decoding error: unknown field "leaderElect"'),
+        ({"foo": 1}, f'foo: strict decoding error: unknown field "foo"; known are {FIELDS}'),
+        (
+            {"Parallelism": 1},
+            'Parallelism: strict decoding error: unknown field "Parallelism"; did you mean "parallelism"?',
+        ),
+        (
+            {"leaderElect": True},
+            'leaderElect: strict decoding error: unknown field "leaderElect"; did you mean "leaderElection"?',
+        ),
         (
             with_plugins(foo={}),
-            'profiles[0].plugins.foo: strict decoding error: unknown field "profiles[0].plugins.foo"',
+            'profiles[0].plugins.foo: strict decoding error: unknown field "profiles[0].plugins.foo"; '
+            f"known are multiPoint, {', '.join(POINTS)}",
         ),
         (
             with_args("NodeResourcesFit", {"scoringStrategy": {"typ": 1}}),
             "profiles[0].pluginConfig[0].args.scoringStrategy.typ: strict decoding error: decoding "
             ".profiles[0].pluginConfig[0]: strict decoding error: decoding args for plugin NodeResourcesFit: "
-            'strict decoding error: unknown field "scoringStrategy.typ"',
+            'strict decoding error: unknown field "scoringStrategy.typ"; did you mean "type"?',
         ),
         (
             with_args("NodeAffinity", {"kind": "InterPodAffinityArgs"}),

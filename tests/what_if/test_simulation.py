@@ -60,7 +60,7 @@ def test_a_pod_that_had_to_go_is_told() -> None:
     world.add(make_node("a", cpu=1))
     result = run(world, make_pod("running", cpu=1, node="a"), make_pod("important", cpu=1, priority=10))
     assert result.pending == {
-        "default/running": "it had to go for a more important pod",
+        "default/running": "it had a node, and was preempted",
         "default/important": "0/1 nodes are available: 1 Insufficient cpu.",
     }
     assert list(world.client.pods) == ["default/important"]

@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from moorage.cli.completion import files
+from moorage.cli.groups import Commands
 from moorage.cli.setup import (
     Command,
     errors_in_lines,
     make_registry,
     plugin_option,
     read_input,
+    refuse_broken,
     strict_version_option,
+    unknown_names,
+    unused,
     verbose_option,
     warn,
-    warn_of_unused,
 )
 
 if TYPE_CHECKING:
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from moorage.framework.registry import Registry
 
 
-@click.group()
+@click.group(cls=Commands)
 def config() -> None:
     """Check, show and convert scheduler configuration files.
 
@@ -39,7 +43,12 @@ def config() -> None:
 
 
 def _common(command: Command) -> Command:
-    for decorate in (verbose_option, strict_version_option, plugin_option, click.argument("file")):
+    for decorate in (
+        verbose_option,
+        strict_version_option,
+        plugin_option,
+        click.argument("file", shell_complete=files),
+    ):
         command = decorate(command)
     return command
 
@@ -55,12 +64,12 @@ def validate(file: str, plugins: tuple[str, ...], strict_config_version: bool, v
     Example:
       moorage config validate scheduler.yaml --plugin quiet_nodes.py
     """
-    with errors_in_lines(verbose):
+    with errors_in_lines(verbose, file):
         from moorage.config.load import load
 
         text, name = read_input(file)
         loaded = load(text, source=name, strict_version=strict_config_version)
-        _check_plugins(loaded, plugins)
+        _check_plugins(loaded, plugins, name)
         warn(loaded.warnings)
         click.echo(f"{name}: valid")
 
@@ -80,13 +89,13 @@ def view(
     Example:
       moorage config view scheduler.yaml --expanded
     """
-    with errors_in_lines(verbose):
+    with errors_in_lines(verbose, file):
         from moorage.config.load import load
         from moorage.config.show import show, show_expanded, to_yaml
 
         text, name = read_input(file)
         loaded = load(text, source=name, strict_version=strict_config_version)
-        registry = _check_plugins(loaded, plugins)
+        registry = _check_plugins(loaded, plugins, name)
         warn(loaded.warnings)
         if expanded:
             document = show_expanded(loaded.config, registry.points_of())
@@ -107,19 +116,19 @@ def convert(file: str, plugins: tuple[str, ...], strict_config_version: bool, ve
     Example:
       moorage config convert old.yaml > scheduler.yaml
     """
-    with errors_in_lines(verbose):
+    with errors_in_lines(verbose, file):
         from moorage.config.load import load, load_document
         from moorage.config.show import to_yaml
 
         text, name = read_input(file)
         loaded = load(text, source=name, strict_version=strict_config_version)
-        _check_plugins(loaded, plugins)
+        _check_plugins(loaded, plugins, name)
         converted = load_document(text, source=name, strict_version=strict_config_version)
         warn(converted.warnings)
         click.echo(to_yaml(converted.document, sort_keys=False), nl=False)
 
 
-def _check_plugins(loaded: Loaded, plugins: tuple[str, ...]) -> Registry:
+def _check_plugins(loaded: Loaded, plugins: tuple[str, ...], file: str) -> Registry:
     """Registers the plugins; raises unless each enabled one exists there and can read its args.
 
     Raises as well if an extender has no usable URL.
@@ -127,11 +136,12 @@ def _check_plugins(loaded: Loaded, plugins: tuple[str, ...]) -> Registry:
     from moorage.config.expand import expand_all
 
     registry, added = make_registry(plugins)
+    refuse_broken(loaded.config, registry)
     expand_all(loaded.config, registry.points_of())
     check_args(loaded.config, registry)
     if loaded.config.extenders:
         _check_extenders(loaded.config.extenders)
-    warn_of_unused(loaded.config, added)
+    warn([*unused(loaded.config, added), *unknown_names(loaded.config, registry, file)])
     return registry
 
 

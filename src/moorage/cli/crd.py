@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from moorage.cli.completion import files
 from moorage.cli.setup import BadInput, errors_in_lines, verbose_option, warn
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("classes", nargs=-1, required=True, metavar="CLASS...")
+@click.argument("classes", nargs=-1, required=True, metavar="CLASS...", shell_complete=files)
 @click.option(
     "--api-approved",
     default="",
@@ -33,7 +34,8 @@ def crd(classes: tuple[str, ...], api_approved: str, verbose: bool) -> None:
     Examples:
       moorage crd api.py:License | kubectl apply -f -
       moorage crd my_package.api > manifests/crd.yaml
-      moorage crd api.py:Quota --api-approved https://github.com/kubernetes/kubernetes/pull/78458
+      moorage crd api.py:Quota \\
+        --api-approved https://github.com/kubernetes/kubernetes/pull/78458
     """
     with errors_in_lines(verbose):
         text = definitions(classes, api_approved)

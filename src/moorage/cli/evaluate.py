@@ -9,12 +9,16 @@ from typing import IO, Any
 
 import click
 
+from moorage.cli.completion import files
 from moorage.cli.setup import (
+    PENDING,
     BadInput,
     config_option,
     errors_in_lines,
     make_registry,
+    output_option,
     plugin_option,
+    print_json,
     set_up,
     strict_version_option,
     verbose_option,
@@ -23,10 +27,17 @@ from moorage.cli.setup import (
 
 
 @click.command()
-@click.argument("file", required=False)
-@click.option("--cluster", metavar="DIR_OR_YAML", help="Manifests of nodes, pods and whatever else matters.")
-@click.option("--pod", "pod_file", metavar="FILE", help="The manifest of the pod to place.")
-@click.option("--output", "-o", type=click.Choice(["table", "json"]), default="table", help="With --pod.")
+@click.argument("file", required=False, shell_complete=files)
+@click.option(
+    "--cluster",
+    metavar="DIR_OR_YAML",
+    shell_complete=files,
+    help="Manifests of nodes, pods and whatever else matters.",
+)
+@click.option(
+    "--pod", "pod_file", metavar="FILE", shell_complete=files, help="The manifest of the pod to place."
+)
+@output_option
 @config_option
 @strict_version_option
 @plugin_option
@@ -43,10 +54,15 @@ def evaluate(
 ) -> None:
     """Tell where a pod would go and why, without a cluster.
 
-    With --cluster and --pod: a table of every node with each plugin's verdict and score.
+    With --cluster and --pod: a table of every node with each plugin's verdict and score. The exit code is 3
+    if the pod stays pending, 1 if a plugin failed or the input is wrong, otherwise 0.
 
     With FILE (`-` reads standard input): a scenario per line, `{"id", "config", "objects", "pod"}`, and a
-    result line for each.
+    result line for each, always in JSON. The exit code is 1 if a line could not be answered, otherwise 0.
+
+    A result in JSON has `id`, `feasible` (nodes) and, as far as the pod came, `filter` (node to plugin to
+    answer), `nodeStatus` (why not), `scores` (node to plugin to `raw` and `weighted`), `totals`, `best` (the
+    nodes), `message` (why it stays pending), `postFilter` (preemption), `schedulerError` (what broke).
 
     \b
     Examples:
@@ -58,7 +74,7 @@ def evaluate(
         raise click.UsageError("Give either a FILE of scenarios, or --cluster and --pod.")
     if pod_file is not None and cluster is None:
         raise click.UsageError("--pod needs --cluster: the manifests of the nodes to choose from.")
-    with errors_in_lines(verbose):
+    with errors_in_lines(verbose, config_file):
         if file is not None:
             if config_file is not None:
                 raise click.UsageError("A scenario brings its own `config`; --config goes with --pod.")
@@ -94,7 +110,7 @@ def _evaluate_lines(file: str, plugins: tuple[str, ...], verbose: bool) -> None:
             click.echo(f"{name} line {number}: {message}", err=True)
             identity = scenario.get("id", "") if isinstance(scenario, dict) else ""
             result = {"id": identity, "error": message}
-        click.echo(_json(result))
+        print_json(result)
     if not number:
         raise BadInput(f"{name}: holds no scenario; give one JSON object per line")
     if failed:
@@ -143,12 +159,6 @@ def _lines(file: str, stream: IO[bytes]) -> Iterator[bytes]:
         raise BadInput(f"{file}: cannot read the file: {error}; is it whole?") from None
 
 
-def _json(document: Any) -> str:
-    import msgspec
-
-    return msgspec.json.encode(document).decode()
-
-
 def _explain(cluster: str, pod_file: str, setup: Any, output: str) -> None:
     from moorage.api.pods import Pod
     from moorage.cli.explain import show_table
@@ -168,7 +178,16 @@ def _explain(cluster: str, pod_file: str, setup: Any, output: str) -> None:
         known, used = ", ".join(scenario.profiles), scenario.profile.name
         warn([f"pod {pod.key} asks for scheduler {wanted}, profiles are {known}; {used} is used"])
     evaluation = scenario.evaluate(pod)
+    result = evaluation.document()
     if output == "json":
-        click.echo(_json({"id": pod.key, **evaluation.document()}))
+        print_json({"id": pod.key, **result})
     else:
-        show_table(evaluation)
+        show_table(evaluation, result)
+    failed = scenario.failed_plugins.counts
+    if output != "json":
+        for plugin in failed:
+            click.echo(f"Plugin {plugin} failed.")
+    if failed or "schedulerError" in result:
+        raise click.exceptions.Exit(1)
+    if "best" not in result:
+        raise click.exceptions.Exit(PENDING)

@@ -9,10 +9,13 @@ from typing import Any
 import click
 
 from moorage import __version__
+from moorage.cli import interrupts
+from moorage.cli.groups import Commands
 
 COMMANDS = {
+    "completion": "Have a shell complete commands, options and files.",
     "config": "Check, show and convert scheduler configuration files.",
-    "crd": "Print the definition of a custom resource that is a Python class.",
+    "crd": "Print the definition of a custom resource.",
     "evaluate": "Tell what a pod's placement would be, and why.",
     "manifests": "Print everything to run a scheduler in a cluster.",
     "new": "Begin a plugin project.",
@@ -23,7 +26,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Commands):
     """Knows the names and one line of help of its commands; imports one when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -39,8 +42,15 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo("Stopped.", err=True)
-            raise click.exceptions.Exit(130) from None
+            raise click.exceptions.Exit(interrupts.EXIT_CODE) from None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        named = [
+            CompletionItem(name, help=COMMANDS[name]) for name in COMMANDS if name.startswith(incomplete)
+        ]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -65,6 +75,7 @@ def moorage() -> None:
 
 
 def main() -> None:
+    interrupts.end_at_once()
     try:
         # What click returns for an Exit is its code, for everything else None. A closed pipe, as behind
         # `| head`, is click's to handle: it ends with code 1 and without a word.
@@ -76,5 +87,4 @@ def main() -> None:
         error.show()
         sys.exit(1)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Stopped.", err=True)
-        sys.exit(130)
+        sys.exit(interrupts.EXIT_CODE)

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import click
 
-from moorage.cli.setup import errors_in_lines, plugin_option, verbose_option
+from moorage.cli.setup import config_option, errors_in_lines, plugin_option, verbose_option
 
 
 @click.command()
-@click.option(
-    "--config",
-    "config_file",
-    metavar="FILE",
-    help="A KubeSchedulerConfiguration; without it the default profile, with each --plugin everywhere.",
-)
+@config_option
 @plugin_option
 @click.option(
     "--name",
@@ -57,11 +52,11 @@ def manifests(
     Examples:
       moorage manifests | kubectl apply -f -
       moorage manifests --name quiet --plugin quiet_nodes.py | kubectl apply -f -
-      moorage manifests --name bin-packing --config deploy/recipes/bin-packing.yaml | kubectl apply -f -
-      moorage manifests --config scheduler.yaml --plugin my_package:Mine --image registry/mine:1
+      moorage manifests --config deploy/recipes/bin-packing.yaml --name packing
+      moorage manifests --plugin my_package:Mine --image registry/mine:1
       moorage manifests --replace-default --service-monitor > scheduler.yaml
     """
-    with errors_in_lines(verbose):
+    with errors_in_lines(verbose, config_file):
         from moorage.cli.deployment.planning import Wishes
         from moorage.cli.deployment.rendering import render
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from moorage.cli.completion import points as complete_points
+from moorage.cli.groups import Commands
 from moorage.cli.setup import errors_in_lines, verbose_option
 
 
-@click.group()
+@click.group(cls=Commands)
 def new() -> None:
     """Begin a plugin project.
 
@@ -26,6 +28,7 @@ def new() -> None:
     default="filter,score",
     show_default=True,
     metavar="POINTS",
+    shell_complete=complete_points,
     help="The extension points, separated by commas, or `all`.",
 )
 @click.option("--args", is_flag=True, help="Give the plugin typed arguments.")

@@ -15,6 +15,10 @@ def files_of(plugins: Iterable[str]) -> list[Path]:
     found: dict[Path, None] = {}
     for spec in plugins:
         place = spec.partition(":")[0]
+        folder = _folder_of(place)
+        if folder is not None:
+            found.update(dict.fromkeys(sorted(folder.rglob("*.py"))))
+            continue
         is_file = place.endswith(".py") or Path(place).is_file()
         if is_file:
             found[Path(place).resolve()] = None
@@ -25,6 +29,18 @@ def files_of(plugins: Iterable[str]) -> list[Path]:
             if beside or inside:
                 found[file] = None
     return list(found)
+
+
+def _folder_of(place: str) -> Path | None:
+    """The outermost package of a folder: all of its files count, those that could not be imported, too."""
+    from moorage.framework.plugin_folders import outermost_of, package_at
+    from moorage.framework.registry import PluginLoadError
+
+    try:
+        package = package_at(place)
+    except PluginLoadError:
+        return None
+    return None if package is None else outermost_of(package)
 
 
 def _loaded() -> Iterator[tuple[str, Path]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from moorage.cli.completion import files
 from moorage.cli.go_flags import KubeFlags, kube_flag
 from moorage.cli.kube_flags import KUBE_FLAGS
 from moorage.cli.setup import errors_in_lines, plugin_timeout_option, warn
@@ -23,6 +24,8 @@ def _flag(name: str, default: bool, help: str) -> Callable[[F], F]:
 
 
 def _value(name: str, help: str, **more: Any) -> Callable[[F], F]:
+    if more.get("metavar") == "FILE":
+        more["shell_complete"] = files
     if name in KUBE_FLAGS:
         return kube_flag(name, help=help, **more)
     return click.option(f"--{name}", help=help, **more)
@@ -139,7 +142,12 @@ _OPTIONS = (
         "log-flush-frequency", "When collected infos are written at the latest.  [5s]", metavar="DURATION"
     ),
     click.option(
-        "--plugin", "plugins", multiple=True, metavar="PLUGIN", help="Register a plugin. Repeatable."
+        "--plugin",
+        "plugins",
+        multiple=True,
+        metavar="PLUGIN",
+        shell_complete=files,
+        help="Register a plugin. Repeatable.",
     ),
     plugin_timeout_option,
     click.option("--strict-config-version", is_flag=True, help="Refuse v1beta2 and v1beta3."),
@@ -212,7 +220,7 @@ def new_scheduler_command(*plugins: type[Plugin]) -> click.Command:
 
 
 def _run(flags: dict[str, Any]) -> None:
-    with errors_in_lines(verbose=flags["verbosity"] >= 5):
+    with errors_in_lines(flags["verbosity"] >= 5, flags["config"]):
         from moorage.cli.running.options import RunOptions
 
         options = RunOptions.from_flags(flags)

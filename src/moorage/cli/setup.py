@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from moorage.cli.completion import files
+
 if TYPE_CHECKING:
     from moorage.config import KubeSchedulerConfiguration
     from moorage.framework.extension_points import Plugin
@@ -24,7 +26,9 @@ plugin_option = click.option(
     "plugins",
     multiple=True,
     metavar="PLUGIN",
-    help="Register a plugin: file.py, file.py:Class, module or module:Class. Repeatable.",
+    shell_complete=files,
+    help="Register a plugin: a file, a folder that is a package or a project with one, or a module; "
+    "with :Class, one class of it. Repeatable.",
 )
 
 strict_version_option = click.option(
@@ -59,7 +63,16 @@ config_option = click.option(
     "--config",
     "config_file",
     metavar="FILE",
+    shell_complete=files,
     help="A KubeSchedulerConfiguration; without it the default profile, with each --plugin everywhere.",
+)
+
+
+PENDING = 3
+"""The exit code where everything worked and a pod still has no node."""
+
+output_option = click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 
 
@@ -69,6 +82,13 @@ class Setup(NamedTuple):
 
 
 def make_registry(plugins: Iterable[str | type[Plugin]]) -> tuple[Registry, list[str]]:
+    """As `register`, with a warning for each plugin of an installed package that cannot be used."""
+    registry, added = register(plugins)
+    warn(f"{broken.error}; it is left out" for broken in registry.broken)
+    return registry, added
+
+
+def register(plugins: Iterable[str | type[Plugin]]) -> tuple[Registry, list[str]]:
     """All plugins: in-tree, of installed packages, and the given ones, whose names are returned too."""
     from moorage.plugins.catalog import in_tree_registry
 
@@ -95,13 +115,10 @@ def set_up(
         return Setup(registry, default_configuration(registry, added))
     text, name = read_input(config_file)
     loaded = load(text, source=name, strict_version=strict_version)
+    refuse_broken(loaded.config, registry)
     warn(loaded.warnings)
-    warn_of_unused(loaded.config, added)
+    warn([*unused(loaded.config, added), *unknown_names(loaded.config, registry, name)])
     return Setup(registry, loaded.config)
-
-
-def warn_of_unused(config: KubeSchedulerConfiguration, added: Iterable[str]) -> None:
-    warn(unused(config, added))
 
 
 def unused(config: KubeSchedulerConfiguration, added: Iterable[str]) -> list[str]:
@@ -110,6 +127,39 @@ def unused(config: KubeSchedulerConfiguration, added: Iterable[str]) -> list[str
     return [
         f"plugin {name} is registered, but no profile enables it" for name in added if name not in enabled
     ]
+
+
+def unknown_names(config: KubeSchedulerConfiguration, registry: Registry, file: str) -> Iterator[str]:
+    """A warning for each name that no plugin has, where kube-scheduler lets it pass without a word."""
+    from moorage.config.remedies import did_you_mean
+
+    known = [entry.name for entry in registry]
+    for i, profile in enumerate(config.profiles):
+        names = {
+            f"plugins.{point}.disabled[{j}]": ref.name
+            for point, plugin_set in profile.plugins.sets().items()
+            for j, ref in enumerate(plugin_set.disabled)
+        }
+        names |= {f"pluginConfig[{j}]": item.name for j, item in enumerate(profile.plugin_config)}
+        for place, name in names.items():
+            if name != "*" and name not in registry:
+                remedy = did_you_mean(name, known)
+                yield f"{file}: profiles[{i}].{place}: no plugin is called {name}{remedy}"
+
+
+def refuse_broken(config: KubeSchedulerConfiguration, registry: Registry) -> None:
+    """Raises ConfigError if a profile enables the plugin of an installed package that cannot be loaded."""
+    from moorage.config.problems import ConfigError, ConfigProblem
+
+    enabled = {name for profile in config.profiles for name in profile.plugins.enabled_names()}
+    problems = [
+        ConfigProblem("", f"plugin {name}: {broken.error}")
+        for broken in registry.broken
+        for name in broken.names
+        if name in enabled and name not in registry
+    ]
+    if problems:
+        raise ConfigError(problems)
 
 
 def read_input(file: str) -> tuple[bytes, str]:
@@ -121,14 +171,24 @@ def read_input(file: str) -> tuple[bytes, str]:
     return read_file(file), file
 
 
+def print_json(document: Any) -> None:
+    """One line, as programs like it best."""
+    import msgspec
+
+    click.echo(msgspec.json.encode(document).decode())
+
+
 def warn(warnings: Iterable[str]) -> None:
     for warning in warnings:
         click.echo(f"Warning: {warning}", err=True)
 
 
 @contextmanager
-def errors_in_lines(verbose: bool) -> Iterator[None]:
-    """Bad input ends the command with one line per problem and exit code 1."""
+def errors_in_lines(verbose: bool, config_file: str | None = None) -> Iterator[None]:
+    """Bad input ends the command with one line per problem and exit code 1.
+
+    `config_file` is the file that has the problems of the configuration.
+    """
     from moorage.config.problems import ConfigError
     from moorage.framework.registry import PluginLoadError
 
@@ -137,6 +197,8 @@ def errors_in_lines(verbose: bool) -> Iterator[None]:
     except (ConfigError, PluginLoadError, BadInput) as error:
         if verbose:
             traceback.print_exc()
+        if isinstance(error, ConfigError) and config_file is not None:
+            error = error.in_file("<stdin>" if config_file == "-" else config_file)
         click.echo(str(error), err=True)
         raise click.exceptions.Exit(1) from None
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import logging
+import random
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from moorage.cli import interrupts
+from moorage.cli.completion import files
 from moorage.cli.setup import (
+    PENDING,
     BadInput,
     config_option,
     errors_in_lines,
+    output_option,
     plugin_option,
+    print_json,
     set_up,
     strict_version_option,
     verbose_option,
@@ -31,11 +37,25 @@ _LISTED_REASONS = 20
 
 
 @click.command()
-@click.argument("manifests", nargs=-1)
+@click.argument("manifests", nargs=-1, shell_complete=files)
 @click.option("--nodes", type=click.IntRange(min=0), help="Make up so many nodes.")
 @click.option("--pods", type=click.IntRange(min=0), help="Make up so many pods.")
-@click.option("--workload", type=click.Choice(WORKLOADS), default="plain", help="What made-up pods ask for.")
+@click.option(
+    "--workload",
+    type=click.Choice(WORKLOADS),
+    default="plain",
+    metavar="NAME",
+    help=f"What made-up pods ask for: {', '.join(WORKLOADS[:-1])} or {WORKLOADS[-1]}.",
+)
 @click.option("--show-placements", is_flag=True, help="Print the node of every pod.")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Another number, other choices where chance decides.",
+)
+@output_option
 @config_option
 @strict_version_option
 @plugin_option
@@ -46,6 +66,8 @@ def simulate(
     pods: int | None,
     workload: str,
     show_placements: bool,
+    seed: int,
+    output: str,
     config_file: str | None,
     strict_config_version: bool,
     plugins: tuple[str, ...],
@@ -56,14 +78,25 @@ def simulate(
     MANIFESTS are files or folders of YAML or JSON with nodes, pods and whatever else matters; pods that
     have a node are taken as running, the others are scheduled. --nodes and --pods make up more.
 
+    Two runs give the same. Equally good nodes are not taken in turns: as `moorage run` does, the same one is
+    taken as long as it stays as good. Chance decides only among equal victims of preemption, among nodes to
+    which extenders gave equal scores, and in plugins that ask Python's `random`; --seed changes that.
+
+    With -o json: `nodes` (how many), `placed` (pod to node), `pending` (a list with `pod`, `reason`,
+    `error` and `nominatedNode`), `failedPlugins` (plugin to how often), `requested` (resource to share),
+    `seconds` and `podsPerSecond`.
+
+    The exit code is 3 if pods stay pending, 1 if a plugin failed or the input is wrong, otherwise 0.
+
     \b
     Examples:
       moorage simulate --nodes 5000 --pods 10000 --workload spread
       moorage simulate cluster.yaml pods.yaml --show-placements
+      moorage simulate cluster.yaml --pods 50 -o json
     """
     if not manifests and nodes is None and pods is None:
         raise click.UsageError("Give manifests, or --nodes and --pods to make some up.")
-    with errors_in_lines(verbose):
+    with errors_in_lines(verbose, config_file):
         import asyncio
 
         from moorage.api.pods import Pod
@@ -87,9 +120,19 @@ def simulate(
                 simulation.add(item)
         if not waiting:
             raise BadInput("there is no pod to schedule; give some in the manifests or with --pods")
+        random.seed(seed)
+        interrupts.raise_again()
         with _quiet(verbose):
             result = asyncio.run(_run(simulation, waiting))
-    _report(simulation, result, show_placements)
+    if output == "json":
+        print_json(_document(simulation, result))
+    else:
+        _report(simulation, result, show_placements)
+    sys.stdout.flush()
+    if result.failed_plugins or result.errors:
+        raise click.exceptions.Exit(1)
+    if result.pending:
+        raise click.exceptions.Exit(PENDING)
 
 
 @contextmanager
@@ -138,20 +181,43 @@ async def _run(simulation: Simulation, waiting: list[Pod]) -> Result:
         return await simulation.run(waiting, advance)
 
 
+def _document(simulation: Simulation, result: Result) -> dict[str, Any]:
+    return {
+        "nodes": len(simulation.scheduler.state.table),
+        "placed": result.placed,
+        "pending": [
+            {
+                "pod": pod,
+                "reason": reason,
+                "error": pod in result.errors,
+                "nominatedNode": result.nominated.get(pod, ""),
+            }
+            for pod, reason in result.pending.items()
+        ],
+        "failedPlugins": result.failed_plugins,
+        "requested": {name: used / available for name, used, available in simulation.utilisation()},
+        "seconds": result.seconds,
+        "podsPerSecond": result.pods_per_second,
+    }
+
+
 def _report(simulation: Simulation, result: Result, show_placements: bool) -> None:
+    from moorage.cli.tables import print_table
+
     if show_placements:
-        for pod, node in result.placed.items():
-            click.echo(f"{pod}\t{node}")
+        print_table(("POD", "NODE"), list(result.placed.items()))
+        click.echo("")
     total = len(result.placed) + len(result.pending)
-    click.echo(
+    _say(
         f"{len(result.placed)} of {total} pods placed on {len(simulation.scheduler.state.table)} nodes "
         f"in {result.seconds:.2f} s: {result.pods_per_second:.0f} pods per second"
     )
     for resource, used, available in simulation.utilisation():
-        click.echo(f"  {resource}: {100 * used / available:.1f}% requested")
+        _say(f"{resource}: {100 * used / available:.1f}% requested", "  ")
     if result.pending:
         _report_pending(result.pending)
-    sys.stdout.flush()
+    for plugin, count in result.failed_plugins.items():
+        _say(f"Plugin {plugin} failed {count} times; -v shows how")
 
 
 def _report_pending(pending: dict[str, str]) -> None:
@@ -159,10 +225,17 @@ def _report_pending(pending: dict[str, str]) -> None:
     by_reason: dict[str, list[str]] = {}
     for pod, reason in pending.items():
         by_reason.setdefault(reason, []).append(pod)
-    click.echo(f"{len(pending)} pods stay pending:")
+    _say(f"{len(pending)} pods stay pending:")
     ordered = sorted(by_reason.items(), key=lambda entry: -len(entry[1]))
     for reason, pods in ordered[:_LISTED_REASONS]:
         more = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
-        click.echo(f"  {pods[0]}{more}: {reason}")
+        _say(f"{pods[0]}{more}: {reason}", "  ")
     if len(ordered) > _LISTED_REASONS:
-        click.echo(f"  ... and {len(ordered) - _LISTED_REASONS} further reasons")
+        _say(f"... and {len(ordered) - _LISTED_REASONS} further reasons", "  ")
+
+
+def _say(text: str, indent: str = "") -> None:
+    from moorage.cli.tables import folded, terminal_width
+
+    for line in folded(text, terminal_width(), first=indent):
+        click.echo(line)

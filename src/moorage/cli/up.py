@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from moorage.cli.completion import files
 from moorage.cli.go_flags import GoFlags
 from moorage.cli.setup import (
     config_option,
@@ -27,6 +28,7 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 @click.option(
     "--nodes",
     metavar="N|FILE",
+    shell_complete=files,
     help="How many nodes, or a YAML file of Node objects.  [3, or those in --data]",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The API server's port; 0 picks one.")
@@ -110,7 +112,7 @@ def up(
             raise click.UsageError(
                 f"--run-namespace: '{name}' cannot be the name of a namespace; give one name each time"
             )
-    with errors_in_lines(verbose=verbosity >= 5):
+    with errors_in_lines(verbosity >= 5, config_file):
         from moorage.cli.up_process import UpOptions, run_up
         from moorage.cluster.life.nodes import RUN_NAMESPACES
 

@@ -18,6 +18,7 @@ import msgspec
 from moorage.api.durations import Duration, DurationError
 from moorage.config.args import ARGS_TYPES, PluginArgs
 from moorage.config.problems import ConfigProblem, child, shown
+from moorage.config.remedies import did_you_mean
 from moorage.config.types import GROUP, KubeSchedulerConfiguration, PluginConfig
 
 _HEADER = ("apiVersion", "kind")
@@ -101,7 +102,8 @@ class _Decoder:
         for key, entry in value.items():
             place = child(path, key)
             if key not in fields:
-                message = f'strict decoding error: unknown field "{place}"'
+                remedy = did_you_mean(key, fields) or f"; known are {', '.join(fields)}"
+                message = f'strict decoding error: unknown field "{place}"{remedy}'
                 self.problems.append(ConfigProblem(place, message))
                 continue
             name, annotation = fields[key]

@@ -67,7 +67,7 @@ def complete_profile(profile: Profile) -> None:
     """Adds the default plugins, and default args for every enabled plugin that is known to have some."""
     plugins = profile.plugins
     plugins.multi_point = merge(default_plugins(), plugins.multi_point)
-    for ref in (ref for point in plugins.sets() for ref in point.disabled):
+    for ref in (ref for point in plugins.sets().values() for ref in point.disabled):
         ref.weight = 0
     configured = {config.name for config in profile.plugin_config}
     for name in sorted(plugins.enabled_names() - configured):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from moorage.api.points import POINTS
 from moorage.config.args import NodeResourcesFitArgs
 from moorage.config.args_checks import check_resources_fit
 from moorage.config.problems import ConfigError, ConfigProblem
+from moorage.config.remedies import did_you_mean
 from moorage.config.types import KubeSchedulerConfiguration, PluginRef, Plugins, Profile
 
 PointsOf = Mapping[str, Collection[str]]
@@ -105,13 +106,21 @@ def _explicit(plugins: Plugins, point: str, points_of: PointsOf) -> Iterator[str
     seen = set()
     for ref in plugins.at(point).enabled:
         if ref.name not in points_of:
-            raise _ProfileError(f'{interface} "{ref.name}" does not exist')
+            raise _ProfileError(_does_not_exist(interface, ref.name, points_of))
         if point not in points_of[ref.name]:
-            raise _ProfileError(f'plugin "{ref.name}" does not extend {interface} plugin')
+            extends = ", ".join(points_of[ref.name])
+            raise _ProfileError(
+                f'plugin "{ref.name}" does not extend {interface} plugin; it extends {extends}'
+            )
         if ref.name in seen:
             raise _ProfileError(f'plugin "{ref.name}" already registered as "{interface}"')
         seen.add(ref.name)
         yield ref.name
+
+
+def _does_not_exist(interface: str, name: str, known: Iterable[str]) -> str:
+    remedy = did_you_mean(name, known) or "; register it with --plugin, or choose one of `moorage plugins`"
+    return f'{interface} "{name}" does not exist{remedy}'
 
 
 def _ordered(plugins: Plugins, point: str, explicit: list[str], points_of: PointsOf) -> list[str]:
@@ -124,7 +133,7 @@ def _ordered(plugins: Plugins, point: str, explicit: list[str], points_of: Point
     for ref in plugins.multi_point.enabled:
         name = ref.name
         if name not in points_of:
-            raise _ProfileError(f'{POINTS[point].interface} "{name}" does not exist')
+            raise _ProfileError(_does_not_exist(POINTS[point].interface, name, points_of))
         if point not in points_of[name] or own.disables(name):
             continue
         if name in explicit:

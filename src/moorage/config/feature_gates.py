@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from moorage.api import booleans
+from moorage.config.remedies import did_you_mean
 from moorage.version import KUBERNETES_MINOR
 
 HEEDED = frozenset(("ComponentFlagz", "ComponentStatusz", "LoggingAlphaOptions", "LoggingBetaOptions"))
@@ -135,7 +136,8 @@ class FeatureGates:
         for name, value in self.given.items():
             stage = self._stages.get(name)
             if stage is None:
-                raise FeatureGateError("feature-gates", f"unrecognized feature gate: {name}")
+                remedy = did_you_mean(name, self._stages)
+                raise FeatureGateError("feature-gates", f"unrecognized feature gate: {name}{remedy}")
             wish = f"cannot set feature gate {name} to {_text(value)}, feature is"
             if stage.locked and stage.default != value:
                 problems.append(f"{wish} locked to {_text(stage.default)}")
@@ -205,11 +207,13 @@ def _given(text: str) -> dict[str, bool]:
 def _switch(pair: str) -> tuple[str, bool]:
     name, equals, value = (part.strip() for part in pair.partition("="))
     if not equals:
-        raise FeatureGateError("feature-gates", f"missing bool value for {name}")
+        remedy = f"write {name}=true or {name}=false"
+        raise FeatureGateError("feature-gates", f"missing bool value for {name}; {remedy}")
     try:
         return name, booleans.parse(value)
     except ValueError as error:
-        raise FeatureGateError("feature-gates", f"invalid value of {name}={value}, err: {error}") from None
+        wrong = f"invalid value of {name}={value}, err: {error}"
+        raise FeatureGateError("feature-gates", f"{wrong}; write true or false") from None
 
 
 def _version(flag: str, text: str) -> Version | None:

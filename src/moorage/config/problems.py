@@ -24,6 +24,13 @@ class ConfigError(Exception):
         self.problems = list(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
+    def in_file(self, name: str) -> ConfigError:
+        """The same with the file before each place, unless it stands there already."""
+        return ConfigError(
+            problem if problem.path == name else ConfigProblem(name, str(problem))
+            for problem in self.problems
+        )
+
 
 def invalid(path: str, value: Any, message: str) -> ConfigProblem:
     return ConfigProblem(path, f"Invalid value: {shown(value)}: {message}")

@@ -63,12 +63,13 @@ class _PluginSets(ConfigPart):
         found: PluginSet = getattr(self, POINTS[point].attribute)
         return found
 
-    def sets(self) -> list[PluginSet]:
-        return [self.multi_point, *(self.at(point) for point in POINTS)]
+    def sets(self) -> dict[str, PluginSet]:
+        """The set of `multiPoint` and of every point, by its name in the file."""
+        return {"multiPoint": self.multi_point, **{point: self.at(point) for point in POINTS}}
 
     def enabled_names(self) -> set[str]:
         """Every plugin that is enabled somewhere."""
-        return {ref.name for plugin_set in self.sets() for ref in plugin_set.enabled}
+        return {ref.name for plugin_set in self.sets().values() for ref in plugin_set.enabled}
 
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from moorage.api.names import qualified_name_problems
 from moorage.api.points import POINTS
 from moorage.api.resources import is_extended
 from moorage.config.args_checks import CHECKS
-from moorage.config.problems import ConfigProblem, duplicate, invalid, required
+from moorage.config.problems import ConfigProblem, duplicate, invalid, required, shown
 from moorage.config.types import (
     V1,
     ClientConnection,
@@ -28,13 +28,15 @@ def validate(config: KubeSchedulerConfiguration) -> list[ConfigProblem]:
     if config.parallelism <= 0:
         message = "should be an integer value greater than zero"
         problems.append(invalid("parallelism", config.parallelism, message))
-    seen = set()
+    first: dict[str, int] = {}
     for i, profile in enumerate(config.profiles):
         problems += _check_profile(f"profiles[{i}]", profile)
-        if profile.scheduler_name in seen:
+        name = profile.scheduler_name
+        if first.setdefault(name, i) != i:
             # The reference prints the place of the first profile here, which comes out as `{}`.
-            problems.append(duplicate(f"profiles[{i}].schedulerName", {}))
-        seen.add(profile.scheduler_name)
+            problem = duplicate(f"profiles[{i}].schedulerName", {})
+            remedy = f"{shown(name)} is the name of profiles[{first[name]}], too; give each profile its own"
+            problems.append(problem._replace(message=f"{problem.message}: {remedy}"))
     problems += _check_common_queue_sort(config.profiles)
     problems += _check_percentage("percentageOfNodesToScore", config.percentage_of_nodes_to_score)
     initial, longest = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds

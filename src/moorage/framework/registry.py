@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from moorage.framework.plugin_errors import described
 
@@ -62,12 +62,30 @@ class Entry:
         return (self.load().__doc__ or "").strip().partition("\n")[0]
 
 
+class Broken(NamedTuple):
+    """An entry point of an installed package that cannot be used."""
+
+    source: str
+    """The package and its version."""
+    name: str
+    value: str
+    error: str
+    """Why, in one line that begins with the package."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What configurations probably call the plugin: that is known only once it is loaded."""
+        return tuple(dict.fromkeys((self.value.partition(":")[2].rpartition(".")[2], self.name)))
+
+
 class Registry:
     """Plugins by name."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._installed: set[str] = set()
+        self.broken: list[Broken] = []
+        """The plugins of installed packages that cannot be used."""
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
@@ -97,7 +115,7 @@ class Registry:
         return {name: entry.points for name, entry in self._entries.items()}
 
     def load(self, spec: str) -> list[str]:
-        """Registers what `--plugin` names: a file, `file.py:Class`, a module, or `module:Class`.
+        """Registers what `--plugin` names: a file, a folder or a module, or one `:Class` of it.
 
         Returns the names of the plugins found. They go before plugins of installed packages, so that a
         project can be installed and worked on at the same time.
@@ -110,11 +128,14 @@ class Registry:
         return [self.add_class(plugin, source).name for plugin, source in found]
 
     def load_entry_points(self) -> None:
-        """Registers the plugins of installed packages."""
+        """Registers the plugins of installed packages; one that cannot be used is put among the broken."""
         for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
             source = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
-            plugin = _entry_point_class(point, source)
-            self._installed.add(self.add_class(plugin, source).name)
+            try:
+                plugin = _entry_point_class(point, f"{source}: entry point {point.name} = {point.value}")
+                self._installed.add(self.add_class(plugin, source).name)
+            except PluginLoadError as error:
+                self.broken.append(Broken(source, point.name, point.value, str(error)))
 
 
 def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
@@ -139,7 +160,10 @@ def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
         and points_of(value)
     ]
     if not classes:
-        raise PluginLoadError(f"{place}: holds no plugin{_looks_like_one(module)}")
+        is_package = hasattr(module, "__path__")
+        in_package = f"; import the class in {module.__name__}/__init__.py, or give the file that has it"
+        remedy = in_package if is_package else _looks_like_one(module)
+        raise PluginLoadError(f"{place}: holds no plugin{remedy}")
     return [(plugin, place) for plugin in dict.fromkeys(classes)]
 
 
@@ -188,16 +212,19 @@ def _entry_point_class(point: metadata.EntryPoint, source: str) -> type[Plugin]:
     try:
         found = point.load()
     except (Exception, SystemExit) as error:
-        raise PluginLoadError(
-            f"{source}: entry point {point.value} cannot be loaded: {_described(error, point.value)}"
-        ) from error
+        raise PluginLoadError(f"{source} cannot be loaded: {_described(error, point.value)}") from error
     if not (isinstance(found, type) and issubclass(found, Plugin)):
-        raise PluginLoadError(f"{source}: entry point {point.value} is not a plugin class")
-    return found
+        raise PluginLoadError(f"{source} is not a plugin class")
+    return checked(found, source)
 
 
 def import_from(place: str) -> ModuleType:
-    """Imports a Python file or a module; raises PluginLoadError."""
+    """Imports a Python file, a folder that is or holds a package, or a module; raises PluginLoadError."""
+    from moorage.framework.plugin_folders import import_package, package_at
+
+    package = package_at(place)
+    if package is not None:
+        return import_package(package, place)
     is_file = place.endswith(".py") or place[:1] in ("", ".") or "/" in place or Path(place).is_file()
     return _import_file(Path(place)) if is_file else _import_module(place)
 
@@ -211,7 +238,7 @@ def _import_file(path: Path) -> ModuleType:
         raise PluginLoadError(f"{path}: is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    _find_modules_in(path.parent)
+    find_modules_in(path.parent)
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -230,7 +257,7 @@ def _package_of(folder: Path) -> str:
 
 
 def _import_module(name: str) -> ModuleType:
-    _find_modules_in(Path.cwd())
+    find_modules_in(Path.cwd())
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -243,7 +270,7 @@ def _import_module(name: str) -> ModuleType:
         raise PluginLoadError(f"{name}: cannot be imported: {_described(error, name)}") from error
 
 
-def _find_modules_in(folder: Path) -> None:
+def find_modules_in(folder: Path) -> None:
     """Lets a plugin import what lies beside it, as a script may."""
     here = str(folder.resolve())
     if here not in sys.path:

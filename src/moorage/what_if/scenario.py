@@ -23,6 +23,7 @@ from moorage.scheduler.cycle import Decision, NodeChooser, rank
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION, make_profiles
 from moorage.scheduler.search import rows_of
 from moorage.state.nodes import Nodes
+from moorage.what_if.failed_plugins import FailedPlugins
 
 Document = dict[str, Any]
 
@@ -47,7 +48,8 @@ class Scenario:
     def __init__(
         self, objects: Iterable[Object], registry: Registry, config: KubeSchedulerConfiguration | None = None
     ) -> None:
-        self.services = Services()
+        self.failed_plugins = FailedPlugins()
+        self.services = Services(observer=self.failed_plugins)
         config = config or load(DEFAULT_CONFIGURATION).config
         self.profiles = make_profiles(config, registry, self.services)
         self.profile: Profile = next(iter(self.profiles.values()))

@@ -15,6 +15,7 @@ from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.door import Door
 from moorage.framework.registry import Registry
 from moorage.scheduler.scheduler import Scheduler
+from moorage.what_if.failed_plugins import FailedPlugins
 
 
 @dataclass
@@ -25,6 +26,12 @@ class Result:
     """Pod to node."""
     pending: dict[str, str] = field(default_factory=dict)
     """Pod to the reason why it has no node."""
+    errors: set[str] = field(default_factory=set)
+    """Those of the pending pods for which something broke, instead of no node being right."""
+    nominated: dict[str, str] = field(default_factory=dict)
+    """Those of the pending pods for which others had to go, to the node where that was."""
+    failed_plugins: dict[str, int] = field(default_factory=dict)
+    """How often each plugin raised, or answered what it must not."""
     seconds: float = 0.0
 
     @property
@@ -42,8 +49,14 @@ class Simulation:
         self._now = time.time()
         self._door = Door()
         self.client = MemoryClient(self._door.put, self._door.remove)
+        self._failed_plugins = FailedPlugins()
         self.scheduler = Scheduler(
-            _binding_here(config), registry, client=self.client, door=self._door, clock=lambda: self._now
+            _binding_here(config),
+            registry,
+            client=self.client,
+            door=self._door,
+            observer=self._failed_plugins,
+            clock=lambda: self._now,
         )
         self._door.listers.set_synced()
 
@@ -76,11 +89,17 @@ class Simulation:
         for pod in added:
             now = self.client.pods.get(pod.key)
             if now is None:
-                result.pending[pod.key] = "it had to go for a more important pod"
+                result.pending[pod.key] = "it had a node, and was preempted"
             elif now.spec.node_name:
                 result.placed[pod.key] = now.spec.node_name
             else:
                 result.pending[pod.key] = self._why_pending(now)
+                if now.status.nominated_node_name:
+                    result.nominated[pod.key] = now.status.nominated_node_name
+                condition = now.condition("PodScheduled")
+                if condition is not None and condition.reason == "SchedulerError":
+                    result.errors.add(pod.key)
+        result.failed_plugins = dict(self._failed_plugins.counts)
         return result
 
     def _why_pending(self, pod: Pod) -> str:

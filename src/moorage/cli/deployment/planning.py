@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from moorage import __version__
 from moorage.api.names import dns_label_problems
 from moorage.cli.deployment.plugin_files import PluginFiles
-from moorage.cli.setup import BadInput, make_registry, read_input, unused
+from moorage.cli.setup import BadInput, make_registry, read_input, refuse_broken, unknown_names, unused
 from moorage.config import KubeSchedulerConfiguration, load
 from moorage.config.convert import Conversion
 from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
@@ -115,8 +115,10 @@ def _given(wishes: Wishes, registry: Registry, added: list[str]) -> Conversion:
         return Conversion(default_document(registry, added), [])
     text, source = read_input(wishes.config_file)
     # Errors are reported as every other command reports them.
-    load(text, source=source)
-    return load_document(text, source=source)
+    config = load(text, source=source).config
+    refuse_broken(config, registry)
+    document, warnings = load_document(text, source=source)
+    return Conversion(document, [*warnings, *unknown_names(config, registry, source)])
 
 
 def _checked_names(wishes: Wishes, profiles: list[str]) -> str:

@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from moorage.cli.setup import BadInput
+from moorage.framework.plugin_folders import name_of, package_at
 
 MOUNT = "/etc/moorage/plugins"
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
@@ -40,7 +41,9 @@ class PluginFiles:
                     "build one with the package in it and give --image"
                 )
             else:
-                self.flags.append(f"--plugin={spec}")
+                package = package_at(place)
+                module = place if package is None else name_of(package)
+                self.flags.append(f"--plugin={module}{f':{attribute}' if attribute else ''}")
 
     def _add(self, path: Path) -> None:
         name, real = path.name, path.resolve()

@@ -14,7 +14,6 @@ from moorage.api.durations import Duration, DurationError
 from moorage.cli.go_flags import shown
 from moorage.cli.running.logs import check_logs
 from moorage.cli.setup import BadInput, Setup, set_up
-from moorage.config import ConfigError
 from moorage.config.feature_gates import CURRENT, FeatureGateError, FeatureGates
 from moorage.config.types import KubeSchedulerConfiguration
 from moorage.config.validate import validate
@@ -149,7 +148,8 @@ class RunOptions:
         self._apply_leader_election(setup.config)
         problems = validate(setup.config)
         if problems:
-            raise ConfigError(problems)
+            # What the file says was checked when it was read.
+            raise BadInput("\n".join(map(str, problems)))
         return setup
 
     def max_in_unschedulable(self) -> float:
