@@ -7,19 +7,37 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from moorage.testing.builders import make_node as make_node
     from moorage.testing.builders import make_pod as make_pod
+    from moorage.testing.cycles import Cycles as Cycles
+    from moorage.testing.failures import PluginFailed as PluginFailed
     from moorage.testing.fakes import FakeHandle as FakeHandle
-    from moorage.testing.running import Run as Run
+    from moorage.testing.recording import RecordedEvent as RecordedEvent
+    from moorage.testing.recording import Write as Write
+    from moorage.testing.results import Run as Run
     from moorage.testing.running import run as run
 
 _HOMES = {
+    "Cycles": "cycles",
     "FakeHandle": "fakes",
-    "Run": "running",
+    "PluginFailed": "failures",
+    "RecordedEvent": "recording",
+    "Run": "results",
+    "Write": "recording",
     "make_node": "builders",
     "make_pod": "builders",
     "run": "running",
 }
 
-__all__ = ["FakeHandle", "Run", "make_node", "make_pod", "run"]
+__all__ = [
+    "Cycles",
+    "FakeHandle",
+    "PluginFailed",
+    "RecordedEvent",
+    "Run",
+    "Write",
+    "make_node",
+    "make_pod",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.framework.handle import Handle, Services
 from moorage.framework.listers import Lister
-
-
-class RecordedEvent(NamedTuple):
-    regarding: Object
-    related: Object | None
-    type: str
-    reason: str
-    action: str
-    note: str
-
-
-class _KeepsEvents:
-    def __init__(self, events: list[RecordedEvent]) -> None:
-        self._events = events
-
-    def event(
-        self, regarding: Object, related: Object | None, type: str, reason: str, action: str, note: str
-    ) -> None:
-        self._events.append(RecordedEvent(regarding, related, type, reason, action, note))
+from moorage.testing.recording import RecordedEvent as RecordedEvent
+from moorage.testing.recording import Recorder
 
 
 class FakeHandle(Handle):
@@ -46,7 +29,7 @@ class FakeHandle(Handle):
         self.events: list[RecordedEvent] = []
         self.activated: list[Pod] = []
         services = Services(
-            recorder_of=lambda profile_name: _KeepsEvents(self.events),
+            recorder_of=lambda profile_name: Recorder(self.events.append),
             activate=lambda pods: self.activated.extend(pods),
             clock=lambda: self.now,
         )

@@ -45,9 +45,13 @@ class Scenario:
     """A cluster state and a profile, ready to be asked about pods."""
 
     def __init__(
-        self, objects: Iterable[Object], registry: Registry, config: KubeSchedulerConfiguration | None = None
+        self,
+        objects: Iterable[Object],
+        registry: Registry,
+        config: KubeSchedulerConfiguration | None = None,
+        services: Services | None = None,
     ) -> None:
-        self.services = Services()
+        self.services = services or Services()
         config = config or load(DEFAULT_CONFIGURATION).config
         self.profiles = make_profiles(config, registry, self.services)
         self.profile: Profile = next(iter(self.profiles.values()))

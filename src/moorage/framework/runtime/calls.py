@@ -49,6 +49,7 @@ def ask(
         answer = question.check(method(*arguments))
     except FAILURES as error:
         answer = raised(error)
+        profile.services.plugin_raised(plugin.name, question.point, error)
     if (seconds := time.perf_counter() - started) > SLOW_SECONDS:
         # What an extender takes is not the plugin's fault.
         busy = seconds - profile.services.suspension.waited_since(started)
@@ -79,6 +80,7 @@ async def ask_and_wait(
             label = _code_label(checked)
         return checked
     except (Exception, SystemExit) as error:
+        profile.services.plugin_raised(plugin.name, question.point, error)
         return raised(error)
     except asyncio.CancelledError:
         if _this_task_is_cancelled():

@@ -11,7 +11,7 @@ from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import ScorePlugin
-from moorage.framework.runtime.answers import checked_scores, status_of
+from moorage.framework.runtime.answers import WrongAnswer, checked_scores, status_of
 from moorage.framework.runtime.calls import FAILURES, Question, ask
 from moorage.framework.status import Code, Status
 from moorage.state.columns import Bools, Int64s
@@ -78,18 +78,20 @@ def score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores
         arguments = (plugin, normalizes, cycle, pod, nodes, size)
         scores = ask(_SCORE, profile, plugin, cycle.is_timed, _scores_of, *arguments)
         if isinstance(scores, Status):
-            normalizing = isinstance(scores.cause, _NormalizeFailed)
+            normalizing = isinstance(scores.cause, NormalizeFailed)
             return Scores.failed(diagnosis.score_failed(plugin.name, scores, normalizing=normalizing))
         table[row] = scores
     profile.observer.plugins_evaluated([entry.plugin.name for entry in asked], "Score", profile.name, size)
     # As unsigned numbers negative ones are huge, so that one comparison finds both ends of the range.
     if table.size and table.view(np.uint64).max() > MAX_SCORE:
-        return Scores.failed(_out_of_range(asked, table))
+        status = _out_of_range(asked, table)
+        profile.services.plugin_raised(status.plugin, "Score", WrongAnswer(status.message))
+        return Scores.failed(status)
     weights = np.array([weight for _, weight, _ in asked], dtype=np.int64)
     return Scores(weights @ table, {plugin.name: table[row] for row, (plugin, _, _) in enumerate(asked)})
 
 
-class _NormalizeFailed(Exception):
+class NormalizeFailed(Exception):
     """Not the scores but their normalization went wrong."""
 
 
@@ -102,7 +104,7 @@ def _scores_of(
     try:
         return checked_scores(plugin.normalize_scores(cycle, pod, scores), size, "normalize_scores")
     except FAILURES as error:
-        raise _NormalizeFailed(diagnosis.raised(error).message) from error
+        raise NormalizeFailed(diagnosis.raised(error).message) from error
 
 
 def _out_of_range(asked: Sequence[Weighted], table: Int64s) -> Status:

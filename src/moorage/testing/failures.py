@@ -1,0 +1,39 @@
+"""What plugins raise in tests."""
+
+from __future__ import annotations
+
+from moorage.framework.runtime.answers import WrongAnswer
+from moorage.framework.runtime.scoring import NormalizeFailed
+
+
+class PluginFailed(Exception):
+    """A plugin raised, or answered what it must not; `__cause__` is its own exception.
+
+    `plugin` is its name, `point` the extension point at which it was asked.
+    """
+
+    def __init__(self, plugin: str, point: str, error: BaseException) -> None:
+        said = str(error) if isinstance(error, WrongAnswer) else f"{type(error).__name__}: {error}"
+        super().__init__(f"{plugin} failed at {point}: {said}")
+        self.plugin = plugin
+        self.point = point
+
+
+class Failures:
+    """Keeps what plugins raise while a scheduler, which survives it, runs."""
+
+    def __init__(self) -> None:
+        self._raised: list[tuple[str, str, BaseException]] = []
+
+    def note(self, plugin: str, point: str, error: BaseException) -> None:
+        cause = error.__cause__
+        if isinstance(error, NormalizeFailed) and cause is not None:
+            error = cause
+        self._raised.append((plugin, point, error))
+
+    def raise_first(self) -> None:
+        """Raises what was noted first, and forgets all of it."""
+        if self._raised:
+            plugin, point, error = self._raised[0]
+            self._raised.clear()
+            raise PluginFailed(plugin, point, error) from error
