@@ -150,6 +150,14 @@ def error_of(body: bytes, *, code: int = 0, retry_after: float | None = None, do
     return kind(code, reason, status.message or _text_of(code, b"", doing), retry_after)
 
 
+def example_of(kind: type[ApiError]) -> ApiError:
+    """An error of this class, with the code and the reason that go with it; for tests."""
+    reason = next((reason for reason, known in _BY_REASON.items() if known is kind), kind.__name__)
+    code = next((code for code, known in _BY_CODE.items() if known is kind), 0)
+    code = 409 if kind is AlreadyExists else code
+    return kind(code, reason, f"{reason}: the test wants this request to fail")
+
+
 def is_retriable(error: BaseException) -> bool:
     """Whether the same request may well succeed a little later."""
     if isinstance(error, Unreachable | ServerTimeout):

@@ -18,6 +18,7 @@ class QueuedPod:
         "flushed",
         "gating_events",
         "gating_plugin",
+        "gating_reason",
         "pending_plugins",
         "pod",
         "timestamp",
@@ -35,6 +36,7 @@ class QueuedPod:
         self.unschedulable_plugins: set[str] = set()
         self.pending_plugins: set[str] = set()
         self.gating_plugin = ""
+        self.gating_reason = ""
         self.gating_events: tuple[ClusterEvent, ...] = ()
         self.backoff_expiry: float | None = None
         self.flushed = False

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
+from moorage.api.decoding import from_document
 from moorage.api.meta import Object
+from moorage.api.nodes import Node
 from moorage.api.pods import Pod
+from moorage.client.resource_client import ResourceClient
 from moorage.framework.handle import Handle, Services
 from moorage.framework.listers import Lister
+from moorage.testing.api_in_memory import ApiInMemory, listed_type
+from moorage.testing.fake_client import FakeClient
 from moorage.testing.recording import RecordedEvent as RecordedEvent
-from moorage.testing.recording import Recorder
+from moorage.testing.recording import Recorder, Write
+from moorage.testing.waiting import FakeWaitingPod
+
+T = TypeVar("T", bound=Object)
 
 
 class FakeHandle(Handle):
@@ -21,15 +30,27 @@ class FakeHandle(Handle):
         plugin = QuietNodes(None, handle)
         assert plugin.filter(CycleState(), make_pod(), handle.node("a")) is None
 
-    `events` holds what the plugin recorded, `activated` the pods it activated, and `now` is the time.
+    `events` holds what the plugin recorded, `writes` what it wrote through `client` or `resource_client`,
+    `activated` the pods it activated, and `now` is the time. What is written shows up in the listers.
     """
 
     def __init__(self, objects: Iterable[Object] = (), *, profile_name: str = "default-scheduler") -> None:
         self.now = 1_700_000_000.0
         self.events: list[RecordedEvent] = []
+        self.writes: list[Write] = []
         self.activated: list[Pod] = []
+        recorder = Recorder(self.events.append)
+        self._api = ApiInMemory(
+            self._appeared,
+            self._gone,
+            types=lambda *name: listed_type(self.services.listers, name),
+            wrote=self.writes.append,
+            clock=lambda: self.now,
+        )
+        self._client = FakeClient(self._api, self._sleep)
         services = Services(
-            recorder_of=lambda profile_name: Recorder(self.events.append),
+            client=self._client,
+            recorder_of=lambda profile_name: recorder,
             activate=lambda pods: self.activated.extend(pods),
             clock=lambda: self.now,
         )
@@ -38,19 +59,32 @@ class FakeHandle(Handle):
 
     def add(self, *objects: Object) -> None:
         """Puts objects into the cluster the plugin sees; a custom resource reaches its lister."""
-        door = self.services.door
         for item in objects:
-            self.lister(item.group, item.version, item.resource, type(item))
-            door.put(item)
-            if isinstance(item, Pod) and door.is_pending(item):
-                self.nominator.add(item)
-        self.state.table.refresh()
+            self._api.add(item)
 
     def remove(self, item: Object) -> None:
         """Takes an object out again."""
-        self.services.door.remove(item)
-        self.nominator.remove(item.uid)
-        self.state.table.refresh()
+        self._api.discard(item)
+
+    def add_waiting(self, pod: Pod, *plugins: str) -> FakeWaitingPod:
+        """Has a pod wait on Permit for these plugins; it is in `waiting_pods` until they let it go.
+
+            waiting = handle.add_waiting(make_pod("first"), "Gang")
+            plugin.permit(CycleState(), make_pod("second"), "a")
+            assert waiting.allowed
+        """
+        waiting = FakeWaitingPod(pod, plugins, lambda: self.waiting_pods.remove(pod.uid))
+        self.waiting_pods.add(waiting)
+        return waiting
+
+    @property
+    def client(self) -> FakeClient:
+        """Reads and writes the objects of the test; `client.fail_next` plans errors."""
+        return self._client
+
+    def resource_client(self, kind: builtins.type[T]) -> ResourceClient[T]:
+        self.lister_of(kind)
+        return super().resource_client(kind)
 
     def lister(
         self,
@@ -63,4 +97,29 @@ class FakeHandle(Handle):
     ) -> Lister[Any]:
         found = super().lister(group, version, resource, type, sync_timeout=sync_timeout)
         found.has_synced = True
+        if found.type not in (Node, Pod):  # those are listed as they come
+            for document in self._api.documents(group, resource):
+                item = from_document(found.type, document)
+                if found.get(item.name, item.namespace) is None:
+                    found.put(item)
         return found
+
+    def _appeared(self, item: Object) -> None:
+        door = self.services.door
+        super().lister(item.group, item.version, item.resource, type(item)).has_synced = True
+        door.put(item)
+        if isinstance(item, Pod):
+            self.nominator.remove(item.uid)
+            if door.is_pending(item):
+                self.nominator.add(item)
+        self.state.table.refresh()
+
+    def _gone(self, item: Object) -> None:
+        self.services.door.remove(item)
+        self.nominator.remove(item.uid)
+        self.state.table.refresh()
+
+    async def _sleep(self, seconds: float) -> None:
+        """What a client waits before it tries again is time that passes here only."""
+        self.now += seconds
+        await asyncio.sleep(0)

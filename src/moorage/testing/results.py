@@ -65,7 +65,7 @@ class Run:
 
     def __repr__(self) -> str:
         parts = [self._outcome()]
-        if self.statuses:
+        if self.statuses and not self.error:
             shown = list(self.statuses.items())[:_SHOWN_NODES]
             more = len(self.statuses) - len(shown)
             reasons = ", ".join(f"{node}: {_short(why.message)} ({why.plugin})" for node, why in shown)

@@ -1,0 +1,314 @@
+"""`Cycles`: pods through whole cycles, one after the other, on a cluster in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Self
+
+from moorage.api.decoding import from_document
+from moorage.api.meta import Object
+from moorage.api.nodes import Node
+from moorage.api.pods import Pod
+from moorage.config import KubeSchedulerConfiguration
+from moorage.framework.door import Door
+from moorage.framework.extension_points import Plugin
+from moorage.framework.observer import NoObserver
+from moorage.framework.runtime.profile import Profile
+from moorage.queue.observer import NoQueueObserver
+from moorage.scheduler.cycle import Decision, NodeChooser
+from moorage.scheduler.scheduler import Scheduler
+from moorage.testing.api_in_memory import ApiInMemory, listed_type
+from moorage.testing.failures import Failures
+from moorage.testing.fake_client import FakeClient
+from moorage.testing.injected_time import InjectedTimeLoop
+from moorage.testing.plugins_under_test import Plugins, configured
+from moorage.testing.recording import RecordedEvent, Recorder, Write
+from moorage.testing.results import Run
+
+START = 1_700_000_000.0
+
+
+class Cycles:
+    """A scheduler with a cluster in memory, for plugins that act on what they decided or on several pods.
+
+        with Cycles(Gang, [make_node("a"), make_node("b")]) as cycles:
+            first = cycles.run(make_pod("first", labels={"gang": "x"}))
+            assert first.waiting == ["Gang"]
+            second = cycles.run(make_pod("second", labels={"gang": "x"}))
+            assert first.bound and second.bound
+
+    Queue, cycles and plugins are the real ones; what they write, `writes` has, and shows up in the listers.
+    Every pod without a node is scheduled, and tried again when the queue says so. The time stands still unless
+    `advance` moves it or a plugin sleeps. A `Run` is kept up to date with its pod until the block ends.
+
+    Arguments are those of `run`.
+    """
+
+    def __init__(
+        self,
+        plugin: Plugins,
+        nodes: Iterable[Node] = (),
+        *,
+        args: Any = None,
+        objects: Iterable[Object] = (),
+        pods: Iterable[Pod] = (),
+        config: KubeSchedulerConfiguration | None = None,
+        raises: bool = True,
+    ) -> None:
+        self.events: list[RecordedEvent] = []
+        """All events, the pods' own and those of plugins, in order."""
+        self.writes: list[Write] = []
+        """All that was written, in order: binds, statuses, and what plugins wrote."""
+        self.runs: dict[str, Run] = {}
+        """What became of every pod that had no node, by `namespace/name`."""
+        registry, config = configured(plugin, args, config)
+        self._raises = raises
+        self._failures = Failures()
+        self._watch = _Watch()
+        self._current: Run | None = None
+        self._loop = InjectedTimeLoop(self._is_busy)
+        door = Door()
+        self._api = ApiInMemory(
+            door.put,
+            door.remove,
+            types=lambda *name: listed_type(door.listers, name),
+            wrote=self._wrote,
+            clock=lambda: self.now,
+        )
+        self.client = FakeClient(self._api, self._sleep)
+        """The client of the plugins; `client.fail_next` plans errors."""
+        recorder = Recorder(self._recorded)
+        try:
+            self._scheduler = Scheduler(
+                config,
+                registry,
+                client=self.client,
+                door=door,
+                recorder_of=lambda profile_name: recorder,
+                observer=self._watch,
+                clock=lambda: self.now,
+            )
+        except BaseException:
+            self._loop.close()
+            raise
+        self._scheduler.services.plugin_raised = self._failures.note
+        self._scheduler.chooser = _TellingChooser(self._decided)
+        for profile in self._scheduler.profiles.values():
+            profile.treats_like_pods_alike = False  # every pod is to have a decision of its own
+        door.listers.set_synced()
+        self._given = (*nodes, *objects, *pods)
+        self._scheduling: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._scheduling = self._loop.create_task(self._scheduler.run())
+            self.add(*self._given)
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    # What a test does
+
+    def run(self, pod: Pod) -> Run:
+        """Puts a pod into the cluster and schedules until nothing is left to do."""
+        return self.run_all([pod])[0]
+
+    def run_all(self, pods: Iterable[Pod]) -> list[Run]:
+        """As `run`, for pods that come together; the first is tried first unless priorities say otherwise."""
+        added = list(pods)
+        for pod in added:
+            if pod.spec.node_name:
+                raise ValueError(f"pod {pod.key} has a node already: give it to `pods` or to `add`")
+        self.add(*added)
+        return [self.runs[pod.key] for pod in added]
+
+    def add(self, *objects: Object) -> None:
+        """Puts objects into the cluster, or changes them; pods that this helps are tried again."""
+        for item in objects:
+            known = self.runs.get(item.key) if isinstance(item, Pod) else None
+            if isinstance(item, Pod) and not item.spec.node_name:
+                if known is not None and known.pod is not item and known.pod.uid != item.uid:
+                    raise ValueError(f"there are two pods {item.key}: give one of them another name")
+                if known is None:
+                    self._current = self.runs[item.key] = Run(item, plugins=self.plugins)
+            self._api.add(item)
+        self._settle()
+
+    def remove(self, item: Object) -> None:
+        """Takes an object out of the cluster."""
+        self._api.discard(item)
+        self._settle()
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass: Permit times out, pauses end, and pods are tried again that are due."""
+        self._settle(seconds)
+
+    def allow(self, pod: Pod, plugin: str = "") -> None:
+        """Lets a pod go that waits on Permit, for this plugin or for all that hold it back."""
+        waiting = self._waiting(pod)
+        for name in [plugin] if plugin else waiting.pending_plugins:
+            waiting.allow(name)
+        self._settle()
+
+    def reject(self, pod: Pod, message: str, plugin: str = "") -> None:
+        """Rejects a pod that waits on Permit, in the name of this plugin or of the first that holds it back."""
+        waiting = self._waiting(pod)
+        waiting.reject(plugin or waiting.pending_plugins[0], message)
+        self._settle()
+
+    # What a test looks at
+
+    @property
+    def now(self) -> float:
+        """The time in the cluster, in seconds since the epoch."""
+        return START + self._loop.time()
+
+    @property
+    def plugins(self) -> dict[str, Plugin]:
+        """The plugin objects by name, of the first profile."""
+        return next(iter(self._scheduler.profiles.values())).plugins
+
+    # How it is done
+
+    def _settle(self, seconds: float = 0.0) -> None:
+        """Runs everything there is to do; what waits goes on the next time."""
+        if self._scheduling is None:
+            raise RuntimeError("use Cycles in a with statement: `with Cycles(...) as cycles:`")
+        if _a_loop_is_running():
+            raise RuntimeError("Cycles has an event loop of its own: use it in a test that is not async")
+        self._loop.run_for(seconds)
+        for run in self.runs.values():
+            self._update(run)
+        if self._scheduling.done():
+            self._scheduling.result()
+        if self._raises:
+            self._failures.raise_first()
+
+    def _update(self, run: Run) -> None:
+        waiting = self._scheduler.services.waiting_pods.get(run.pod.uid)
+        run.waiting = waiting.pending_plugins if waiting is not None else []
+        document = self._api.find(run.pod)
+        if document is not None and document["metadata"].get("uid", "") == run.pod.uid:
+            run.pod = from_document(Pod, document)
+        queued = self._scheduler.queue.get(run.pod)
+        if queued is not None and queued.gated and not run.error:
+            run.message = queued.gating_reason
+
+    def _waiting(self, pod: Pod) -> Any:
+        found = self._scheduler.services.waiting_pods.get(pod.uid)
+        if found is None:
+            raise ValueError(f"pod {pod.key} does not wait on Permit")
+        return found
+
+    def _is_busy(self) -> bool:
+        """Whether a pod is under way that does not just wait on Permit."""
+        parked = len(self._scheduler.services.waiting_pods)
+        in_flight = self._scheduler.queue.in_flight_counts()["PodPopped"]
+        return self._watch.bindings > parked or in_flight > parked or self._watch.sleeping > 0
+
+    async def _sleep(self, seconds: float) -> None:
+        self._watch.sleeping += 1
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._watch.sleeping -= 1
+
+    def _close(self) -> None:
+        self._scheduler.stop(at_once=True)
+        self._current = None
+        self._loop.run_for()
+        pending = asyncio.all_tasks(self._loop)
+        for task in pending:
+            task.cancel()
+        self._loop.run_until_complete(_ended(pending))
+        self._scheduler.close()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+    # What is heard of the scheduler
+
+    def _decided(self, profile: Profile, pod: Pod, decision: Decision) -> None:
+        run = self._current = self.runs[pod.key]
+        run.bound = False
+        run.note(decision, profile.state.table.by_name)
+
+    def _recorded(self, event: RecordedEvent) -> None:
+        self.events.append(event)
+        about = self.runs.get(event.regarding.key) if isinstance(event.regarding, Pod) else None
+        owner = about or self._current
+        if owner is not None:
+            owner.events.append(event)
+        if about is not None and event.reason == "Scheduled":
+            about.bound = True
+        elif about is not None and event.reason == "FailedScheduling":
+            about.node = ""
+            failed = self._watch.last_result == "error"
+            about.message, about.error = ("", event.note) if failed else (about.message or event.note, "")
+        elif event.reason == "Preempted":
+            self._gone(event.regarding.key)
+
+    def _wrote(self, write: Write) -> None:
+        self.writes.append(write)
+        about = self.runs.get(write.key) if write.resource.partition("/")[0] == "pods" else None
+        owner = about or self._current
+        if owner is not None:
+            owner.writes.append(write)
+        if write.verb == "delete" and write.resource == "pods":
+            self._gone(write.key)
+
+    def _gone(self, key: str) -> None:
+        run = self._current
+        if run is not None and key != run.pod.key and key not in run.victims:
+            run.victims.append(key)
+
+
+class _Watch(NoObserver, NoQueueObserver):
+    """Knows what is under way."""
+
+    def __init__(self) -> None:
+        self.bindings = 0
+        self.sleeping = 0
+        self.last_result = ""
+
+    def attempt(self, profile: str, result: str, seconds: float) -> None:
+        self.last_result = result
+
+    def binding_started(self) -> None:
+        self.bindings += 1
+
+    def binding_ended(self) -> None:
+        self.bindings -= 1
+
+
+class _TellingChooser(NodeChooser):
+    """Looks at every node, and tells what was decided."""
+
+    def __init__(self, tell: Any) -> None:
+        super().__init__(find_all=True)
+        self._tell = tell
+
+    def decide(self, profile: Profile, pod: Pod) -> Decision:
+        decision = super().decide(profile, pod)
+        self._tell(profile, pod, decision)
+        return decision
+
+
+async def _ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _a_loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
