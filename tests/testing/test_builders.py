@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from typing import Any
 
 import pytest
 
@@ -120,8 +121,9 @@ def test_a_wrong_field_is_named() -> None:
     ],
 )
 def test_a_keyword_that_is_no_field_of_a_pod(keyword: str, told: str) -> None:
+    fields: dict[str, Any] = {keyword: {}}
     with pytest.raises(TypeError) as raised:
-        make_pod(**{keyword: {}})
+        make_pod(**fields)
     assert str(raised.value) == told
 
 

@@ -198,9 +198,7 @@ def test_a_json_patch_that_does_not_fit_changes_nothing(operation: Any, error: t
     handle = FakeHandle([license_of("gold", 3)])
     patch = [{"op": "replace", "path": "/spec/total", "value": 5}, operation]
     with pytest.raises(error):
-        asyncio.run(
-            handle.resource_client(License).patch("gold", patch, namespace="default", kind="json")
-        )
+        asyncio.run(handle.resource_client(License).patch("gold", patch, namespace="default", kind="json"))
     found = handle.lister_of(License).get("gold", "default")
     assert found is not None
     assert (found.spec.total, handle.writes) == (3, [])
@@ -223,9 +221,7 @@ def test_strategic_merge_patches() -> None:
     pods = handle.resource_client(Pod)
 
     async def change(patch: dict[str, Any], subresource: str = "") -> Pod:
-        return await pods.patch(
-            "p", patch, namespace="default", kind="strategic", subresource=subresource
-        )
+        return await pods.patch("p", patch, namespace="default", kind="strategic", subresource=subresource)
 
     asyncio.run(change({"metadata": {"labels": {"b": "2"}}}))
     container = {"name": "main", "image": "new"}
@@ -235,9 +231,7 @@ def test_strategic_merge_patches() -> None:
     with pytest.raises(BadRequest, match=r"the directive \$patch"):
         asyncio.run(change({"spec": {"$patch": "replace"}}))
     with pytest.raises(ApiError, match="custom resources have no strategic merge") as raised:
-        asyncio.run(
-            handle.resource_client(License).patch("gold", {}, namespace="default", kind="strategic")
-        )
+        asyncio.run(handle.resource_client(License).patch("gold", {}, namespace="default", kind="strategic"))
     assert raised.value.code == 415
 
 

@@ -265,7 +265,7 @@ def test_a_score_that_fails_raises_even_for_a_single_node(plugin: type[ScorePlug
 @pytest.mark.parametrize(
     ("plugin", "told"),
     [
-        (ScoresTooHigh, 'ScoresTooHigh failed at Score: .*returns an invalid score 101'),
+        (ScoresTooHigh, "ScoresTooHigh failed at Score: .*returns an invalid score 101"),
         (AnswersNonsense, "AnswersNonsense failed at Filter: .*bool True.* use None or a Status"),
     ],
 )
@@ -352,7 +352,8 @@ def test_a_run_in_one_line() -> None:
     )
     assert repr(run(Few, make_pod(), [NODES[0]], pods=[ON_A])) == (
         "<Run default/pod: no node: 0/1 nodes are available: 1 enough pods. "
-        "no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.; "
+        "no new claims to deallocate, preemption: 0/1 nodes are available: "
+        "1 No preemption victims found for incoming pod.; "
         "not a: enough pods (Few)>"
     )
     assert repr(run(SaysThatItFailed, make_pod(), NODES)) == (

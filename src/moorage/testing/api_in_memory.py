@@ -89,9 +89,14 @@ class ApiInMemory:
     # What a test puts in and takes out
 
     def add(self, item: Object) -> None:
-        """Takes in an object as it is; it gets the next resource version."""
-        item.metadata.resource_version = self._next_version()
+        """Takes in an object as it is; it gets a new resource version if it has none or has changed."""
         self._given.setdefault((item.group, item.version, item.resource), type(item))
+        version, known = item.metadata.resource_version, self.find(item)
+        if version.isdigit():
+            self._version = max(self._version, int(version))
+        is_changed = known is not None and known["metadata"]["resourceVersion"] == version
+        if not version or (is_changed and document_of(item) != known):
+            item.metadata.resource_version = self._next_version()
         self._of(item.group, item.resource)[item.namespace, item.name] = document_of(item)
         self._put(item)
 
@@ -156,7 +161,9 @@ class ApiInMemory:
                 return self.create(at._replace(name=""), patch)
             made = self._change(at, strategic(self._known(at), patch))
         elif kind == "strategic" and at.is_custom:
-            raise ApiError(415, "UnsupportedMediaType", f"{at.resource}: custom resources have no strategic merge")
+            raise ApiError(
+                415, "UnsupportedMediaType", f"{at.resource}: custom resources have no strategic merge"
+            )
         elif kind == "json":
             made = self._change(at, json_patch(self._known(at), patch))
         else:
@@ -189,7 +196,9 @@ class ApiInMemory:
         if spec.get("nodeName"):
             why = f'pod {at.name} is already assigned to node "{spec["nodeName"]}"'
             raise _conflict(at, why, "pods/binding")
-        status = {key: value for key, value in (old.get("status") or {}).items() if key != "nominatedNodeName"}
+        status = {
+            key: value for key, value in (old.get("status") or {}).items() if key != "nominatedNodeName"
+        }
         scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": self._now()}
         others = [each for each in status.get("conditions") or [] if each.get("type") != "PodScheduled"]
         status["conditions"] = [*others, scheduled]
@@ -289,7 +298,9 @@ def _part(at: Address) -> str:
 
 
 def _conflict(at: Address, why: str, what: str = "") -> Conflict:
-    return Conflict(409, "Conflict", f'Operation cannot be fulfilled on {what or at.resource} "{at.name}": {why}')
+    return Conflict(
+        409, "Conflict", f'Operation cannot be fulfilled on {what or at.resource} "{at.name}": {why}'
+    )
 
 
 def _missing(what: str) -> NotFound:

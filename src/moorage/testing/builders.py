@@ -120,7 +120,11 @@ def _check(builder: Callable[..., object], given: Iterable[str], fields: Sequenc
         if keyword in fields:
             continue
         problem = f"{builder.__name__}: unknown keyword {keyword}"
-        own = [name for name, parameter in inspect.signature(builder).parameters.items() if parameter.kind is not parameter.VAR_KEYWORD]
+        own = [
+            name
+            for name, parameter in inspect.signature(builder).parameters.items()
+            if parameter.kind is not parameter.VAR_KEYWORD
+        ]
         spellings = {name.lower(): name for name in (*fields, *own)}
         close = get_close_matches(keyword.replace("_", "").lower(), spellings, n=1, cutoff=0.8)
         if close:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from moorage.framework.door import Door
 from moorage.framework.extension_points import Plugin
 from moorage.framework.observer import NoObserver
 from moorage.framework.runtime.profile import Profile
+from moorage.framework.runtime.waiting_pods import WaitingPod
 from moorage.queue.observer import NoQueueObserver
 from moorage.scheduler.cycle import Decision, NodeChooser
 from moorage.scheduler.scheduler import Scheduler
@@ -40,8 +42,9 @@ class Cycles:
             assert first.bound and second.bound
 
     Queue, cycles and plugins are the real ones; what they write, `writes` has, and shows up in the listers.
-    Every pod without a node is scheduled, and tried again when the queue says so. The time stands still unless
-    `advance` moves it or a plugin sleeps. A `Run` is kept up to date with its pod until the block ends.
+    Every pod without a node is scheduled, and tried again when something may have helped it and its pause (a
+    second at first) is over. The time stands still unless `advance` moves it or a plugin sleeps. A `Run` is
+    kept up to date with its pod until the block ends.
 
     Arguments are those of `run`.
     """
@@ -63,47 +66,35 @@ class Cycles:
         """All that was written, in order: binds, statuses, and what plugins wrote."""
         self.runs: dict[str, Run] = {}
         """What became of every pod that had no node, by `namespace/name`."""
-        registry, config = configured(plugin, args, config)
+        self._registry, self._config = configured(plugin, args, config)
+        self._given = (*nodes, *objects, *pods)
         self._raises = raises
         self._failures = Failures()
         self._watch = _Watch()
         self._current: Run | None = None
-        self._loop = InjectedTimeLoop(self._is_busy)
-        door = Door()
+        self._door = Door()
         self._api = ApiInMemory(
-            door.put,
-            door.remove,
-            types=lambda *name: listed_type(door.listers, name),
+            self._door.put,
+            self._door.remove,
+            types=lambda *name: listed_type(self._door.listers, name),
             wrote=self._wrote,
             clock=lambda: self.now,
         )
         self.client = FakeClient(self._api, self._sleep)
         """The client of the plugins; `client.fail_next` plans errors."""
-        recorder = Recorder(self._recorded)
-        try:
-            self._scheduler = Scheduler(
-                config,
-                registry,
-                client=self.client,
-                door=door,
-                recorder_of=lambda profile_name: recorder,
-                observer=self._watch,
-                clock=lambda: self.now,
-            )
-        except BaseException:
-            self._loop.close()
-            raise
-        self._scheduler.services.plugin_raised = self._failures.note
-        self._scheduler.chooser = _TellingChooser(self._decided)
-        for profile in self._scheduler.profiles.values():
-            profile.treats_like_pods_alike = False  # every pod is to have a decision of its own
-        door.listers.set_synced()
-        self._given = (*nodes, *objects, *pods)
-        self._scheduling: asyncio.Task[None] | None = None
+        self._live: _Live | None = None
 
     def __enter__(self) -> Self:
+        if _a_loop_is_running():
+            raise RuntimeError("Cycles has an event loop of its own: use it in a test that is not async")
+        loop = InjectedTimeLoop(self._is_busy)
         try:
-            self._scheduling = self._loop.create_task(self._scheduler.run())
+            scheduler = loop.run_until_complete(self._start())
+        except BaseException:
+            loop.close()
+            raise
+        self._live = _Live(loop, scheduler, loop.create_task(scheduler.run()))
+        try:
             self.add(*self._given)
         except BaseException:
             self._close()
@@ -133,12 +124,12 @@ class Cycles:
     def add(self, *objects: Object) -> None:
         """Puts objects into the cluster, or changes them; pods that this helps are tried again."""
         for item in objects:
-            known = self.runs.get(item.key) if isinstance(item, Pod) else None
             if isinstance(item, Pod) and not item.spec.node_name:
-                if known is not None and known.pod is not item and known.pod.uid != item.uid:
-                    raise ValueError(f"there are two pods {item.key}: give one of them another name")
+                known = self._api.find(item)
                 if known is None:
                     self._current = self.runs[item.key] = Run(item, plugins=self.plugins)
+                elif known["spec"].get("nodeName") or known["metadata"].get("uid", "") != item.uid:
+                    raise ValueError(f"there are two pods {item.key}: give one of them another name")
             self._api.add(item)
         self._settle()
 
@@ -159,7 +150,7 @@ class Cycles:
         self._settle()
 
     def reject(self, pod: Pod, message: str, plugin: str = "") -> None:
-        """Rejects a pod that waits on Permit, in the name of this plugin or of the first that holds it back."""
+        """Rejects a pod that waits on Permit, for this plugin or for the first that holds it back."""
         waiting = self._waiting(pod)
         waiting.reject(plugin or waiting.pending_plugins[0], message)
         self._settle()
@@ -169,49 +160,74 @@ class Cycles:
     @property
     def now(self) -> float:
         """The time in the cluster, in seconds since the epoch."""
-        return START + self._loop.time()
+        return START if self._live is None else START + self._live.loop.time()
 
     @property
     def plugins(self) -> dict[str, Plugin]:
         """The plugin objects by name, of the first profile."""
-        return next(iter(self._scheduler.profiles.values())).plugins
+        return next(iter(self._running.scheduler.profiles.values())).plugins
 
     # How it is done
 
+    @property
+    def _running(self) -> _Live:
+        if self._live is None:
+            raise RuntimeError("use Cycles in a with statement: `with Cycles(...) as cycles:`")
+        return self._live
+
+    async def _start(self) -> Scheduler:
+        """Makes the scheduler where it runs: plugins may need the event loop when they are made."""
+        recorder = Recorder(self._recorded)
+        scheduler = Scheduler(
+            self._config,
+            self._registry,
+            client=self.client,
+            door=self._door,
+            recorder_of=lambda profile_name: recorder,
+            observer=self._watch,
+            clock=lambda: self.now,
+        )
+        scheduler.services.plugin_raised = self._failures.note
+        scheduler.queue.be_patient()  # or a pod that was rejected would be tried again at once
+        scheduler.chooser = _TellingChooser(self._decided)
+        for profile in scheduler.profiles.values():
+            profile.treats_like_pods_alike = False  # every pod is to have a decision of its own
+        self._door.listers.set_synced()
+        return scheduler
+
     def _settle(self, seconds: float = 0.0) -> None:
         """Runs everything there is to do; what waits goes on the next time."""
-        if self._scheduling is None:
-            raise RuntimeError("use Cycles in a with statement: `with Cycles(...) as cycles:`")
+        live = self._running
         if _a_loop_is_running():
             raise RuntimeError("Cycles has an event loop of its own: use it in a test that is not async")
-        self._loop.run_for(seconds)
+        live.loop.run_for(seconds)
         for run in self.runs.values():
             self._update(run)
-        if self._scheduling.done():
-            self._scheduling.result()
+        if live.scheduling.done():
+            live.scheduling.result()
         if self._raises:
             self._failures.raise_first()
 
     def _update(self, run: Run) -> None:
-        waiting = self._scheduler.services.waiting_pods.get(run.pod.uid)
+        waiting = self._running.scheduler.services.waiting_pods.get(run.pod.uid)
         run.waiting = waiting.pending_plugins if waiting is not None else []
         document = self._api.find(run.pod)
         if document is not None and document["metadata"].get("uid", "") == run.pod.uid:
             run.pod = from_document(Pod, document)
-        queued = self._scheduler.queue.get(run.pod)
+        queued = self._running.scheduler.queue.get(run.pod)
         if queued is not None and queued.gated and not run.error:
             run.message = queued.gating_reason
 
-    def _waiting(self, pod: Pod) -> Any:
-        found = self._scheduler.services.waiting_pods.get(pod.uid)
+    def _waiting(self, pod: Pod) -> WaitingPod:
+        found = self._running.scheduler.services.waiting_pods.get(pod.uid)
         if found is None:
             raise ValueError(f"pod {pod.key} does not wait on Permit")
         return found
 
     def _is_busy(self) -> bool:
         """Whether a pod is under way that does not just wait on Permit."""
-        parked = len(self._scheduler.services.waiting_pods)
-        in_flight = self._scheduler.queue.in_flight_counts()["PodPopped"]
+        parked = len(self._running.scheduler.services.waiting_pods)
+        in_flight = self._running.scheduler.queue.in_flight_counts()["PodPopped"]
         return self._watch.bindings > parked or in_flight > parked or self._watch.sleeping > 0
 
     async def _sleep(self, seconds: float) -> None:
@@ -222,22 +238,17 @@ class Cycles:
             self._watch.sleeping -= 1
 
     def _close(self) -> None:
-        self._scheduler.stop(at_once=True)
-        self._current = None
-        self._loop.run_for()
-        pending = asyncio.all_tasks(self._loop)
-        for task in pending:
-            task.cancel()
-        self._loop.run_until_complete(_ended(pending))
-        self._scheduler.close()
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
-        self._loop.close()
+        live = self._running
+        live.scheduler.stop(at_once=True)
+        try:
+            live.loop.finish(live.end())
+        finally:
+            self._live = None
 
     # What is heard of the scheduler
 
     def _decided(self, profile: Profile, pod: Pod, decision: Decision) -> None:
-        run = self._current = self.runs[pod.key]
+        run = self._current = self.runs.setdefault(pod.key, Run(pod, plugins=profile.plugins))
         run.bound = False
         run.note(decision, profile.state.table.by_name)
 
@@ -271,6 +282,24 @@ class Cycles:
             run.victims.append(key)
 
 
+@dataclass
+class _Live:
+    """What runs while the block of a `Cycles` lasts."""
+
+    loop: InjectedTimeLoop
+    scheduler: Scheduler
+    scheduling: asyncio.Task[None]
+
+    async def end(self) -> None:
+        """Ends what is left when the scheduler was stopped, whatever it waits for."""
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(self.scheduling, return_exceptions=True)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        self.scheduler.close()
+
+
 class _Watch(NoObserver, NoQueueObserver):
     """Knows what is under way."""
 
@@ -282,6 +311,9 @@ class _Watch(NoObserver, NoQueueObserver):
     def attempt(self, profile: str, result: str, seconds: float) -> None:
         self.last_result = result
 
+    def plugin_failed(self, plugin: str, profile: str) -> None:
+        self.last_result = "error"
+
     def binding_started(self) -> None:
         self.bindings += 1
 
@@ -292,7 +324,7 @@ class _Watch(NoObserver, NoQueueObserver):
 class _TellingChooser(NodeChooser):
     """Looks at every node, and tells what was decided."""
 
-    def __init__(self, tell: Any) -> None:
+    def __init__(self, tell: Callable[[Profile, Pod, Decision], None]) -> None:
         super().__init__(find_all=True)
         self._tell = tell
 
@@ -300,10 +332,6 @@ class _TellingChooser(NodeChooser):
         decision = super().decide(profile, pod)
         self._tell(profile, pod, decision)
         return decision
-
-
-async def _ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _a_loop_is_running() -> bool:

@@ -97,9 +97,7 @@ class FakeClient(PodWriter):
 
     http: InMemoryHttp
 
-    def __init__(
-        self, api: ApiInMemory, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
-    ) -> None:
+    def __init__(self, api: ApiInMemory, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
         super().__init__(InMemoryHttp(api, sleep))
 
     def fail_next(
@@ -128,4 +126,3 @@ def _verb(method: str, at: Address) -> str:
     if method == "GET":
         return "get" if at.name else "list"
     return "bind" if at.subresource == "binding" else _VERBS[method]
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from moorage.api.decoding import from_document
 from moorage.api.meta import Object
@@ -47,9 +47,8 @@ class FakeHandle(Handle):
             wrote=self.writes.append,
             clock=lambda: self.now,
         )
-        self._client = FakeClient(self._api, self._sleep)
         services = Services(
-            client=self._client,
+            client=FakeClient(self._api, self._sleep),
             recorder_of=lambda profile_name: recorder,
             activate=lambda pods: self.activated.extend(pods),
             clock=lambda: self.now,
@@ -69,9 +68,9 @@ class FakeHandle(Handle):
     def add_waiting(self, pod: Pod, *plugins: str) -> FakeWaitingPod:
         """Has a pod wait on Permit for these plugins; it is in `waiting_pods` until they let it go.
 
-            waiting = handle.add_waiting(make_pod("first"), "Gang")
-            plugin.permit(CycleState(), make_pod("second"), "a")
-            assert waiting.allowed
+        waiting = handle.add_waiting(make_pod("first"), "Gang")
+        plugin.permit(CycleState(), make_pod("second"), "a")
+        assert waiting.allowed
         """
         waiting = FakeWaitingPod(pod, plugins, lambda: self.waiting_pods.remove(pod.uid))
         self.waiting_pods.add(waiting)
@@ -80,7 +79,7 @@ class FakeHandle(Handle):
     @property
     def client(self) -> FakeClient:
         """Reads and writes the objects of the test; `client.fail_next` plans errors."""
-        return self._client
+        return cast("FakeClient", super().client)
 
     def resource_client(self, kind: builtins.type[T]) -> ResourceClient[T]:
         self.lister_of(kind)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import selectors
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
 from typing import Any
 
 LONGEST_REAL_WAIT = 30.0
 """Seconds to wait for what really takes time, as an answer over a socket."""
+LONGEST_JUMP = 15 * 60.0
+"""Seconds that pass for what is under way, at most; what is not over by then waits for something else."""
 
 
 class _Selector(selectors.DefaultSelector):
@@ -24,10 +26,11 @@ class _Selector(selectors.DefaultSelector):
         self.is_busy: Callable[[], bool] = lambda: False
         self.stop: Callable[[], None] = lambda: None
         self._really_waited = 0.0
+        self._jumped = 0.0
 
     def begin(self, until: float) -> None:
         self.until = until
-        self._really_waited = 0.0
+        self._really_waited = self._jumped = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         found: list[tuple[selectors.SelectorKey, int]] = super().select(0)
@@ -37,8 +40,9 @@ class _Selector(selectors.DefaultSelector):
             # The loop itself has one registration, by which other threads wake it.
             if self.threads or len(self.get_map()) > 1:
                 return self._wait(timeout)
-            if timeout is not None:
+            if timeout is not None and self._jumped < LONGEST_JUMP:
                 self.now += timeout
+                self._jumped += timeout
                 return []
         left = self.until - self.now
         if left <= 0:
@@ -63,9 +67,9 @@ class _Selector(selectors.DefaultSelector):
 class InjectedTimeLoop(asyncio.SelectorEventLoop):
     """Runs until nothing is left to do, and keeps what waits for the next time.
 
-    `is_busy` says whether something is under way. Then timers, such as those of `asyncio.sleep`, end without a
-    wait, and what takes real time, sockets and threads, is waited for. Apart from that the time stands still
-    unless `run_for` moves it.
+    `is_busy` says whether something is under way. Then timers, such as those of `asyncio.sleep`, end without
+    a wait, and what takes real time, sockets and threads, is waited for. Apart from that the time stands
+    still unless `run_for` moves it.
     """
 
     def __init__(self, is_busy: Callable[[], bool]) -> None:
@@ -80,6 +84,16 @@ class InjectedTimeLoop(asyncio.SelectorEventLoop):
     def run_for(self, seconds: float = 0.0) -> None:
         self._timing.begin(self._timing.now + seconds)
         self.run_forever()
+
+    def finish(self, last: Coroutine[Any, Any, None]) -> None:
+        """Runs what is to be done last, in real time, and closes the loop."""
+        self._timing.is_busy = lambda: True
+        self._timing.threads += 1
+        self._timing.begin(self._timing.now)
+        self.run_until_complete(last)
+        self.run_until_complete(self.shutdown_asyncgens())
+        self.run_until_complete(self.shutdown_default_executor())
+        self.close()
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., Any], *args: Any

@@ -72,7 +72,9 @@ def json_patch(target: Any, operations: Iterable[Any]) -> Any:
     """A JSON patch: operations one after the other, all or none of them."""
     for operation in operations:
         if not isinstance(operation, dict) or "op" not in operation or "path" not in operation:
-            raise BadRequest(400, "BadRequest", f"a JSON patch operation needs op and path: {operation!r:.80}")
+            raise BadRequest(
+                400, "BadRequest", f"a JSON patch operation needs op and path: {operation!r:.80}"
+            )
         target = _operated(target, operation)
     return target
 

@@ -22,7 +22,7 @@ class RecordedEvent(NamedTuple):
 class Write(NamedTuple):
     """Something that the API server was told to change, and did.
 
-        assert result.writes[-1] == ("bind", "pods", "default/pod", {"spec": {"nodeName": "a"}})
+    assert result.writes[-1] == ("bind", "pods", "default/pod", {"spec": {"nodeName": "a"}})
     """
 
     verb: str

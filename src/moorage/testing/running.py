@@ -14,7 +14,7 @@ from moorage.framework.status import Code
 from moorage.scheduler.cycle import rank
 from moorage.testing.failures import Failures
 from moorage.testing.plugins_under_test import Plugins, configured
-from moorage.testing.recording import Recorder, RecordedEvent
+from moorage.testing.recording import RecordedEvent, Recorder
 from moorage.testing.results import Run as Run
 from moorage.what_if.scenario import Evaluation, Scenario
 

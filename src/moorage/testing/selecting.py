@@ -28,7 +28,7 @@ def matches_labels(selector: str, labels: Mapping[str, str]) -> bool:
     return True
 
 
-def _fits(part: dict[str, Any], labels: Mapping[str, str]) -> bool:
+def _fits(part: Mapping[str, str], labels: Mapping[str, str]) -> bool:
     if part["key"]:
         among = [value.strip() for value in part["values"].split(",")]
         return (labels.get(part["key"]) in among) == (part["word"] == "in")
