@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from moorage.api.pods import Pod as Pod
     from moorage.api.requests import Resources as Resources
     from moorage.cli.run import new_scheduler_command as new_scheduler_command
+    from moorage.client.errors import ApiError as ApiError
+    from moorage.client.errors import Conflict as Conflict
+    from moorage.client.errors import NotFound as NotFound
     from moorage.framework.cycle_state import PODS_TO_ACTIVATE as PODS_TO_ACTIVATE
     from moorage.framework.cycle_state import CycleState as CycleState
     from moorage.framework.events import Action as Action
@@ -48,6 +51,9 @@ _HOMES = {
     "Pod": "api.pods",
     "Resources": "api.requests",
     "new_scheduler_command": "cli.run",
+    "ApiError": "client.errors",
+    "Conflict": "client.errors",
+    "NotFound": "client.errors",
     "PODS_TO_ACTIVATE": "framework.cycle_state",
     "CycleState": "framework.cycle_state",
     "Action": "framework.events",

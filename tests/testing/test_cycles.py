@@ -263,7 +263,9 @@ def test_a_victim_that_still_waits_on_permit_goes_back_to_the_queue() -> None:
 class OwnBind(BindPlugin):
     async def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
         try:
-            await self.handle.client.bind(pod, node_name)  # type: ignore[misc]
+            bound = self.handle.client.bind(pod, node_name)
+            if bound is not None:
+                await bound
         except Conflict as error:
             return Status.error(f"lost: {error}")
         return None
@@ -302,7 +304,7 @@ class Licensed(FilterPlugin, PreBindPlugin):
         self.licenses = handle.lister_of(License)
 
     def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        found = self.licenses.get("gold", "default")
+        found = self.licenses.get("gold", namespace="default")
         return None if found is not None and found.spec.free > 0 else Status.unschedulable("no seat")
 
     def events(self) -> list[ClusterEvent]:

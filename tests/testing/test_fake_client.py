@@ -101,7 +101,7 @@ def test_what_is_created_is_listed_and_recorded() -> None:
     assert made.uid
     assert made.metadata.resource_version
     assert made.metadata.creation_timestamp == "2023-11-14T22:13:20Z"
-    found = lister.get("gold", "default")
+    found = lister.get("gold", namespace="default")
     assert found is not None
     assert (found.spec.total, told) == (3, ["added gold"])
     [write] = handle.writes
@@ -122,13 +122,13 @@ def test_whoever_read_an_older_version_may_not_write() -> None:
         with pytest.raises(Conflict, match="the object has been modified") as raised:
             await licenses.update(other)
         assert (raised.value.code, raised.value.reason) == (409, "Conflict")
-        listed = handle.lister_of(License).get("gold", "default")
+        listed = handle.lister_of(License).get("gold", namespace="default")
         assert listed is not None
         listed.spec.total = 6
         await licenses.update(listed)
 
     asyncio.run(main())
-    found = handle.lister_of(License).get("gold", "default")
+    found = handle.lister_of(License).get("gold", namespace="default")
     assert found is not None
     assert found.spec.total == 6
     assert [write.verb for write in handle.writes] == ["update", "update"]
@@ -199,7 +199,7 @@ def test_a_json_patch_that_does_not_fit_changes_nothing(operation: Any, error: t
     patch = [{"op": "replace", "path": "/spec/total", "value": 5}, operation]
     with pytest.raises(error):
         asyncio.run(handle.resource_client(License).patch("gold", patch, namespace="default", kind="json"))
-    found = handle.lister_of(License).get("gold", "default")
+    found = handle.lister_of(License).get("gold", namespace="default")
     assert found is not None
     assert (found.spec.total, handle.writes) == (3, [])
 
@@ -260,7 +260,7 @@ def test_what_is_deleted_is_gone() -> None:
             await licenses.delete("gold", namespace="default")
         await licenses.patch("kept", {"metadata": {"finalizers": ["example.com/wait"]}}, namespace="default")
         await licenses.delete("kept", namespace="default")
-        found = lister.get("kept", "default")
+        found = lister.get("kept", namespace="default")
         assert found is not None
         assert found.deleting
         await licenses.patch("kept", {"metadata": {"finalizers": None}}, namespace="default")

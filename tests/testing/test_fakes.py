@@ -102,12 +102,12 @@ def test_custom_resources_reach_their_lister(asked_first: bool) -> None:
     )
     handle.add(quota("main", 1))
     handle.add(quota("main", 2))
-    found = lister.get("main", "default")
+    found = lister.get("main", namespace="default")
     assert found is not None
     assert found.limit == 2
     assert len(lister.list("default")) == (1 if asked_first else 2)
     handle.remove(found)
-    assert lister.get("main", "default") is None
+    assert lister.get("main", namespace="default") is None
     assert told == [("added", "main"), ("updated", 1, 2), ("deleted", "main")]
 
 
@@ -142,6 +142,13 @@ def test_a_second_type_for_a_resource_sees_what_is_there_already() -> None:
     assert [found.limit for found in handle.lister_of(Limits).list()] == [1.0]
 
 
+def test_a_node_as_plugins_get_it() -> None:
+    handle = FakeHandle([make_node("a"), make_node("b")])
+    assert handle.node_info("a") is handle.node("a")
+    with pytest.raises(KeyError, match="there is no node c; the nodes are a, b"):
+        handle.node_info("c")
+
+
 def test_pods_that_wait_on_permit() -> None:
     handle = FakeHandle()
     first = handle.add_waiting(make_pod("first"), "Gang", "Quota")
@@ -150,7 +157,7 @@ def test_pods_that_wait_on_permit() -> None:
     for waiting in handle.waiting_pods:
         waiting.allow("Gang")
     assert (first.allowed, first.pending_plugins, second.allowed) == (False, ["Quota"], True)
-    assert handle.waiting_pods.get(second.pod.uid) is None
+    assert [waiting.pod.name for waiting in handle.waiting_pods] == ["first"]
     assert first.reject("Quota", "too many")
     assert first.rejection == Status(Code.UNSCHEDULABLE, "too many", plugin="Quota")
     assert not first.preempt("Quota", "again"), "it is decided"

@@ -209,7 +209,7 @@ class Cycles:
             self._failures.raise_first()
 
     def _update(self, run: Run) -> None:
-        waiting = self._running.scheduler.services.waiting_pods.get(run.pod.uid)
+        waiting = self._find_waiting(run.pod)
         run.waiting = waiting.pending_plugins if waiting is not None else []
         document = self._api.find(run.pod)
         if document is not None and document["metadata"].get("uid", "") == run.pod.uid:
@@ -219,10 +219,14 @@ class Cycles:
             run.message = queued.gating_reason
 
     def _waiting(self, pod: Pod) -> WaitingPod:
-        found = self._running.scheduler.services.waiting_pods.get(pod.uid)
+        found = self._find_waiting(pod)
         if found is None:
             raise ValueError(f"pod {pod.key} does not wait on Permit")
         return found
+
+    def _find_waiting(self, pod: Pod) -> WaitingPod | None:
+        held_back = self._running.scheduler.services.waiting_pods
+        return next((waiting for waiting in held_back if waiting.pod.uid == pod.uid), None)
 
     def _is_busy(self) -> bool:
         """Whether a pod is under way that does not just wait on Permit."""

@@ -14,6 +14,7 @@ from moorage.api.pods import Pod
 from moorage.client.resource_client import ResourceClient
 from moorage.framework.handle import Handle, Services
 from moorage.framework.listers import Lister
+from moorage.state.node_info import NodeInfo
 from moorage.testing.api_in_memory import ApiInMemory, listed_type
 from moorage.testing.fake_client import FakeClient
 from moorage.testing.recording import RecordedEvent as RecordedEvent
@@ -28,7 +29,7 @@ class FakeHandle(Handle):
 
         handle = FakeHandle([make_node("a"), make_pod("p", node="a")])
         plugin = QuietNodes(None, handle)
-        assert plugin.filter(CycleState(), make_pod(), handle.node("a")) is None
+        assert plugin.filter(CycleState(), make_pod(), handle.node_info("a")) is None
 
     `events` holds what the plugin recorded, `writes` what it wrote through `client` or `resource_client`,
     `activated` the pods it activated, and `now` is the time. What is written shows up in the listers.
@@ -76,6 +77,13 @@ class FakeHandle(Handle):
         self.waiting_pods.add(waiting)
         return waiting
 
+    def node_info(self, name: str) -> NodeInfo:
+        """A node as plugins are given it; where `node` says None, this raises."""
+        found = self.node(name)
+        if found is None:
+            raise KeyError(f"there is no node {name}; the nodes are {', '.join(self.nodes.names)}")
+        return found
+
     @property
     def client(self) -> FakeClient:
         """Reads and writes the objects of the test; `client.fail_next` plans errors."""
@@ -99,7 +107,7 @@ class FakeHandle(Handle):
         if found.type not in (Node, Pod):  # those are listed as they come
             for document in self._api.documents(group, resource):
                 item = from_document(found.type, document)
-                if found.get(item.name, item.namespace) is None:
+                if found.get(item.name, namespace=item.namespace) is None:
                     found.put(item)
         return found
 
