@@ -54,7 +54,9 @@ def test_more_than_a_hundred_cores_stay_in_range() -> None:
 def test_a_node_that_does_not_say_is_an_error() -> None:
     unknown = make_node("unknown")
     del unknown.status.allocatable["cpu"]
-    with pytest.raises(PluginFailed, match="MostAvailableCPU failed at Score: .*error reading node: unknown"):
+    with pytest.raises(
+        PluginFailed, match=r"MostAvailableCPU failed at Score: .*error reading node: unknown"
+    ):
         run(MostAvailableCPU, make_pod(), [unknown, make_node("known")])
 
 

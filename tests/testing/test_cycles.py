@@ -407,6 +407,7 @@ def test_a_plugin_that_waits_for_the_test() -> None:
     with Cycles(Blocked, NODES[:1]) as cycles:
         result = cycles.run(make_pod())
         assert (result.node, result.bound) == ("a", False)
+        assert repr(result) == "<Run default/pod: on its way to a>"
         result.plugin(Blocked).sign.set()
         cycles.advance(0)
         assert result.bound

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import traceback
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -344,6 +347,25 @@ def test_a_plugin_by_its_class() -> None:
     assert result.plugin(Few).args.limit == 1
     with pytest.raises(KeyError, match="Fails took no part; the plugins are "):
         result.plugin(Fails)
+
+
+def test_a_test_that_fails_shows_its_runs(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "from moorage.testing import Cycles, make_node, make_pod, run\n"
+        "def test_one():\n"
+        "    assert run([], make_pod('one'), [make_node('a')]).node == 'b'\n"
+        "def test_two():\n"
+        "    with Cycles([], [make_node('a')]) as cycles:\n"
+        "        cycles.run(make_pod('two'))\n"
+        "        assert cycles.run(make_pod('three', cpu=64)).node == 'b'\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    shown = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
+    ).stdout
+    assert "<Run default/one: node a>" in shown
+    assert "<Run default/two: bound to a>" in shown
+    assert "<Run default/three: no node: 0/1 nodes are available: 1 Insufficient cpu." in shown
 
 
 def test_a_run_in_one_line() -> None:

@@ -35,6 +35,7 @@ def make_node(
     Taints are written as kubectl does: `key=value:Effect`. `images` maps names to sizes. Further keywords go
     into the status as they are called in the API, for example `declaredFeatures=["X"]`.
     """
+    __tracebackhide__ = True
     _check(make_node, status, NODE_STATUS, "the status of a node")
     amounts = {"cpu": cpu, "memory": memory, "pods": pods, **(allocatable or {})}
     return from_document(
@@ -80,6 +81,7 @@ def make_pod(
     `node` places it. Further keywords go into the spec as they are called in the API, for example
     `nodeSelector={"disk": "ssd"}` or `tolerations=[{"operator": "Exists"}]`.
     """
+    __tracebackhide__ = True
     _check(make_pod, spec, POD_SPEC, "a PodSpec")
     asked = {"cpu": cpu, "memory": memory, **(requests or {})}
     container: Document = {
@@ -116,6 +118,7 @@ def _taint(text: str) -> Document:
 
 def _check(builder: Callable[..., object], given: Iterable[str], fields: Sequence[str], where: str) -> None:
     """A keyword that the API does not have would be dropped in silence."""
+    __tracebackhide__ = True
     for keyword in given:
         if keyword in fields:
             continue

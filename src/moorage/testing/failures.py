@@ -33,6 +33,7 @@ class Failures:
 
     def raise_first(self) -> None:
         """Raises what was noted first, and forgets all of it."""
+        __tracebackhide__ = True  # pytest shows the test's line and the plugin's, not those in between
         if self._raised:
             plugin, point, error = self._raised[0]
             self._raised.clear()

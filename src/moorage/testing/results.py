@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -14,6 +15,9 @@ from moorage.scheduler.cycle import Decision
 from moorage.testing.recording import RecordedEvent, Write
 
 P = TypeVar("P", bound=Plugin)
+
+log = logging.getLogger("moorage.testing")
+log.setLevel(logging.INFO)
 
 _SHOWN_NODES = 3
 _SHOWN_TEXT = 160
@@ -46,7 +50,8 @@ class Run:
     events: list[RecordedEvent] = field(default_factory=list)
     """The events about the pod, and what else was recorded in its cycle."""
 
-    # Whole cycles only
+    is_whole: bool = False
+    """Whether a whole cycle is run; what follows is for such a one."""
     bound: bool = False
     """Whether the pod was bound."""
     waiting: list[str] = field(default_factory=list)
@@ -82,8 +87,10 @@ class Run:
             return f"no node{nominated}: {_short(self.message)}"
         if self.waiting:
             return f"node {self.node}, held back by {', '.join(self.waiting)}"
+        if self.bound:
+            return f"bound to {self.node}"
         if self.node:
-            return f"bound to {self.node}" if self.bound else f"node {self.node}"
+            return f"on its way to {self.node}" if self.is_whole else f"node {self.node}"
         return "not tried"
 
     def note(self, decision: Decision, nodes: Iterable[str]) -> None:
@@ -107,6 +114,11 @@ class Run:
             for place, node in enumerate(nodes)
         }
         self.totals = dict(zip(nodes, scores.totals.tolist(), strict=True))
+
+
+def show(run: Run) -> None:
+    """Has pytest show a run with its test if that fails, whatever the test compares."""
+    log.info("%r", run)
 
 
 def _short(text: str) -> str:

@@ -16,6 +16,7 @@ from moorage.testing.failures import Failures
 from moorage.testing.plugins_under_test import Plugins, configured
 from moorage.testing.recording import RecordedEvent, Recorder
 from moorage.testing.results import Run as Run
+from moorage.testing.results import show
 from moorage.what_if.scenario import Evaluation, Scenario
 
 
@@ -45,6 +46,7 @@ def run(
     The whole cycle is run with `whole`: Reserve, Permit, PreBind, Bind and PostBind, or what follows from a
     failure. For several pods, and for those that wait on Permit, use `Cycles`.
     """
+    __tracebackhide__ = True
     others = list(pods)
     if any(each.key == pod.key for each in others):
         raise ValueError(f"there are two pods {pod.key}: give one of them another name")
@@ -66,6 +68,7 @@ def run(
         scenario.add(pod)
     result = _result(scenario.evaluate(pod))
     result.events = events
+    show(result)
     if raises:
         failures.raise_first()
     return result
