@@ -27,7 +27,7 @@ from moorage.testing.fake_client import FakeClient
 from moorage.testing.injected_time import InjectedTimeLoop
 from moorage.testing.plugins_under_test import Plugins, configured
 from moorage.testing.recording import RecordedEvent, Recorder, Write
-from moorage.testing.results import Run
+from moorage.testing.results import Run, show
 
 START = 1_700_000_000.0
 
@@ -83,6 +83,7 @@ class Cycles:
         self.client = FakeClient(self._api, self._sleep)
         """The client of the plugins; `client.fail_next` plans errors."""
         self._live: _Live | None = None
+        self._shown: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         if _a_loop_is_running():
@@ -110,10 +111,12 @@ class Cycles:
 
     def run(self, pod: Pod) -> Run:
         """Puts a pod into the cluster and schedules until nothing is left to do."""
+        __tracebackhide__ = True
         return self.run_all([pod])[0]
 
     def run_all(self, pods: Iterable[Pod]) -> list[Run]:
         """As `run`, for pods that come together; the first is tried first unless priorities say otherwise."""
+        __tracebackhide__ = True
         added = list(pods)
         for pod in added:
             if pod.spec.node_name:
@@ -123,27 +126,31 @@ class Cycles:
 
     def add(self, *objects: Object) -> None:
         """Puts objects into the cluster, or changes them; pods that this helps are tried again."""
+        __tracebackhide__ = True
         for item in objects:
             if isinstance(item, Pod) and not item.spec.node_name:
                 known = self._api.find(item)
                 if known is None:
-                    self._current = self.runs[item.key] = Run(item, plugins=self.plugins)
-                elif known["spec"].get("nodeName") or known["metadata"].get("uid", "") != item.uid:
+                    self._current = self.runs[item.key] = Run(item, plugins=self.plugins, is_whole=True)
+                elif known["spec"].get("nodeName") or _uid(known) != item.uid:
                     raise ValueError(f"there are two pods {item.key}: give one of them another name")
             self._api.add(item)
         self._settle()
 
     def remove(self, item: Object) -> None:
         """Takes an object out of the cluster."""
+        __tracebackhide__ = True
         self._api.discard(item)
         self._settle()
 
     def advance(self, seconds: float) -> None:
         """Lets time pass: Permit times out, pauses end, and pods are tried again that are due."""
+        __tracebackhide__ = True
         self._settle(seconds)
 
     def allow(self, pod: Pod, plugin: str = "") -> None:
         """Lets a pod go that waits on Permit, for this plugin or for all that hold it back."""
+        __tracebackhide__ = True
         waiting = self._waiting(pod)
         for name in [plugin] if plugin else waiting.pending_plugins:
             waiting.allow(name)
@@ -151,6 +158,7 @@ class Cycles:
 
     def reject(self, pod: Pod, message: str, plugin: str = "") -> None:
         """Rejects a pod that waits on Permit, for this plugin or for the first that holds it back."""
+        __tracebackhide__ = True
         waiting = self._waiting(pod)
         waiting.reject(plugin or waiting.pending_plugins[0], message)
         self._settle()
@@ -197,12 +205,16 @@ class Cycles:
 
     def _settle(self, seconds: float = 0.0) -> None:
         """Runs everything there is to do; what waits goes on the next time."""
+        __tracebackhide__ = True
         live = self._running
         if _a_loop_is_running():
             raise RuntimeError("Cycles has an event loop of its own: use it in a test that is not async")
         live.loop.run_for(seconds)
         for run in self.runs.values():
             self._update(run)
+            if self._shown.get(run.pod.key) != repr(run):
+                self._shown[run.pod.key] = repr(run)
+                show(run)
         if live.scheduling.done():
             live.scheduling.result()
         if self._raises:
@@ -212,7 +224,7 @@ class Cycles:
         waiting = self._find_waiting(run.pod)
         run.waiting = waiting.pending_plugins if waiting is not None else []
         document = self._api.find(run.pod)
-        if document is not None and document["metadata"].get("uid", "") == run.pod.uid:
+        if document is not None and document is not run.pod.raw and run.pod.uid == _uid(document):
             run.pod = from_document(Pod, document)
         queued = self._running.scheduler.queue.get(run.pod)
         if queued is not None and queued.gated and not run.error:
@@ -252,7 +264,7 @@ class Cycles:
     # What is heard of the scheduler
 
     def _decided(self, profile: Profile, pod: Pod, decision: Decision) -> None:
-        run = self._current = self.runs.setdefault(pod.key, Run(pod, plugins=profile.plugins))
+        run = self._current = self.runs.setdefault(pod.key, Run(pod, plugins=profile.plugins, is_whole=True))
         run.bound = False
         run.note(decision, profile.state.table.by_name)
 
@@ -336,6 +348,11 @@ class _TellingChooser(NodeChooser):
         decision = super().decide(profile, pod)
         self._tell(profile, pod, decision)
         return decision
+
+
+def _uid(document: dict[str, Any]) -> str:
+    uid: str = document["metadata"].get("uid", "")
+    return uid
 
 
 def _a_loop_is_running() -> bool:
