@@ -21,6 +21,10 @@ from moorage.testing.selecting import matches_fields, matches_labels
 
 Document = dict[str, Any]
 
+_PRECONDITIONS = {
+    "uid": ("UID", "deleted and then recreated"),
+    "resourceVersion": ("ResourceVersion", "modified"),
+}
 _SUBRESOURCES_OF_NAMESPACES = ("status", "finalize")
 
 
@@ -177,7 +181,10 @@ class ApiInMemory:
         meta = old["metadata"]
         for field, wanted in ((options or {}).get("preconditions") or {}).items():
             if wanted != meta.get(field):
-                raise _conflict(at, f"the {field} in the precondition ({wanted}) is not {meta.get(field)}")
+                name, fate = _PRECONDITIONS[field]
+                differs = f"the {name} in the precondition ({wanted}) does not match the {name} in record"
+                why = f"{differs} ({meta.get(field)}). The object might have been {fate}"
+                raise _conflict(at, why, old.get("kind", ""))
         if meta.get("finalizers"):
             if "deletionTimestamp" not in meta:
                 old = self._store(at, {**old, "metadata": {**meta, "deletionTimestamp": self._now()}})

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any
+
+import msgspec
 
 from moorage.client.errors import BadRequest, Invalid
 
 Document = dict[str, Any]
+
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 _MERGE_KEYS = {
     "conditions": "type",
@@ -70,81 +75,76 @@ def _merged_lists(target: list[Any], patch: list[Any], key: str) -> list[Any]:
 
 def json_patch(target: Any, operations: Iterable[Any]) -> Any:
     """A JSON patch: operations one after the other, all or none of them."""
+    changed = {"": deepcopy(target)}  # the whole is a field itself, so that every path leads into something
     for operation in operations:
         if not isinstance(operation, dict) or "op" not in operation or "path" not in operation:
             raise BadRequest(
                 400, "BadRequest", f"a JSON patch operation needs op and path: {operation!r:.80}"
             )
-        target = _operated(target, operation)
-    return target
-
-
-def _operated(target: Any, operation: Document) -> Any:
-    name, path = operation["op"], _parts(operation["path"])
-    if name in ("add", "replace"):
-        return _at(target, path, _put(operation.get("value"), inserts=name == "add"))
-    if name == "remove":
-        return _at(target, path, _without)
-    if name == "test":
-        if _found(target, path) != operation.get("value"):
-            raise _impossible(f"testing value {operation['path']} failed")
-        return target
-    if name in ("copy", "move"):
-        origin = _parts(operation.get("from", ""))
-        value = _found(target, origin)
-        if name == "move":
-            target = _at(target, origin, _without)
-        return _at(target, path, _put(value, inserts=True))
-    raise BadRequest(400, "BadRequest", f"unknown JSON patch operation {name!r}")
-
-
-def _parts(path: str) -> list[str]:
-    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
-
-
-def _found(target: Any, path: list[str]) -> Any:
-    for part in path:
         try:
-            target = target[int(part) if isinstance(target, list) else part]
-        except (KeyError, IndexError, ValueError, TypeError):
-            raise _impossible(f"there is nothing at /{'/'.join(path)}") from None
-    return target
+            _operate(changed, operation)
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError):
+            # That is all an API server says.
+            said = "the server rejected our request due to an error in our request"
+            raise Invalid(422, "Invalid", said) from None
+    return changed[""]
 
 
-def _at(target: Any, path: list[str], change: Callable[[Any, str], Any]) -> Any:
-    """A copy of the target in which the parent of the path is changed."""
-    head, *rest = path or [""]
-    if not rest:
-        return change(target, head)
-    inside = _at(_found(target, [head]), rest, change)
-    if isinstance(target, list):
-        return [inside if place == int(head) else item for place, item in enumerate(target)]
-    return {**target, head: inside}
+def _operate(target: Any, operation: Document) -> None:
+    name = operation["op"]
+    parent, key = _place(target, operation["path"])
+    if name == "add":
+        _insert(parent, key, deepcopy(operation.get("value")))
+    elif name == "replace":
+        parent[key if isinstance(parent, dict) else _index(parent, key)] = deepcopy(operation.get("value"))
+    elif name == "remove":
+        _take_out(parent, key)
+    elif name == "test":
+        if _encode(_get(parent, key)) != _encode(operation.get("value")):
+            raise ValueError("not what the test expects")
+    elif name == "copy":
+        _insert(parent, key, deepcopy(_get(*_place(target, operation["from"]))))
+    elif name == "move":
+        value = _take_out(*_place(target, operation["from"]))
+        _insert(*_place(target, operation["path"]), value)
+    else:
+        raise ValueError("unknown operation")
 
 
-def _put(value: Any, *, inserts: bool) -> Callable[[Any, str], Any]:
-    def changed(parent: Any, key: str) -> Any:
-        if not inserts:
-            _found(parent, [key])
-        if isinstance(parent, dict):
-            return {**parent, key: value}
-        if not isinstance(parent, list):
-            raise _impossible(f"{key} cannot be put into {type(parent).__name__}")
-        place = len(parent) if key == "-" else int(key)
-        return [*parent[:place], value, *parent[place if inserts else place + 1 :]]
-
-    return changed
+def _place(target: Any, path: str) -> tuple[Any, str]:
+    """What holds the value at a path, and under which key."""
+    *parts, last = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")]
+    for part in parts:
+        target = target[part] if isinstance(target, dict) else target[_index(target, part)]
+    if not isinstance(target, dict | list):
+        raise TypeError("nothing is in there")
+    return target, last
 
 
-def _without(parent: Any, key: str) -> Any:
-    _found(parent, [key])
+def _index(items: list[Any], key: str) -> int:
+    index = int(key)
+    if not -len(items) <= index < len(items):
+        raise IndexError(key)
+    return index
+
+
+def _get(parent: Any, key: str) -> Any:
+    return parent.get(key) if isinstance(parent, dict) else parent[_index(parent, key)]
+
+
+def _insert(parent: Any, key: str, value: Any) -> None:
     if isinstance(parent, dict):
-        return {name: value for name, value in parent.items() if name != key}
-    return [item for place, item in enumerate(parent) if place != int(key)]
+        parent[key] = value
+    else:
+        place = len(parent) if key == "-" else int(key)
+        place = place if place >= 0 else place + len(parent) + 1
+        if not 0 <= place <= len(parent):
+            raise IndexError(key)
+        parent.insert(place, value)
 
 
-def _impossible(why: str) -> Invalid:
-    return Invalid(422, "Invalid", f"the server rejected our request due to an error in our request: {why}")
+def _take_out(parent: Any, key: str) -> Any:
+    return parent.pop(key) if isinstance(parent, dict) else parent.pop(_index(parent, key))
 
 
 def _unknown(what: str) -> BadRequest:
