@@ -436,3 +436,31 @@ def test_wrong_uses_are_told() -> None:
             run(Gang, make_pod(), NODES, whole=True)
 
     asyncio.run(main())
+
+
+def test_each_pod_has_its_own_victims_and_writes() -> None:
+    low = [make_pod("low-a", cpu=3, node="a"), make_pod("low-b", cpu=3, node="b")]
+    with Cycles([], NODES, pods=low) as cycles:
+        runs = cycles.run_all([make_pod(name, cpu=3, priority=10) for name in ("first", "second")])
+        assert sorted(victim for each in runs for victim in each.victims) == [
+            "default/low-a",
+            "default/low-b",
+        ]
+        for each in runs:
+            [victim] = each.victims
+            assert victim == f"default/low-{each.nominated}"
+            assert [write.key for write in each.writes if write.verb == "delete"] == [victim]
+
+
+class Tells(PreEnqueuePlugin):
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        for node in self.handle.nodes:
+            self.handle.recorder.event(node.node, pod, "Normal", "Asked", "Queueing", "may it come in")
+        return None
+
+
+def test_what_is_told_of_other_objects_belongs_to_the_pod_in_whose_cycle_it_is() -> None:
+    with Cycles(Tells, NODES[:1]) as cycles:
+        first, second = cycles.run_all([make_pod("first"), make_pod("second")])
+        assert reasons(first) == reasons(second) == ["Asked", "Scheduled"]
+        assert first.events[0].related is not second.events[0].related

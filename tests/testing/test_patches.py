@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.client.errors import ApiError
@@ -31,7 +31,6 @@ OPERATIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300)
 @given(DOCUMENTS, st.lists(OPERATIONS, max_size=3))
 def test_json_patches(document: dict[str, Any], operations: list[dict[str, Any]]) -> None:
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +31,9 @@ from moorage.testing.recording import RecordedEvent, Recorder, Write
 from moorage.testing.results import Run, show
 
 START = 1_700_000_000.0
+
+_CURRENT: ContextVar[Run | None] = ContextVar("moorage_testing_current", default=None)
+"""In whose cycle something happens; tasks that a cycle starts inherit it."""
 
 
 class Cycles:
@@ -71,7 +75,6 @@ class Cycles:
         self._raises = raises
         self._failures = Failures()
         self._watch = _Watch()
-        self._current: Run | None = None
         self._door = Door()
         self._api = ApiInMemory(
             self._door.put,
@@ -129,12 +132,9 @@ class Cycles:
         __tracebackhide__ = True
         for item in objects:
             if isinstance(item, Pod) and not item.spec.node_name:
-                known = self._api.find(item)
-                if known is None:
-                    self._current = self.runs[item.key] = Run(item, plugins=self.plugins, is_whole=True)
-                elif known["spec"].get("nodeName") or _uid(known) != item.uid:
-                    raise ValueError(f"there are two pods {item.key}: give one of them another name")
+                self._expect(item)
             self._api.add(item)
+        _CURRENT.set(None)
         self._settle()
 
     def remove(self, item: Object) -> None:
@@ -197,11 +197,20 @@ class Cycles:
         )
         scheduler.services.plugin_raised = self._failures.note
         scheduler.queue.be_patient()  # or a pod that was rejected would be tried again at once
-        scheduler.chooser = _TellingChooser(self._decided)
+        scheduler.chooser = _TellingChooser(self._beginning, self._decided)
         for profile in scheduler.profiles.values():
             profile.treats_like_pods_alike = False  # every pod is to have a decision of its own
         self._door.listers.set_synced()
         return scheduler
+
+    def _expect(self, pod: Pod) -> None:
+        """A pod is about to come that is to be scheduled, or changes while it waits."""
+        known = self._api.find(pod)
+        if known is None:
+            self.runs[pod.key] = Run(pod, plugins=self.plugins, is_whole=True)
+        elif known["spec"].get("nodeName") or _uid(known) != pod.uid:
+            raise ValueError(f"there are two pods {pod.key}: give one of them another name")
+        _CURRENT.set(self.runs[pod.key])
 
     def _settle(self, seconds: float = 0.0) -> None:
         """Runs everything there is to do; what waits goes on the next time."""
@@ -263,15 +272,20 @@ class Cycles:
 
     # What is heard of the scheduler
 
-    def _decided(self, profile: Profile, pod: Pod, decision: Decision) -> None:
-        run = self._current = self.runs.setdefault(pod.key, Run(pod, plugins=profile.plugins, is_whole=True))
+    def _beginning(self, profile: Profile, pod: Pod) -> None:
+        made_by_a_plugin = Run(pod, plugins=profile.plugins, is_whole=True)
+        run = self.runs.setdefault(pod.key, made_by_a_plugin)
         run.bound = False
+        _CURRENT.set(run)
+
+    def _decided(self, profile: Profile, pod: Pod, decision: Decision) -> None:
+        run = self.runs[pod.key]
         run.note(decision, profile.state.table.by_name)
 
     def _recorded(self, event: RecordedEvent) -> None:
         self.events.append(event)
         about = self.runs.get(event.regarding.key) if isinstance(event.regarding, Pod) else None
-        owner = about or self._current
+        owner = about or _CURRENT.get()
         if owner is not None:
             owner.events.append(event)
         if about is not None and event.reason == "Scheduled":
@@ -286,14 +300,14 @@ class Cycles:
     def _wrote(self, write: Write) -> None:
         self.writes.append(write)
         about = self.runs.get(write.key) if write.resource.partition("/")[0] == "pods" else None
-        owner = about or self._current
+        owner = about or _CURRENT.get()
         if owner is not None:
             owner.writes.append(write)
         if write.verb == "delete" and write.resource == "pods":
             self._gone(write.key)
 
     def _gone(self, key: str) -> None:
-        run = self._current
+        run = _CURRENT.get()
         if run is not None and key != run.pod.key and key not in run.victims:
             run.victims.append(key)
 
@@ -340,13 +354,19 @@ class _Watch(NoObserver, NoQueueObserver):
 class _TellingChooser(NodeChooser):
     """Looks at every node, and tells what was decided."""
 
-    def __init__(self, tell: Callable[[Profile, Pod, Decision], None]) -> None:
+    def __init__(
+        self,
+        beginning: Callable[[Profile, Pod], None],
+        decided: Callable[[Profile, Pod, Decision], None],
+    ) -> None:
         super().__init__(find_all=True)
-        self._tell = tell
+        self._beginning = beginning
+        self._decided = decided
 
     def decide(self, profile: Profile, pod: Pod) -> Decision:
+        self._beginning(profile, pod)
         decision = super().decide(profile, pod)
-        self._tell(profile, pod, decision)
+        self._decided(profile, pod, decision)
         return decision
 
 
