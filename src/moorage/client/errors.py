@@ -150,12 +150,11 @@ def error_of(body: bytes, *, code: int = 0, retry_after: float | None = None, do
     return kind(code, reason, status.message or _text_of(code, b"", doing), retry_after)
 
 
-def example_of(kind: type[ApiError]) -> ApiError:
-    """An error of this class, with the code and the reason that go with it; for tests."""
-    reason = next((reason for reason, known in _BY_REASON.items() if known is kind), kind.__name__)
-    code = next((code for code, known in _BY_CODE.items() if known is kind), 0)
-    code = 409 if kind is AlreadyExists else code
-    return kind(code, reason, f"{reason}: the test wants this request to fail")
+def code_and_reason(kind: type[ApiError]) -> tuple[int, str]:
+    """What an API server says with an error of this class; 0 where it says nothing."""
+    reason = next((reason for reason, known in _BY_REASON.items() if known is kind), "")
+    code = next((code for code, known in _BY_CODE.items() if issubclass(kind, known)), 0)
+    return 409 if kind is AlreadyExists else code, reason
 
 
 def is_retriable(error: BaseException) -> bool:

@@ -7,16 +7,15 @@ from moorage.framework.runtime.scoring import NormalizeFailed
 
 
 class PluginFailed(Exception):
-    """A plugin raised, or answered what it must not; `__cause__` is its own exception.
-
-    `plugin` is its name, `point` the extension point at which it was asked.
-    """
+    """A plugin raised, or answered what it must not; `__cause__` is its own exception."""
 
     def __init__(self, plugin: str, point: str, error: BaseException) -> None:
         said = str(error) if isinstance(error, WrongAnswer) else f"{type(error).__name__}: {error}"
         super().__init__(f"{plugin} failed at {point}: {said}")
         self.plugin = plugin
+        """The name of the plugin."""
         self.point = point
+        """The extension point at which it was asked."""
 
 
 class Failures:

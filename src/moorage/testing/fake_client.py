@@ -11,7 +11,7 @@ import msgspec
 
 from moorage.api.meta import Object
 from moorage.client.connection import ConnectionConfig
-from moorage.client.errors import ApiError, example_of
+from moorage.client.errors import ApiError, code_and_reason
 from moorage.client.http import PATCH_TYPES, HttpClient
 from moorage.client.pod_writer import PodWriter
 from moorage.client.resources import Resource
@@ -118,7 +118,9 @@ class FakeClient(PodWriter):
         if verb and verb not in _ALL_VERBS:
             raise ValueError(f"fail_next: unknown verb {verb}; known are {', '.join(_ALL_VERBS)}")
         resource = None if kind is None else Resource.of(kind)
-        made = error if isinstance(error, ApiError) else example_of(error)
+        made = error
+        if isinstance(made, type):
+            made = made(*code_and_reason(made), f"{made.__name__}: the test wants this request to fail")
         self.http.failures.append(_PlannedFailure(made, verb, resource, times))
 
 

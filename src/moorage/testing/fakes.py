@@ -36,10 +36,14 @@ class FakeHandle(Handle):
     """
 
     def __init__(self, objects: Iterable[Object] = (), *, profile_name: str = "default-scheduler") -> None:
-        self.now = 1_700_000_000.0
+        self.now: float = 1_700_000_000.0
+        """The time that `clock` tells, in seconds since the epoch; set it."""
         self.events: list[RecordedEvent] = []
+        """What the plugin recorded."""
         self.writes: list[Write] = []
+        """What the plugin wrote, in order."""
         self.activated: list[Pod] = []
+        """The pods that the plugin activated."""
         recorder = Recorder(self.events.append)
         self._api = ApiInMemory(
             self._appeared,

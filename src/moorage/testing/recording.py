@@ -12,11 +12,17 @@ class RecordedEvent(NamedTuple):
     """An event as it was given to `handle.recorder`; the pods' own, such as Scheduled, are among them."""
 
     regarding: Object
+    """What it is about."""
     related: Object | None
+    """What else it has to do with."""
     type: str
+    """Normal or Warning."""
     reason: str
+    """Why, in one word."""
     action: str
+    """What was being done."""
     note: str
+    """The text for people."""
 
 
 class Write(NamedTuple):
