@@ -9,15 +9,19 @@ if TYPE_CHECKING:
     from moorage.testing.builders import make_pod as make_pod
     from moorage.testing.cycles import Cycles as Cycles
     from moorage.testing.failures import PluginFailed as PluginFailed
+    from moorage.testing.fake_client import FakeClient as FakeClient
     from moorage.testing.fakes import FakeHandle as FakeHandle
     from moorage.testing.recording import RecordedEvent as RecordedEvent
     from moorage.testing.recording import Write as Write
     from moorage.testing.results import Run as Run
     from moorage.testing.running import run as run
+    from moorage.testing.waiting import FakeWaitingPod as FakeWaitingPod
 
 _HOMES = {
     "Cycles": "cycles",
+    "FakeClient": "fake_client",
     "FakeHandle": "fakes",
+    "FakeWaitingPod": "waiting",
     "PluginFailed": "failures",
     "RecordedEvent": "recording",
     "Run": "results",
@@ -29,7 +33,9 @@ _HOMES = {
 
 __all__ = [
     "Cycles",
+    "FakeClient",
     "FakeHandle",
+    "FakeWaitingPod",
     "PluginFailed",
     "RecordedEvent",
     "Run",

@@ -96,8 +96,10 @@ class FakeClient(PodWriter):
     """
 
     http: InMemoryHttp
+    """For any other request."""
 
     def __init__(self, api: ApiInMemory, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
+        """Made by `FakeHandle` and `Cycles`."""
         super().__init__(InMemoryHttp(api, sleep))
 
     def fail_next(

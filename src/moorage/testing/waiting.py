@@ -13,8 +13,10 @@ class FakeWaitingPod(WaitingPod):
     """A waiting pod without a scheduler behind it: the test sees what plugins decide about it."""
 
     def __init__(self, pod: Pod, plugins: Iterable[str], ended: Callable[[], None]) -> None:
+        """Made by `FakeHandle.add_waiting`."""
         # Nothing of the real one: that needs an event loop, in which it times out.
         self.pod = pod
+        """The pod that waits."""
         self.rejection: Status | None = None
         """What a plugin said that rejected or preempted it."""
         self._pending = list(plugins)
@@ -22,6 +24,7 @@ class FakeWaitingPod(WaitingPod):
 
     @property
     def pending_plugins(self) -> list[str]:
+        """The plugins that have not let it go yet."""
         return list(self._pending)
 
     @property
@@ -30,18 +33,22 @@ class FakeWaitingPod(WaitingPod):
         return not self._pending and self.rejection is None
 
     def allow(self, plugin: str) -> None:
+        """Lets it go for a plugin."""
         if self.rejection is None and plugin in self._pending:
             self._pending.remove(plugin)
             if not self._pending:
                 self._tell()
 
     async def ended(self) -> Status | None:
+        """There is no wait to end."""
         raise NotImplementedError("nobody waits for a FakeWaitingPod; see its `allowed` and `rejection`")
 
     def reject(self, plugin: str, message: str) -> bool:
+        """Rejects it; whether this call was the one that decided it."""
         return self._end(Status(Code.UNSCHEDULABLE, message, plugin=plugin))
 
     def preempt(self, plugin: str, message: str) -> bool:
+        """Ends its wait in favour of another pod; whether this call was the one that decided it."""
         return self._end(Status(Code.ERROR, message, plugin=plugin))
 
     def _end(self, status: Status | None) -> bool:
