@@ -2,7 +2,7 @@ import pytest
 
 from examples.most_available_cpu.plugin import MostAvailableCPU, MostAvailableCPUArgs
 from moorage import CycleState, Node, Pod
-from moorage.testing import FakeHandle, Run, make_node, make_pod, run
+from moorage.testing import FakeHandle, PluginFailed, Run, make_node, make_pod, run
 
 
 def scores(result: Run) -> dict[str, int]:
@@ -54,8 +54,10 @@ def test_more_than_a_hundred_cores_stay_in_range() -> None:
 def test_a_node_that_does_not_say_is_an_error() -> None:
     unknown = make_node("unknown")
     del unknown.status.allocatable["cpu"]
-    result = run(MostAvailableCPU, make_pod(), [unknown, make_node("known")])
-    assert 'plugin "MostAvailableCPU" failed with: error reading node: unknown' in result.error
+    with pytest.raises(
+        PluginFailed, match=r"MostAvailableCPU failed at Score: .*error reading node: unknown"
+    ):
+        run(MostAvailableCPU, make_pod(), [unknown, make_node("known")])
 
 
 def test_another_source_is_refused() -> None:

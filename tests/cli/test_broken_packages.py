@@ -15,7 +15,7 @@ from tests.config.samples import text_of, with_plugins
 BROKEN = "raise RuntimeError('spoilt')\n"
 REASON = (
     "moorage-quiet 1.2: entry point quiet = moorage_quiet:Quiet cannot be loaded: "
-    "RuntimeError: spoilt (line 1 of moorage_quiet.py)"
+    "RuntimeError: spoilt (moorage_quiet.py:1)"
 )
 WARNING = f"Warning: {REASON}; it is left out\n"
 
@@ -69,7 +69,7 @@ WRONG = {
     "a = moorage_quiet:Nope": " cannot be loaded: AttributeError: ",
     "b = moorage_gone:Quiet": " cannot be loaded: ModuleNotFoundError: ",
     "c = moorage_quiet:number": " is not a plugin class",
-    "d = moorage_exit:x": " cannot be loaded: SystemExit: 3 (line 1 of moorage_exit.py)",
+    "d = moorage_exit:x": " cannot be loaded: SystemExit: 3 (moorage_exit.py:1)",
     "e = moorage_quiet:Lacking": ": class Lacking lacks the method filter or filter_nodes",
 }
 
@@ -86,7 +86,7 @@ def test_whatever_is_wrong_is_said_in_a_line(tmp_path: Path) -> None:
 def test_so_is_the_module_itself(folder: Path) -> None:
     done = alone(folder, "plugins", "--plugin", "moorage_quiet")
     assert (done.returncode, done.stdout) == (1, "")
-    said = "moorage_quiet: cannot be imported: RuntimeError: spoilt (line 1 of moorage_quiet.py)"
+    said = "moorage_quiet: cannot be imported: RuntimeError: spoilt (moorage_quiet.py:1)"
     assert done.stderr.splitlines()[-1] == said
 
 

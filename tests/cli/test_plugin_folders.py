@@ -109,8 +109,8 @@ def test_a_package_with_the_name_of_another_module_is_refused(folder: Path) -> N
     ("name", "text", "said"),
     [
         ("__init__.py", "import hushed_gone\n", "ModuleNotFoundError: No module named 'hushed_gone'"),
-        ("plugin.py", "class X(:\n", "plugin.py line 1: invalid syntax"),
-        ("words.py", "raise SystemExit(3)\n", "SystemExit: 3 (line 1 of words.py)"),
+        ("plugin.py", "class X(:\n", "SyntaxError: invalid syntax (plugin.py:1)"),
+        ("words.py", "raise SystemExit(3)\n", "SystemExit: 3 (words.py:1)"),
     ],
 )
 def test_a_package_that_cannot_be_imported(name: str, text: str, said: str, folder: Path) -> None:

@@ -166,7 +166,7 @@ STRANGE: dict[str, Document] = {
         "affinity": {"nodeAffinity": None, "podAffinity": {REQUIRED: None, PREFERRED: None}},
         "tolerations": [{"key": None, "operator": "Exists"}],
     },
-    "unknown fields": {"whatever": {"deep": [1, None]}, "containers": [{"name": "c", "mood": "good"}]},
+    "unknown fields": {"containers": [{"name": "c", "mood": "good"}]},
     "nomination to nowhere": {"status": {"nominatedNodeName": "gone"}},
     "label of 64 KB": {"labels": {"a": LONG, "": ""}},
 }
@@ -176,6 +176,13 @@ STRANGE: dict[str, Document] = {
 def test_a_strange_pod_is_scheduled_all_the_same(case: str) -> None:
     result = schedule(simulation(make_node("n")), make_pod("strange", **STRANGE[case]), make_pod("good"))
     assert result.placed == {"default/strange": "n", "default/good": "n"}
+
+
+def test_a_field_of_a_later_release_does_no_harm() -> None:
+    document = make_pod("strange").raw
+    document["spec"]["whatever"] = {"deep": [1, None]}
+    result = schedule(simulation(make_node("n")), from_document(Pod, document))
+    assert result.placed == {"default/strange": "n"}
 
 
 def test_a_pod_with_nothing_in_it() -> None:

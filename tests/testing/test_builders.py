@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from importlib.resources import files
+from typing import Any
+
 import pytest
 
+import moorage.cluster.schema
 import moorage.testing
 from moorage.api.decoding import DecodeError
 from moorage.testing import make_node, make_pod
+from moorage.testing.known_fields import NODE_STATUS, POD_SPEC
 
 
 def test_every_public_name_is_there() -> None:
@@ -103,3 +108,43 @@ def test_a_wrong_field_is_named() -> None:
         make_pod(tolerations="all")
     with pytest.raises(DecodeError, match=r"Node node: .*\$\.status\.declaredFeatures"):
         make_node(declaredFeatures=5)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "told"),
+    [
+        ("nodeselector", "make_pod: unknown keyword nodeselector; did you mean nodeSelector?"),
+        ("node_selector", "make_pod: unknown keyword node_selector; did you mean nodeSelector?"),
+        ("Priority", "make_pod: unknown keyword Priority; did you mean priority?"),
+        ("label", "make_pod: unknown keyword label; did you mean labels?"),
+        ("zzz", "make_pod: unknown keyword zzz; it takes those of its signature and the fields of a PodSpec"),
+    ],
+)
+def test_a_keyword_that_is_no_field_of_a_pod(keyword: str, told: str) -> None:
+    fields: dict[str, Any] = {keyword: {}}
+    with pytest.raises(TypeError) as raised:
+        make_pod(**fields)
+    assert str(raised.value) == told
+
+
+def test_a_keyword_that_is_no_field_of_a_node() -> None:
+    with pytest.raises(TypeError, match=r"^make_node: unknown keyword Images; did you mean images\?$"):
+        make_node(Images={})
+    with pytest.raises(TypeError, match=r"^make_node: unknown keyword taint; did you mean taints\?$"):
+        make_node(taint=["a:NoSchedule"])
+
+
+def test_fields_that_moorage_does_not_read_are_taken_too() -> None:
+    assert make_pod(dnsPolicy="Default").raw["spec"]["dnsPolicy"] == "Default"
+    assert make_node(volumesInUse=["v"]).raw["status"]["volumesInUse"] == ["v"]
+
+
+def test_the_known_fields_are_those_of_the_api() -> None:
+    schema = (files(moorage.cluster.schema) / "data" / "core.v1.txt").read_text()
+
+    def fields(kind: str) -> set[str]:
+        block = schema.split(f"\n{kind}\n", 1)[1].split("\n\n", 1)[0]
+        return {line.split()[0].rstrip("!") for line in block.splitlines()}
+
+    assert set(POD_SPEC) == fields("PodSpec")
+    assert set(NODE_STATUS) == fields("NodeStatus")

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from moorage import CycleState, FilterPlugin, NodeInfo, Object, Pod, Status
+from moorage import Code, CycleState, FilterPlugin, NodeInfo, Object, Pod, Status
 from moorage.api.workloads import PodDisruptionBudget
 from moorage.testing import FakeHandle, make_node, make_pod
 
@@ -130,6 +130,40 @@ def test_built_in_kinds_nodes_and_pods_have_listers_too() -> None:
     assert not handle.lister("", "v1", "pods").list()
 
 
+def test_a_second_type_for_a_resource_sees_what_is_there_already() -> None:
+    class Limits(Object, kw_only=True):
+        group: ClassVar[str] = "example.com"
+        resource: ClassVar[str] = "quotas"
+        kind: ClassVar[str] = "Quota"
+
+        limit: float = 0.0
+
+    handle = FakeHandle([quota("main", 1)])
+    assert [found.limit for found in handle.lister_of(Limits).list()] == [1.0]
+
+
+def test_a_node_as_plugins_get_it() -> None:
+    handle = FakeHandle([make_node("a"), make_node("b")])
+    assert handle.node_info("a") is handle.node("a")
+    with pytest.raises(KeyError, match="there is no node c; the nodes are a, b"):
+        handle.node_info("c")
+
+
+def test_pods_that_wait_on_permit() -> None:
+    handle = FakeHandle()
+    first = handle.add_waiting(make_pod("first"), "Gang", "Quota")
+    second = handle.add_waiting(make_pod("second"), "Gang")
+    assert [waiting.pod.name for waiting in handle.waiting_pods] == ["first", "second"]
+    for waiting in handle.waiting_pods:
+        waiting.allow("Gang")
+    assert (first.allowed, first.pending_plugins, second.allowed) == (False, ["Quota"], True)
+    assert [waiting.pod.name for waiting in handle.waiting_pods] == ["first"]
+    assert first.reject("Quota", "too many")
+    assert first.rejection == Status(Code.UNSCHEDULABLE, "too many", plugin="Quota")
+    assert not first.preempt("Quota", "again"), "it is decided"
+    assert len(handle.waiting_pods) == 0
+
+
 def test_a_callback_that_fails_is_told_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     handle = FakeHandle()
     lister = handle.lister("example.com", "v1", "quotas", Quota)
@@ -145,8 +179,6 @@ def test_a_callback_that_fails_is_told_and_stops_nothing(caplog: pytest.LogCaptu
 def test_what_a_fake_cannot_do_says_so() -> None:
     handle = FakeHandle([make_node("a")], profile_name="mine")
     assert handle.profile_name == "mine"
-    with pytest.raises(RuntimeError, match="there is no cluster to talk to"):
-        _ = handle.client
     node = handle.node("a")
     assert node is not None
     with pytest.raises(RuntimeError, match="plugins are not available"):

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+import traceback
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -9,16 +13,21 @@ import pytest
 from moorage import (
     CycleState,
     FilterPlugin,
+    Handle,
     NodeInfo,
+    NodeStatuses,
+    Nomination,
     Object,
     Pod,
+    PostFilterPlugin,
     PreEnqueuePlugin,
     PreFilterPlugin,
     ScorePlugin,
     Status,
 )
 from moorage.config import ConfigError, load
-from moorage.testing import make_node, make_pod, run
+from moorage.framework.extension_points import Plugin
+from moorage.testing import PluginFailed, make_node, make_pod, run
 
 CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -169,7 +178,7 @@ class Shut(PreEnqueuePlugin):
 
 def test_a_gate_of_ones_own() -> None:
     assert run(Shut, make_pod(), NODES).message == "shut"
-    failed = run(Shut, make_pod(labels={"raise": ""}), NODES)
+    failed = run(Shut, make_pod(labels={"raise": ""}), NODES, raises=False)
     assert (failed.message, failed.error) == ("", "ValueError: no idea")
 
 
@@ -214,18 +223,82 @@ class FailsToScore(ScorePlugin):
         raise ValueError("no idea")
 
 
-def test_a_plugin_that_fails() -> None:
-    result = run(Fails, make_pod(), NODES)
-    assert (result.node, result.message, result.error) == (
-        "",
-        "",
-        'running "Fails" filter plugin: ValueError: no idea',
-    )
+class FailsToNormalize(Likes):
+    def normalize_scores(self, cycle: CycleState, pod: Pod, scores: Any) -> Any:
+        raise ValueError("no idea")
+
+
+class FailsToHelp(PostFilterPlugin):
+    def post_filter(self, cycle: CycleState, pod: Pod, statuses: NodeStatuses) -> Nomination | Status:
+        raise ValueError("no idea")
+
+
+class ScoresTooHigh(ScorePlugin):
+    def score(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> int:
+        return 101
+
+
+class AnswersNonsense(FilterPlugin):
+    def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Any:
+        return True
+
+
+class SaysThatItFailed(FilterPlugin):
+    def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        return Status.error("price service is down")
+
+
+def test_a_plugin_that_fails_raises() -> None:
+    with pytest.raises(PluginFailed, match=r"^Fails failed at Filter: ValueError: no idea$") as raised:
+        run(Fails, make_pod(), NODES)
+    assert (raised.value.plugin, raised.value.point) == ("Fails", "Filter")
+    cause = raised.value.__cause__
+    assert isinstance(cause, ValueError)
+    assert traceback.extract_tb(cause.__traceback__)[-1].line == 'raise ValueError("no idea")'
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("plugin", [FailsToScore, FailsToNormalize])
+def test_a_score_that_fails_raises_even_for_a_single_node(plugin: type[ScorePlugin], nodes: int) -> None:
+    with pytest.raises(PluginFailed, match="failed at Score: ValueError: no idea") as raised:
+        run(plugin, make_pod(), NODES[:nodes])
+    assert isinstance(raised.value.__cause__, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "told"),
+    [
+        (ScoresTooHigh, "ScoresTooHigh failed at Score: .*returns an invalid score 101"),
+        (AnswersNonsense, "AnswersNonsense failed at Filter: .*bool True.* use None or a Status"),
+    ],
+)
+def test_a_wrong_answer_raises(plugin: type[Plugin], told: str) -> None:
+    with pytest.raises(PluginFailed, match=told):
+        run(plugin, make_pod(), NODES)
+
+
+def test_a_failure_that_the_scheduler_would_survive_raises_too() -> None:
+    with pytest.raises(PluginFailed, match="FailsToHelp failed at PostFilter: ValueError: no idea"):
+        run(FailsToHelp, make_pod(cpu=64), NODES)
+    with pytest.raises(PluginFailed, match="Shut failed at PreEnqueue: ValueError: no idea"):
+        run(Shut, make_pod(labels={"raise": ""}), NODES)
+
+
+def test_an_error_as_an_answer_does_not_raise() -> None:
+    result = run(SaysThatItFailed, make_pod(), NODES)
+    assert result.error == 'running "SaysThatItFailed" filter plugin: price service is down'
+
+
+def test_a_plugin_that_fails_is_told_on_request() -> None:
+    result = run(Fails, make_pod(), NODES, raises=False)
+    assert (result.node, result.message) == ("", "")
+    assert result.error.startswith('running "Fails" filter plugin: ')
+    assert "no idea" in result.error
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_a_score_that_fails_is_told_even_for_a_single_node(nodes: int) -> None:
-    result = run(FailsToScore, make_pod(), NODES[:nodes])
+    result = run(FailsToScore, make_pod(), NODES[:nodes], raises=False)
     assert "FailsToScore" in result.error
     assert "no idea" in result.error
     assert result.node == ("a" if nodes == 1 else "")
@@ -240,3 +313,84 @@ def test_what_preemption_would_do() -> None:
     assert (evicted.pod.name, evicted.by) == ("victim", important)
     assert evicted.message == "default-scheduler: preempting to accommodate a higher priority pod"
     assert run([], important, [make_node("a", cpu="4")]).evicted == []
+
+
+class CountsPods(FilterPlugin):
+    """Remembers what the listers and the handle held while it was asked."""
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self.by_name = handle.lister("", "v1", "pods")
+        self.by_type = handle.lister_of(Pod)
+        self.seen: list[tuple[list[str], list[str], list[str]]] = []
+
+    def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        listed, typed = self.by_name.list(), self.by_type.list()
+        self.seen.append(
+            (
+                sorted(each.name for each in listed),
+                sorted(each.name for each in typed),
+                sorted(each.name for each in self.handle.pods),
+            )
+        )
+        return None
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_pod_is_in_the_listers_as_on_a_cluster(whole: bool) -> None:
+    others = [ON_A, make_pod("waits", cpu=64)]
+    result = run(CountsPods, make_pod("mine"), NODES[:1], pods=others, whole=whole)
+    everything = ["mine", "one", "waits"]
+    assert result.plugin(CountsPods).seen[0] == (everything, everything, ["one"])
+
+
+def test_a_filter_is_asked_once_per_node() -> None:
+    assert len(run(CountsPods, make_pod(), NODES).plugin(CountsPods).seen) == 2
+
+
+def test_two_pods_of_one_name() -> None:
+    with pytest.raises(ValueError, match=r"^there are two pods default/pod: give one of them another name$"):
+        run(Likes, make_pod(), NODES, pods=[make_pod(node="a")])
+
+
+def test_a_plugin_by_its_class() -> None:
+    result = run([Few, Likes], make_pod(), NODES)
+    assert result.plugin(Few).args.limit == 1
+    with pytest.raises(KeyError, match="Fails took no part; the plugins are "):
+        result.plugin(Fails)
+
+
+def test_a_test_that_fails_shows_its_runs(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "from moorage.testing import Cycles, make_node, make_pod, run\n"
+        "def test_one():\n"
+        "    assert run([], make_pod('one'), [make_node('a')]).node == 'b'\n"
+        "def test_two():\n"
+        "    with Cycles([], [make_node('a')]) as cycles:\n"
+        "        cycles.run(make_pod('two'))\n"
+        "        assert cycles.run(make_pod('three', cpu=64)).node == 'b'\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    shown = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
+    ).stdout
+    assert "<Run default/one: node a>" in shown
+    assert "<Run default/two: bound to a>" in shown
+    assert "<Run default/three: no node: 0/1 nodes are available: 1 Insufficient cpu." in shown
+
+
+def test_a_run_in_one_line() -> None:
+    assert repr(run(Few, make_pod(), NODES, pods=[ON_A])) == (
+        "<Run default/pod: node b; not a: enough pods (Few)>"
+    )
+    assert repr(run(Few, make_pod(), [NODES[0]], pods=[ON_A])) == (
+        "<Run default/pod: no node: 0/1 nodes are available: 1 enough pods. "
+        "no new claims to deallocate, preemption: 0/1 nodes are available: "
+        "1 No preemption victims found for incoming pod.; "
+        "not a: enough pods (Few)>"
+    )
+    assert repr(run(SaysThatItFailed, make_pod(), NODES)) == (
+        '<Run default/pod: error: running "SaysThatItFailed" filter plugin: price service is down>'
+    )
+    many = run(Narrows, make_pod(), [make_node(f"n{place}") for place in range(9)] + [NODES[1]])
+    assert repr(many).endswith("and 6 more>")

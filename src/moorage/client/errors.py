@@ -154,6 +154,13 @@ def error_of(body: bytes, *, code: int = 0, retry_after: float | None = None, do
     return kind(code, reason, status.message or _text_of(code, b"", doing), retry_after)
 
 
+def code_and_reason(kind: type[ApiError]) -> tuple[int, str]:
+    """What an API server says with an error of this class; 0 where it says nothing."""
+    reason = next((reason for reason, known in _BY_REASON.items() if known is kind), "")
+    code = next((code for code, known in _BY_CODE.items() if issubclass(kind, known)), 0)
+    return 409 if kind is AlreadyExists else code, reason
+
+
 def is_retriable(error: BaseException) -> bool:
     """Whether the same request may well succeed a little later."""
     if isinstance(error, Unreachable | ServerTimeout):

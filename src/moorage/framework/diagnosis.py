@@ -46,6 +46,7 @@ def call_failed(
     pod = next((each for each in arguments if isinstance(each, (Pod, QueuedPod))), None)
     author = author_of(type(plugin))
     profile.services.plugin_errors.note(error, plugin.name, author, point, pod=pod)
+    profile.services.plugin_raised(plugin.name, point, error)
     return raised(error, author)
 
 

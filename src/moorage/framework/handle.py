@@ -89,6 +89,8 @@ class Services:
     """The newest version of a pod that waits to be scheduled, or None if it is gone."""
     may_bind: Callable[[], bool] = lambda: True
     """Whether this scheduler still is the one to act on pods; asked before each write."""
+    plugin_raised: Callable[[str, str, BaseException], None] = lambda plugin, point, error: None
+    """Told what a plugin raised at which point, a wrong answer included; it is survived, but not in tests."""
     shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
     """What plugins of all profiles have in common, by what made it."""
     running: RunningCall = field(init=False)

@@ -88,7 +88,7 @@ def import_package(package: Path, place: str) -> ModuleType:
     except (Exception, SystemExit) as error:
         for each in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
             del sys.modules[each]
-        raise PluginLoadError(f"{place}: cannot be imported: {_described(error)}") from error
+        raise PluginLoadError(f"{place}: cannot be imported: {described(error)}") from error
 
 
 def _execute(name: str, init: Path) -> None:
@@ -96,10 +96,3 @@ def _execute(name: str, init: Path) -> None:
     assert spec is not None and spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-
-
-def _described(error: BaseException) -> str:
-    """A syntax error may be in any of the files."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{Path(error.filename).name} {described(error)}"
-    return described(error)

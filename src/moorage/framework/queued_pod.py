@@ -18,6 +18,7 @@ class QueuedPod:
         "flushed",
         "gating_events",
         "gating_plugin",
+        "gating_reason",
         "hung_attempts",
         "pending_plugins",
         "pod",
@@ -48,6 +49,8 @@ class QueuedPod:
         """Those that answered Pending in the last attempt."""
         self.gating_plugin = ""
         """The PreEnqueue plugin that keeps it out of the queue; empty if none does."""
+        self.gating_reason = ""
+        """What that plugin said."""
         self.gating_events: tuple[ClusterEvent, ...] = ()
         """For the scheduler, not for plugins."""
         self.backoff_expiry: float | None = None

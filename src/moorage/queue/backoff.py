@@ -92,6 +92,8 @@ class BackoffQueue:
         self._failed = PodHeap(lambda queued: (backoff.expiry(queued),))
         self._heaps = (self._rejected, self._failed)
         self._early = EarlyPods(rejected_order, outlook)
+        self.is_patient = False
+        """Whether no pod is tried early."""
 
     def push(self, queued: QueuedPod) -> None:
         if queued.rejecting_plugins and not queued.hung_attempts:
@@ -106,10 +108,10 @@ class BackoffQueue:
 
     @property
     def may_pop_early(self) -> bool:
-        return self._early.peek() is not None
+        return not self.is_patient and self._early.peek() is not None
 
     def pop_early(self) -> QueuedPod | None:
-        queued = self._early.peek()
+        queued = None if self.is_patient else self._early.peek()
         return None if queued is None else self.remove(queued.pod.key)
 
     def pop_completed(self, now: float) -> Iterator[QueuedPod]:

@@ -178,6 +178,10 @@ class SchedulingQueue:
         self.closed = True
         self._sub_queues.arrival.set()
 
+    def be_patient(self) -> None:
+        """Has pods wait until their backoff is over, even if there is nothing else to do; for tests."""
+        self._sub_queues.backoff.is_patient = True
+
     # What time brings
 
     def flush_backoff(self) -> None:

@@ -176,7 +176,7 @@ class SubQueues:
         if plugin not in queued.rejecting_plugins:
             self._observer.unschedulable(plugin, profile.name, 1)
         queued.unschedulable_plugins = queued.unschedulable_plugins | {plugin}
-        queued.gating_plugin = plugin
+        queued.gating_plugin, queued.gating_reason = plugin, objection.message
         queued.gating_events = tuple(
             registration.event for registration in profile.registrations if registration.plugin == plugin
         )

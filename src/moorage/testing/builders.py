@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from moorage.api.decoding import from_document
 from moorage.api.meta import Quantity
 from moorage.api.nodes import Node
 from moorage.api.pods import DEFAULT_SCHEDULER, Pod
+from moorage.testing.known_fields import NODE_STATUS, POD_SPEC
 
 Document = dict[str, Any]
 
@@ -32,6 +35,8 @@ def make_node(
     Taints are written as kubectl does: `key=value:Effect`. `images` maps names to sizes. Further keywords go
     into the status as they are called in the API, for example `declaredFeatures=["X"]`.
     """
+    __tracebackhide__ = True
+    _check(make_node, status, NODE_STATUS, "the status of a node")
     amounts = {"cpu": cpu, "memory": memory, "pods": pods, **(allocatable or {})}
     return from_document(
         Node,
@@ -76,6 +81,8 @@ def make_pod(
     `node` places it. Further keywords go into the spec as they are called in the API, for example
     `nodeSelector={"disk": "ssd"}` or `tolerations=[{"operator": "Exists"}]`.
     """
+    __tracebackhide__ = True
+    _check(make_pod, spec, POD_SPEC, "a PodSpec")
     asked = {"cpu": cpu, "memory": memory, **(requests or {})}
     container: Document = {
         "name": "main",
@@ -107,3 +114,22 @@ def _taint(text: str) -> Document:
     if not key or not effect:
         raise ValueError(f"taint {text!r}: write it as key=value:Effect or key:Effect")
     return {"key": key, "value": value, "effect": effect}
+
+
+def _check(builder: Callable[..., object], given: Iterable[str], fields: Sequence[str], where: str) -> None:
+    """A keyword that the API does not have would be dropped in silence."""
+    __tracebackhide__ = True
+    for keyword in given:
+        if keyword in fields:
+            continue
+        problem = f"{builder.__name__}: unknown keyword {keyword}"
+        own = [
+            name
+            for name, parameter in inspect.signature(builder).parameters.items()
+            if parameter.kind is not parameter.VAR_KEYWORD
+        ]
+        spellings = {name.lower(): name for name in (*fields, *own)}
+        close = get_close_matches(keyword.replace("_", "").lower(), spellings, n=1, cutoff=0.8)
+        if close:
+            raise TypeError(f"{problem}; did you mean {spellings[close[0]]}?")
+        raise TypeError(f"{problem}; it takes those of its signature and the fields of {where}")

@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any
 
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration
-from moorage.config.types import PluginConfig
-from moorage.framework.eviction import Evicted
-from moorage.framework.extension_points import Plugin
-from moorage.framework.status import Code, Status
-from moorage.plugins.catalog import in_tree_registry
-from moorage.scheduler.cycle import Decision
-from moorage.scheduler.profiles import default_configuration
-from moorage.what_if.scenario import Scenario
-
-
-@dataclass
-class Run:
-    """What became of the pod."""
-
-    node: str
-    """The node chosen for the pod; empty if there is none."""
-    feasible: list[str]
-    """The nodes that fit."""
-    statuses: dict[str, Status]
-    """Why each rejected node was rejected."""
-    scores: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Node to plugin to score, 0 to 100, before the weight."""
-    totals: dict[str, int] = field(default_factory=dict)
-    """Node to the weighted sum of its scores."""
-    message: str = ""
-    """What the pod's condition would say; empty if it got a node."""
-    error: str = ""
-    """What went wrong if a plugin failed."""
-    nominated: str = ""
-    """The node to which PostFilter nominated the pod; empty if to none."""
-    evicted: list[Evicted] = field(default_factory=list)
-    """The pods that have to go for it, each with `pod`, `by` and `message`."""
-    plugins: dict[str, Plugin] = field(default_factory=dict)
-    """The plugin objects that took part, by name."""
+from moorage.framework.handle import Services
+from moorage.framework.status import Code
+from moorage.scheduler.cycle import rank
+from moorage.testing.failures import Failures
+from moorage.testing.plugins_under_test import Plugins, configured
+from moorage.testing.recording import RecordedEvent, Recorder
+from moorage.testing.results import Run as Run
+from moorage.testing.results import show
+from moorage.what_if.scenario import Evaluation, Scenario
 
 
 def run(
-    plugin: type[Plugin] | Sequence[type[Plugin]],
+    plugin: Plugins,
     pod: Pod,
     nodes: Iterable[Node],
     *,
@@ -55,76 +29,70 @@ def run(
     objects: Iterable[Object] = (),
     pods: Iterable[Pod] = (),
     config: KubeSchedulerConfiguration | None = None,
+    whole: bool = False,
+    raises: bool = True,
 ) -> Run:
     """Puts one pod through the default plugins and `plugin` and tells everything about the decision.
 
     Every node is filtered, and scored if it fits. `args` are the plugin's arguments: the Struct it names, or
-    the mapping a configuration file would hold. `pods` run already (those with a node); `objects` are
-    whatever else the plugin reads. `config` replaces the default configuration and brings the args.
+    the mapping a configuration file would hold. `pods` run already if they have a node, and wait otherwise;
+    `objects` are whatever else the plugin reads. `config` replaces the default configuration and brings the
+    args. A plugin that raises, or answers what it must not, raises PluginFailed; without `raises`, the
+    result's `error` tells of it as the scheduler would.
 
         result = run(QuietNodes, make_pod(), [make_node("a"), make_node("b", labels={"noisy": "true"})])
         assert result.node == "a"
+
+    The whole cycle is run with `whole`: Reserve, Permit, PreBind, Bind and PostBind, or what follows from a
+    failure. For several pods, and for those that wait on Permit, use `Cycles`.
     """
-    plugins = [plugin] if isinstance(plugin, type) else list(plugin)
-    registry = in_tree_registry()
-    names = [registry.add_class(each, "test").name for each in plugins]
-    if config is not None and args is not None:
-        raise TypeError("args: put them into the pluginConfig of `config`")
-    if config is None:
-        config = default_configuration(registry, names)
-        config.profiles[0].plugin_config += _given_args(names, args)
-    scenario = Scenario((*nodes, *objects, *pods), registry, config)
-    return _result(scenario, pod)
+    __tracebackhide__ = True
+    others = list(pods)
+    if any(each.key == pod.key for each in others):
+        raise ValueError(f"there are two pods {pod.key}: give one of them another name")
+    if whole:
+        from moorage.testing.cycles import Cycles
+
+        running = [each for each in others if each.spec.node_name]
+        pending = [each for each in others if not each.spec.node_name]
+        with Cycles(
+            plugin, nodes, args=args, objects=objects, pods=running, config=config, raises=raises
+        ) as cycles:
+            return cycles.run_all([pod, *pending])[0]
+    failures, events = Failures(), list[RecordedEvent]()
+    recorder = Recorder(events.append)
+    services = Services(recorder_of=lambda profile_name: recorder, plugin_raised=failures.note)
+    registry, config = configured(plugin, args, config)
+    scenario = Scenario((*nodes, *objects, *others), registry, config, services)
+    if not pod.spec.node_name:
+        scenario.add(pod)
+    result = _result(scenario.evaluate(pod))
+    result.events, result.evicted = events, list(services.evicted)
+    show(result)
+    if raises:
+        failures.raise_first()
+    return result
 
 
-def _given_args(names: Sequence[str], args: Any) -> list[PluginConfig]:
-    if args is None:
-        return []
-    by_name = {names[0]: args} if len(names) == 1 else args
-    if not isinstance(by_name, Mapping) or not by_name.keys() <= set(names):
-        raise TypeError(f"args: give a mapping of plugin name to args; the plugins are {', '.join(names)}")
-    return [
-        PluginConfig(name=name, args=dict(value) if isinstance(value, Mapping) else value)
-        for name, value in by_name.items()
-    ]
-
-
-def _result(scenario: Scenario, pod: Pod) -> Run:
-    evaluation = scenario.evaluate(pod)
-    plugins = scenario.profile.plugins
-    gate = evaluation.gate
+def _result(evaluation: Evaluation) -> Run:
+    profile, gate, decision = evaluation.profile, evaluation.gate, evaluation.decision
+    result = Run(evaluation.pod, plugins=profile.plugins)
     if gate is not None:
-        failed = gate.code is Code.ERROR
-        said, error = ("", gate.message) if failed else (gate.message, "")
-        return Run("", [], {}, message=said, error=error, plugins=plugins)
-    decision = evaluation.decision
+        if gate.code is Code.ERROR:
+            result.error = gate.message
+        else:
+            result.message = gate.message
+        return result
     assert decision is not None
-    document = evaluation.document()
-    failure = decision.failure
-    return Run(
-        node=decision.node_name,
-        feasible=document["feasible"],
-        statuses=_statuses(decision, evaluation.table.by_name),
-        scores={
-            node: {name: score["raw"] for name, score in by_plugin.items()}
-            for node, by_plugin in document.get("scores", {}).items()
-        },
-        totals=document.get("totals", {}),
-        message=failure.message if failure and failure.is_rejection else "",
+    result.note(decision, evaluation.table.by_name)
+    nodes = decision.feasible
+    if decision.failure is None and nodes is not None and decision.scores is None:
         # A single node is scored here and not in the scheduler: such a failure is told all the same.
-        error=document.get("schedulerError", {}).get("message", ""),
-        nominated=(decision.post_filtered and decision.post_filtered.nominated_node) or "",
-        evicted=list(scenario.services.evicted),
-        plugins=plugins,
-    )
-
-
-def _statuses(decision: Decision, nodes: Iterable[str]) -> dict[str, Status]:
-    """Why each node was rejected that was looked at, or that PreFilter left out."""
-    pre = decision.pre_filtered
-    if pre is not None and pre.status is not None:
-        return dict.fromkeys(nodes, pre.status)
-    found = dict(decision.statuses.explicit())
-    if pre is not None and pre.names is not None:
-        found.update({name: decision.statuses.absent for name in nodes if name not in pre.names})
-    return found
+        scores = rank(profile, decision.cycle, evaluation.pod, nodes)
+        if scores.status is not None:
+            result.error = scores.status.message
+        else:
+            result.note_scores(scores, nodes.names)
+    if not profile.score:
+        result.totals = dict.fromkeys(result.totals, 1)
+    return result

@@ -46,10 +46,15 @@ class Scenario:
     """A cluster state and a profile, ready to be asked about pods."""
 
     def __init__(
-        self, objects: Iterable[Object], registry: Registry, config: KubeSchedulerConfiguration | None = None
+        self,
+        objects: Iterable[Object],
+        registry: Registry,
+        config: KubeSchedulerConfiguration | None = None,
+        services: Services | None = None,
     ) -> None:
         self.failed_plugins = FailedPlugins()
-        self.services = Services(observer=self.failed_plugins)
+        self.services = services or Services()
+        self.services.observer = self.failed_plugins
         config = config or load(DEFAULT_CONFIGURATION).config
         self.profiles = make_profiles(config, registry, self.services)
         self.profile: Profile = next(iter(self.profiles.values()))

@@ -274,6 +274,7 @@ def test_runs_in_memory_write_nothing() -> None:
     made.pre_filter(cycle, pod)
     made.filter_nodes(cycle, pod, made.handle.nodes)
     made.reserve(cycle, pod, "n1")
+    made.handle.services.client = None
     assert made.pre_bind_pre_flight(cycle, pod, "n1") == Status.skip()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.runtime.answers import checked_scores, status_of
+from moorage.framework.runtime.answers import WrongAnswer, checked_scores, status_of
 from moorage.framework.runtime.calls import Question, ask
 from moorage.framework.status import Code, Status
 from moorage.state.columns import Bools, Int64s
@@ -86,7 +86,9 @@ def score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores
     profile.observer.plugins_evaluated([entry.plugin.name for entry in asked], "Score", profile.name, size)
     # As unsigned numbers negative ones are huge, so that one comparison finds both ends of the range.
     if table.size and table.view(np.uint64).max() > MAX_SCORE:
-        return Scores.failed(_out_of_range(asked, table))
+        status = _out_of_range(asked, table)
+        profile.services.plugin_raised(status.plugin, "Score", WrongAnswer(status.message))
+        return Scores.failed(status)
     weights = np.array([weight for _, weight, _ in asked], dtype=np.int64)
     return Scores(weights @ table, {plugin.name: table[row] for row, (plugin, _, _) in enumerate(asked)})
 
