@@ -22,10 +22,11 @@ from urllib.parse import urlsplit
 
 import click
 
-from moorage.cli.live_view import LiveView, PlainView, View
 from moorage.cli.manifest_files import read_manifests
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
 from moorage.cli.setup import BadInput, Setup, set_up
+from moorage.cli.terminal.output import Output
+from moorage.cli.terminal.views import View, make_view
 from moorage.client.loops import loop_factory
 from moorage.cluster.access.kubeconfig import KubeconfigError, remove, remove_old, write_kubeconfig
 from moorage.cluster.base.data_file import DataFile, DataFileError
@@ -63,6 +64,7 @@ class UpOptions:
     run_images: tuple[str, ...]
     run_namespaces: tuple[str, ...]
     verbosity: int
+    output: Output
 
     def set_up(self) -> Setup:
         """The plugins and the configuration, checked as far as that is possible without a cluster."""
@@ -156,11 +158,13 @@ class Up:
                 run_images=options.run_images,
                 run_namespaces=options.run_namespaces,
             )
+            options.output.doing(f"Making {len(self._nodes)} nodes")
             await self._start(cluster, folder)
             stack.push_async_callback(cluster.stop)
-            view: View = LiveView(cluster.store) if _has_terminal(options) else PlainView(cluster.store)
+            view = make_view(cluster.store, options.output)
             scheduler = LocalScheduler(cluster.scheduler_client)
             if self._setup is not None:
+                options.output.doing("Starting the scheduler")
                 await scheduler.start(*self._setup, self._fail)
                 stack.push_async_callback(scheduler.stop)
             # What is there now stays for good: it need not be looked through again and again.
@@ -169,6 +173,7 @@ class Up:
             server = f"https://{_in_url(options.address)}:{cluster.port}"
             write_kubeconfig(options.kubeconfig, server=server, ca=who.ca, token=who.admin_token)
             stack.callback(remove, options.kubeconfig, who.admin_token)
+            options.output.doing(None)
             self._greet(server, cluster.store.count("nodes"))
             stack.enter_context(view)
             if options.reload:
@@ -271,10 +276,6 @@ def _why_not_heard(options: UpOptions, error: OSError) -> str:
     if number in (errno.EADDRINUSE, errno.EACCES):
         return f"--port: {where}: {why}; choose another, or 0 for a free one"
     return f"--address: {where}: {why}; give an address of this machine, such as 127.0.0.1"
-
-
-def _has_terminal(options: UpOptions) -> bool:
-    return sys.stdout.isatty() and sys.stderr.isatty() and not options.verbosity
 
 
 def _is_listening(server: str) -> bool:
