@@ -111,7 +111,7 @@ def up(
                 f"--run-namespace: '{name}' cannot be the name of a namespace; give one name each time"
             )
     with errors_in_lines(verbose=verbosity >= 5), Output(log_file) as output:
-        output.doing("Loading")
+        output.doing("Loading the configuration and the plugins")
         from moorage.cli.up_process import UpOptions, run_up
         from moorage.cluster.life.nodes import RUN_NAMESPACES
 

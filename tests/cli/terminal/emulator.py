@@ -36,6 +36,12 @@ class Emulator(pyte.Screen):
             self._scrolled.append(self.buffer[0])
         super().index()
 
+    def erase_in_display(self, how: int = 0, *args: Any, **options: Any) -> None:
+        assert how == 0, "only what is below the cursor is ever erased"
+        for y in range(self.cursor.y, self.lines):
+            self._continued.pop(id(self.buffer[y]), None)
+        super().erase_in_display(how, *args, **options)
+
     def change_size(self, columns: int, rows: int) -> None:
         if self._folds and columns != self.columns:
             self._fold(columns)

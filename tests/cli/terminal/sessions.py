@@ -7,7 +7,6 @@ import fcntl
 import os
 import pty
 import re
-import signal
 import struct
 import subprocess
 import termios
@@ -27,40 +26,18 @@ from tests.controlplane.servers import wait_for
 SECONDS = 30.0
 
 
-class Session:
-    """A command whose terminal is emulated; it is ended with the `with` block."""
+class Terminal:
+    """A pseudo-terminal with an emulator at its other end, for the length of a `with` block."""
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        *,
-        columns: int = 80,
-        rows: int = 24,
-        folds: bool = False,
-        **variables: str,
-    ) -> None:
+    def __init__(self, columns: int, rows: int, *, folds: bool = False) -> None:
         self.emulator = Emulator(columns, rows, folds=folds)
         self.received = bytearray()
         self._stream = pyte.ByteStream(self.emulator)
         self._lock = threading.Lock()
         self._reads = threading.Event()
         self._reads.set()
-        self._main, terminal = pty.openpty()
-        self._terminal = terminal
-        _set_size(terminal, columns, rows)
-        unwanted = ("COLUMNS", "LINES", "NO_COLOR")
-        kept = {key: value for key, value in environment().items() if key not in unwanted}
-        self.process = subprocess.Popen(
-            command,
-            cwd=folder,
-            stdin=terminal,
-            stdout=terminal,
-            stderr=terminal,
-            env={**kept, "TERM": "xterm-256color", **variables},
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
+        self._main, self.file = pty.openpty()
+        self._set_size(columns, rows)
         self._reader = threading.Thread(target=self._read, daemon=True)
 
     def __enter__(self) -> Self:
@@ -71,14 +48,7 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._reads.set()
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(10)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-        os.close(self._terminal)
+        os.close(self.file)
         self._reader.join()
         os.close(self._main)
 
@@ -91,7 +61,7 @@ class Session:
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
-        """Nothing is taken from the program meanwhile, as after Ctrl-S."""
+        """Nothing is taken from whoever writes meanwhile, as after Ctrl-S."""
         self._reads.clear()
         try:
             yield
@@ -109,18 +79,18 @@ class Session:
     def lines_with(self, part: str) -> list[str]:
         return [line for line in self.text() if part in line]
 
+    def shown(self) -> str:
+        return "\n".join(self.text())
+
     def wait_for(self, what: str, condition: Callable[[], object]) -> None:
         def met() -> bool:
-            if condition():
-                return True
-            if self.process.poll() is not None:
-                raise AssertionError(f"it ended:\n{self.shown()}")
-            return False
+            self.check()
+            return bool(condition())
 
         try:
             wait_for(what, met, seconds=SECONDS)
-        except Exception:
-            raise AssertionError(f"{what} did not happen:\n{self.shown()}") from None
+        except Exception as error:
+            raise AssertionError(f"{error}\n{self.shown()}") from None
 
     def wait_for_text(self, part: str) -> None:
         self.wait_for(repr(part), lambda: any(part in line for line in self.text()))
@@ -129,35 +99,27 @@ class Session:
         """Waits until a row of the screen begins like that."""
         self.wait_for(pattern, lambda: any(re.match(pattern, row) for row in self.screen()))
 
-    def shown(self) -> str:
-        return "\n".join(self.text())
+    def check(self) -> None:
+        """Raises if there is nothing to wait for."""
 
     def type(self, text: str) -> None:
         os.write(self._main, text.encode())
 
     def resize(self, columns: int, rows: int) -> None:
-        """Returns when the program has painted anew."""
+        """Returns when whoever writes has painted anew."""
         before = len(self.received)
         with self._lock:
             self.emulator.change_size(columns, rows)
-            _set_size(self._terminal, columns, rows)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.process.pid, signal.SIGWINCH)
+            self._set_size(columns, rows)
         self.wait_for("another painting", lambda: len(self.received) > before)
         self.settle()
 
-    def echoes(self) -> bool:
-        return bool(termios.tcgetattr(self._terminal)[3] & termios.ECHO)
+    def _set_size(self, columns: int, rows: int) -> None:
+        """The system tells the programs in the terminal, with SIGWINCH."""
+        fcntl.ioctl(self.file, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def end(self, number: int | None = None) -> int:
-        """Ends it with Ctrl-C or the given signal; its exit code, once all it wrote has been read."""
-        if number is None:
-            self.type("\x03")
-        else:
-            self.process.send_signal(number)
-        code = self.process.wait(SECONDS)
-        self.settle()
-        return code
+    def echoes(self) -> bool:
+        return bool(termios.tcgetattr(self.file)[3] & termios.ECHO)
 
     def settle(self) -> None:
         """Waits until everything written so far has been read."""
@@ -166,6 +128,65 @@ class Session:
         while before != len(self.received) and time.monotonic() < deadline:
             before = len(self.received)
             time.sleep(0.1)
+
+
+class Session(Terminal):
+    """A command in a terminal; it is ended with the `with` block."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        *,
+        columns: int = 80,
+        rows: int = 24,
+        folds: bool = False,
+        **variables: str,
+    ) -> None:
+        super().__init__(columns, rows, folds=folds)
+        unwanted = ("COLUMNS", "LINES", "NO_COLOR")
+        kept = {key: value for key, value in environment().items() if key not in unwanted}
+        self.process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=self.file,
+            stdout=self.file,
+            stderr=self.file,
+            env={**kept, "TERM": "xterm-256color", **variables},
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._reads.set()
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        super().__exit__(kind, error, trace)
+
+    def check(self) -> None:
+        if self.process.poll() is not None:
+            self.settle()
+            raise AssertionError("it ended")
+
+    def end(self, number: int | None = None) -> int:
+        """Ends it with Ctrl-C or the given signal; its exit code, once all it wrote has been read."""
+        if number is None:
+            self.type("\x03")
+        else:
+            self.process.send_signal(number)
+        return self.exit_code()
+
+    def exit_code(self) -> int:
+        code = self.process.wait(SECONDS)
+        self.settle()
+        return code
 
 
 class UpSession(Session):
@@ -180,7 +201,3 @@ class UpSession(Session):
 
     def wait_ready(self) -> None:
         self.wait_for_text("Ctrl-C ends it.")
-
-
-def _set_size(terminal: int, columns: int, rows: int) -> None:
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

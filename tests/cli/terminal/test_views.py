@@ -158,15 +158,18 @@ def test_the_store_is_only_touched_in_its_own_thread(kind: type[View]) -> None:
             touched.append(threading.get_ident())
             return super().iterate(resource, namespace)
 
-    def there(work: Callable[[], None]) -> None:
-        async def call() -> None:
-            work()
+    view = kind(Watched(), Output())
 
-        owner.run(call())
+    async def enter() -> None:
+        view.__enter__()
 
-    with kind(Watched(), Output(), there) as view:
-        view.say("here")
-        if isinstance(view, LiveView):
-            shown(view)
+    async def leave() -> None:
+        view.__exit__(None, None, None)
+
+    owner.run(enter())
+    view.say("here")
+    if isinstance(view, LiveView):
+        shown(view)
+    owner.run(leave())
     owner.stop()
     assert set(touched) == {owner.ident}

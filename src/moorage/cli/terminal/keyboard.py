@@ -20,34 +20,38 @@ class Keyboard:
         self._aside = aside
         self._input = builtins.input
         self._stdin = sys.stdin
+        self._breakpoint = sys.breakpointhook
         self._modes: list[Any] | None = None
+        self._echoes = True
 
     def start(self) -> None:
-        if self._stdin.isatty():
-            builtins.input = self._read
-            sys.stdin = _Stdin(self._stdin, self._reading)
+        if not self._stdin.isatty():
+            return
+        with suppress(OSError, termios.error):
+            self._modes = termios.tcgetattr(self._stdin)
+        builtins.input = self._read
+        sys.stdin = _Stdin(self._stdin, self._reading)
+        if not os.environ.get("PYTHONBREAKPOINT"):
+            sys.breakpointhook = _debug
 
     def stop(self) -> None:
         self.echo(True)
         builtins.input = self._input
         sys.stdin = self._stdin
+        sys.breakpointhook = self._breakpoint
 
     def echo(self, wanted: bool) -> None:
         """Shows what is typed, or not: a frame would be torn by it, and each Enter leave one of its lines."""
+        self._echoes = wanted
+        if self._modes is None:
+            return
+        modes = [*self._modes]
+        if not wanted:
+            modes[3] &= ~termios.ECHO
         with suppress(OSError, ValueError, termios.error):
-            file = self._stdin.fileno()
             # A job in the background would be stopped by the attempt.
-            if not os.isatty(file) or os.tcgetpgrp(file) != os.getpgrp():
-                return
-            if wanted and self._modes is not None:
-                termios.tcsetattr(file, termios.TCSANOW, self._modes)
-                self._modes = None
-            elif not wanted and self._modes is None:
-                modes = termios.tcgetattr(file)
-                if modes[3] & termios.ECHO:
-                    quiet = [*modes[:3], modes[3] & ~termios.ECHO, *modes[4:]]
-                    termios.tcsetattr(file, termios.TCSANOW, quiet)
-                    self._modes = modes
+            if os.tcgetpgrp(self._stdin.fileno()) == os.getpgrp():
+                termios.tcsetattr(self._stdin, termios.TCSANOW, modes)
 
     def _read(self, prompt: object = "", /) -> str:
         with self._reading():
@@ -56,13 +60,22 @@ class Keyboard:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         with self._aside():
-            was_quiet = self._modes is not None
+            echoed = self._echoes
             self.echo(True)
             try:
                 yield
             finally:
-                if was_quiet:
-                    self.echo(False)
+                self.echo(echoed)
+
+
+def _debug(*, header: str | None = None) -> None:
+    """What `breakpoint()` does, but for Ctrl-C: pdb would take that for itself when it is told to go on."""
+    from pdb import Pdb
+
+    debugger = Pdb(nosigint=True)
+    if header is not None:
+        debugger.message(header)
+    debugger.set_trace(sys._getframe(1))
 
 
 class _Stdin:

@@ -89,6 +89,8 @@ class Output:
         if self._screen is not None and self._keyboard is not None and self.has_frames:
             self._keyboard.echo(frame is None)
             self._screen.show(frame)
+            if frame is None:
+                self._screen.wait()
 
     def say(self, line: str) -> None:
         """Writes a line of its own, whatever somebody else has begun to write."""

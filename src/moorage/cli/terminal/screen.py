@@ -83,6 +83,7 @@ class Screen:
         self._queue = threading.RLock()
         self._terminal = threading.RLock()
         self._work = threading.Event()
+        self._is_current = threading.Event()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="screen", daemon=True)
 
@@ -110,8 +111,14 @@ class Screen:
 
     def show(self, frame: Frame | None) -> None:
         """Keeps this at the bottom from now on, or nothing."""
-        self._frame = frame if self.has_frames else None
+        with self._queue:
+            self._frame = frame if self.has_frames else None
+            self._is_current.clear()
         self._work.set()
+
+    def wait(self) -> None:
+        """Returns when the last `show` can be seen; soon, if the terminal takes nothing."""
+        self._is_current.wait(END_SECONDS)
 
     @contextmanager
     def aside(self, prompt: str = "") -> Iterator[None]:
@@ -129,8 +136,12 @@ class Screen:
         while not self._ending.is_set():
             self._work.wait(REPAINT_SECONDS)
             self._work.clear()
+            frame = self._frame
             with self._terminal:
                 self._paint()
+            with self._queue:
+                if frame is self._frame:
+                    self._is_current.set()
             self._ending.wait(REPAINT_SECONDS)
         with self.aside():
             pass

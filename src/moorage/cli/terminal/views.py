@@ -18,38 +18,30 @@ from moorage.cluster.base.store import Change, Store
 
 TOGETHER_SECONDS = 0.05
 
-InStoreThread = Callable[[Callable[[], None]], None]
-"""Calls something in the thread that the store belongs to, and waits for it."""
 
-
-def _here(work: Callable[[], None]) -> None:
-    work()
-
-
-def make_view(store: Store, output: Output, there: InStoreThread = _here) -> View:
-    return LiveView(store, output, there) if output.has_frames else PlainView(store, output, there)
+def make_view(store: Store, output: Output) -> View:
+    return LiveView(store, output) if output.has_frames else PlainView(store, output)
 
 
 class View:
     """Hears of the decisions of all schedulers, whoever runs them, for the length of a `with` block.
 
-    What changes is heard in the store's thread; everything else may be called in any.
+    It is entered and left in the thread that the store belongs to; `say` may be called in any.
     """
 
-    def __init__(self, store: Store, output: Output, there: InStoreThread = _here) -> None:
+    def __init__(self, store: Store, output: Output) -> None:
         self._store = store
         self._output = output
-        self._there = there
         self._unlisten: list[Callable[[], None]] = []
 
     def __enter__(self) -> Self:
-        self._there(self.listen)
+        self.listen()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._there(self.unlisten)
+        self.unlisten()
 
     def say(self, line: str) -> None:
         """Tells the user something that stays on the screen."""
@@ -74,8 +66,8 @@ class View:
 class PlainView(View):
     """A line per decision; those of a moment are written together."""
 
-    def __init__(self, store: Store, output: Output, there: InStoreThread = _here) -> None:
-        super().__init__(store, output, there)
+    def __init__(self, store: Store, output: Output) -> None:
+        super().__init__(store, output)
         self._lines: list[str] = []
         self._lock = threading.RLock()
         self._heard = threading.Event()
@@ -121,8 +113,8 @@ class PlainView(View):
 class LiveView(View):
     """Nodes, pods and the last decisions, kept current below what was said."""
 
-    def __init__(self, store: Store, output: Output, there: InStoreThread = _here) -> None:
-        super().__init__(store, output, there)
+    def __init__(self, store: Store, output: Output) -> None:
+        super().__init__(store, output)
         self._counts = Counts()
         self._decisions: deque[Decision] = deque(maxlen=DECISIONS)
 
