@@ -65,7 +65,7 @@ def test_the_picture_counts_nodes_and_pods(store: Store) -> None:
     text = shown(view)
     assert "Nodes  3 (2 ready, 1 cordoned)" in text
     assert "Pods   4 (1 failed, 1 running, 1 starting, 1 waiting)" in text
-    assert "a: 2 pods   b: 0 pods   c: 1 pods" in text
+    assert "a: 2 pods   b: 0 pods   c: 1 pod" in text
     assert "Nodes  0 (0 ready)\nPods   0" in shown(listening(Store()))
 
 
@@ -84,7 +84,7 @@ def test_counts_follow_what_changes(store: Store) -> None:
     assert "Nodes  3 (3 ready" not in text
     assert "Nodes  3 (2 ready)" in text
     assert "Pods   3 (2 running, 1 starting)" in text
-    assert "a: 2 pods   b: 1 pods   c: 0 pods" in text
+    assert "a: 2 pods   b: 1 pod    c: 0 pods" in text
     view.unlisten()
     store.create("pods", "default", "late", pod("late", "Pending"))
     assert shown(view) == text

@@ -57,7 +57,9 @@ def picture(counts: Snapshot, decisions: Sequence[Decision], size: Size, *, colo
     width = size.columns - 1
     nodes = _heading("Nodes", nodes_text(counts), width, colours)
     pods = _heading("Pods", pods_text(counts), width, colours)
-    each_node = _in_columns([f"{name}: {count} pods" for name, count in counts.pods_on], width)
+    each_node = _in_columns(
+        [f"{name}: {count} pod{'' if count == 1 else 's'}" for name, count in counts.pods_on], width
+    )
     room = height - 3
     if len(each_node) > room // 2:
         each_node = []

@@ -22,7 +22,7 @@ REFRESH_SECONDS = 5.0
 """So often is a frame painted that looks the same: others may have written over it."""
 MOST_WAITING = 8 * 1024**2
 """So many letters may wait for a terminal that takes none."""
-AT_ONCE = 64 * 1024
+AT_ONCE = 256 * 1024
 PAUSE_SECONDS = 0.5
 END_SECONDS = 2.0
 
