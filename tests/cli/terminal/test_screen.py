@@ -31,8 +31,7 @@ def started(terminal: Terminal) -> Iterator[Screen]:
         screen.stop()
 
 
-@pytest.mark.parametrize("folds", [False, True], ids=["cuts", "folds"])
-@pytest.mark.parametrize("columns", [60, 80, 120, 200])
+@pytest.mark.parametrize(("columns", "folds"), [(60, False), (80, True), (120, False), (200, True)])
 def test_lines_of_many_threads_stay_above_the_frame(columns: int, folds: bool) -> None:
     def write(name: str) -> None:
         for number in range(50):

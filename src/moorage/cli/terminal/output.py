@@ -50,8 +50,9 @@ class Output:
     def __enter__(self) -> Self:
         if self._log_path is not None:
             self._log = LogFile(self._log_path, self._complain)
-        if sys.stdout.isatty():
-            is_dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
+        # Other debuggers than pdb paint for themselves.
+        if sys.stdout.isatty() and os.environ.get("PYTHONBREAKPOINT", "") in ("", "0", "pdb.set_trace"):
+            is_dumb = os.environ.get("TERM", "dumb") in ("", "dumb", "unknown")
             self._screen = Screen(sys.stdout.fileno(), encoding=sys.stdout.encoding, has_frames=not is_dumb)
             self._screen.unfinished = self._lines.unfinished
             self._keyboard = Keyboard(self._aside)

@@ -11,6 +11,7 @@ import os
 import re
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -148,13 +149,14 @@ class Screen:
 
     def _paint(self, *, with_frame: bool = True) -> None:
         size = self.size()
-        text = readable(self._take())
         now = time.monotonic()
-        has_frame = with_frame and self.has_frames and now >= self._frame_from
+        is_in_front = self._is_in_front()
+        has_frame = with_frame and self.has_frames and is_in_front and now >= self._frame_from
         lines = self._lines(size) if has_frame else []
+        text = readable(self._take())
         if not text and self._painted == (size, lines) and now - self._painted_at < REFRESH_SECONDS:
             return
-        output = ERASE if self._painted is not None else ""
+        output = ERASE if self._painted is not None and is_in_front else ""
         output += text
         if lines:
             up = f"\x1b[{len(lines) - 1}A" if len(lines) > 1 else ""
@@ -165,9 +167,14 @@ class Screen:
         self._put(output)
 
     def _lines(self, size: Size) -> list[str]:
-        frame = self._frame
         unfinished = [readable(line).replace("\n", " ") for line in self.unfinished()]
-        lines = frame(size) if frame is not None else []
+        lines: list[str] = []
+        try:
+            if self._frame is not None:
+                lines = self._frame(size)
+        except Exception:  # what is written must be seen nevertheless
+            self._frame = None
+            self.write(f"The view has failed:\n{traceback.format_exc()}")
         return [*unfinished[-max(0, size.rows - 1 - len(lines)) :], *lines][: max(1, size.rows - 1)]
 
     def _take(self) -> str:
@@ -195,6 +202,13 @@ class Screen:
                 continue
             except OSError:  # nobody is at the other end any more
                 self._is_gone = True
+
+    def _is_in_front(self) -> bool:
+        """In the background the cursor is where the shell has its prompt: no place for a frame."""
+        try:
+            return os.tcgetpgrp(self._file) == os.getpgrp()
+        except OSError:
+            return True  # nobody's terminal has no background
 
     def size(self) -> Size:
         try:

@@ -6,7 +6,7 @@ import codecs
 import io
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -98,6 +98,9 @@ class Stream(io.TextIOBase):
 
     def isatty(self) -> bool:
         return self.original.isatty()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.original, name)
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
