@@ -16,7 +16,6 @@ from moorage.cli.terminal.output import Output
 from moorage.cli.terminal.screen import Size
 from tests.cli.running import refused, run
 from tests.cli.terminal.sessions import Terminal
-from tests.controlplane.servers import wait_for
 
 
 @pytest.fixture
@@ -123,22 +122,16 @@ def test_a_log_file_that_cannot_be_written(tmp_path: Path, capsys: pytest.Captur
     assert shown.err == "--log-file: /dev/full: No space left on device; nothing more is written to it\n"
 
 
-def test_what_takes_long_is_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_takes_long_is_named(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", on(terminal))
+    monkeypatch.setattr(sys, "stderr", on(terminal))
     with Output() as output:
         output.doing("What is done at once")
         monkeypatch.setattr(outputs, "PATIENCE_SECONDS", 0.01)
         output.doing("Making nodes")
-        said: list[str] = []
-
-        def is_said() -> bool:
-            said.append(capsys.readouterr().err)
-            return bool(said[-1])
-
-        wait_for("a line", is_said)
-        assert "".join(said) == "Making nodes ...\n"
+        terminal.wait_for_row("Making nodes ...")
         output.doing(None)
+    assert terminal.text() == ["Making nodes ..."]
 
 
 def test_a_view_that_fails_hides_nothing(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

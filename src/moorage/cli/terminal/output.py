@@ -99,11 +99,11 @@ class Output:
         click.echo(line)
 
     def doing(self, what: str | None) -> None:
-        """Tells what is being done if it takes long; the next call ends it."""
+        """Tells someone at a terminal what is being done if it takes long; the next call ends it."""
         if self._doing is not None:
             self._doing.cancel()
             self._doing = None
-        if what is not None:
+        if what is not None and self._screen is not None:
             self._doing = threading.Timer(PATIENCE_SECONDS, click.echo, (f"{what} ...",), {"err": True})
             self._doing.daemon = True
             self._doing.start()

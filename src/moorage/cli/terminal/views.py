@@ -69,6 +69,7 @@ class PlainView(View):
     def __init__(self, store: Store, output: Output) -> None:
         super().__init__(store, output)
         self._lines: list[str] = []
+        self._is_unread = False
         self._lock = threading.RLock()
         self._heard = threading.Event()
         self._ending = threading.Event()
@@ -106,8 +107,11 @@ class PlainView(View):
 
     def _write(self) -> None:
         lines, self._lines = self._lines, []
-        if lines:
-            click.echo("\n".join(lines))
+        if lines and not self._is_unread:
+            try:
+                click.echo("\n".join(lines))
+            except BrokenPipeError:  # as behind `| head`
+                self._is_unread = True
 
 
 class LiveView(View):
