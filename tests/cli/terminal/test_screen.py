@@ -112,6 +112,19 @@ def test_whoever_reads_has_the_terminal_alone() -> None:
         assert terminal.text()[:3] == ["before", "name? me", "meanwhile"]
 
 
+def test_an_end_while_somebody_reads_leaves_the_prompt() -> None:
+    with Terminal(80, 24) as terminal, started(terminal) as screen:
+        screen.show(frame)
+        terminal.wait_for_row("frame ")
+        with screen.aside("(Pdb) "):
+            terminal.settle()
+            screen.show(None)
+            screen.wait()
+            terminal.settle()
+            assert terminal.text() == ["(Pdb)"]
+            assert (terminal.emulator.cursor.y, terminal.emulator.cursor.x) == (1, 0)
+
+
 def test_what_others_write_tears_no_frame() -> None:
     with Terminal(80, 24) as terminal, started(terminal) as screen:
         screen.show(frame)

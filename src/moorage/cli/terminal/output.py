@@ -36,7 +36,8 @@ class Output:
         self._streams: dict[str, Stream] = {}
         self._on_screen: set[Stream] = set()
         self._lines = LineMaker(self._line)
-        self._doing: threading.Timer | None = None
+        self._doing: str | None = None
+        self._doing_lock = threading.Lock()
 
     @property
     def has_frames(self) -> bool:
@@ -100,13 +101,17 @@ class Output:
 
     def doing(self, what: str | None) -> None:
         """Tells someone at a terminal what is being done if it takes long; the next call ends it."""
-        if self._doing is not None:
-            self._doing.cancel()
-            self._doing = None
+        with self._doing_lock:
+            self._doing = what
         if what is not None and self._screen is not None:
-            self._doing = threading.Timer(PATIENCE_SECONDS, click.echo, (f"{what} ...",), {"err": True})
-            self._doing.daemon = True
-            self._doing.start()
+            timer = threading.Timer(PATIENCE_SECONDS, self._tell, (what,))
+            timer.daemon = True
+            timer.start()
+
+    def _tell(self, what: str) -> None:
+        with self._doing_lock:
+            if self._doing is what:
+                click.echo(f"{what} ...", err=True)
 
     def log(self, line: str) -> None:
         """Writes to the log file what is shown in another way."""

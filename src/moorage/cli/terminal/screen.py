@@ -77,6 +77,7 @@ class Screen:
         self._painted_at = 0.0
         self._frame_from = 0.0
         self._is_gone = False
+        self._is_lent = False
         self._waiting: deque[str] = deque()
         self._waiting_letters = 0
         self._left_out = 0
@@ -119,7 +120,10 @@ class Screen:
 
     def wait(self) -> None:
         """Returns when the last `show` can be seen; soon, if the terminal takes nothing."""
-        self._is_current.wait(END_SECONDS)
+        if self._is_lent:
+            self._put("\n")  # there is no frame, but a prompt, and perhaps nobody will come back to it
+        else:
+            self._is_current.wait(END_SECONDS)
 
     @contextmanager
     def aside(self, prompt: str = "") -> Iterator[None]:
@@ -129,9 +133,13 @@ class Screen:
             while self._waiting:
                 self._paint(with_frame=False)
             self._put(readable(prompt))
-            yield
-            # Whoever has read once often does so again soon, as a debugger does.
-            self._frame_from = time.monotonic() + PAUSE_SECONDS
+            self._is_lent = True
+            try:
+                yield
+            finally:
+                self._is_lent = False
+                # Whoever has read once often does so again soon, as a debugger does.
+                self._frame_from = time.monotonic() + PAUSE_SECONDS
 
     def _run(self) -> None:
         while not self._ending.is_set():
