@@ -79,6 +79,35 @@ def test_a_line_that_a_thread_has_not_ended(terminal: Terminal, monkeypatch: pyt
     assert terminal.text() == ["of a thread", "begun, ended"]
 
 
+@pytest.mark.parametrize("rows", [2, 3, 4, 24])
+def test_many_lines_without_an_end_fit_the_terminal(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr(sys, "stdout", on(terminal))
+    ended = threading.Event()
+
+    def begin(number: int) -> None:
+        write(f"line {number}" + "." * 100)
+        ended.wait()
+
+    threads = [threading.Thread(target=begin, args=(number,)) for number in range(30)]
+    with Output() as output:
+        output.show(frame)
+        terminal.wait_for_row("frame")
+        terminal.resize(80, rows)
+        for thread in threads:
+            thread.start()
+        if rows > 3:
+            terminal.wait_for_row("line")
+        terminal.settle()
+        assert len(terminal.lines_with("frame")) == (rows > 2)
+        ended.set()
+        for thread in threads:
+            thread.join()
+    terminal.settle()
+    assert sorted(terminal.text()) == sorted(f"line {number}" + "." * 100 for number in range(30))
+
+
 def test_what_goes_elsewhere_still_does(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -183,7 +183,8 @@ class Screen:
         except Exception:  # what is written must be seen nevertheless
             self._frame = None
             self.write(f"The view has failed:\n{traceback.format_exc()}")
-        return [*unfinished[-max(0, size.rows - 1 - len(lines)) :], *lines][: max(1, size.rows - 1)]
+        room = size.rows - 1 - len(lines)
+        return [*unfinished[max(0, len(unfinished) - room) :], *lines] if room > 0 else lines[: size.rows - 1]
 
     def _take(self) -> str:
         """The next lines that wait, not too many at once."""

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-import click
-
 from moorage.cli.terminal.counts import Counts
 from moorage.cli.terminal.output import Output
 from moorage.cli.terminal.picture import DECISIONS, VERDICTS, Decision, picture
@@ -109,7 +107,7 @@ class PlainView(View):
         lines, self._lines = self._lines, []
         if lines and not self._is_unread:
             try:
-                click.echo("\n".join(lines))
+                self._output.say("\n".join(lines))
             except BrokenPipeError:  # as behind `| head`
                 self._is_unread = True
 
@@ -142,6 +140,5 @@ class LiveView(View):
         self._output.log(str(decision))
 
     def picture(self, size: Size) -> list[str]:
-        # The copy is taken at once: another thread may append.
-        decisions = list(self._decisions.copy())
+        decisions = list(self._decisions)
         return picture(self._counts.snapshot(), decisions, size, colours=self._output.has_colours)
