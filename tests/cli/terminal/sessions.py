@@ -7,6 +7,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import termios
@@ -106,13 +107,23 @@ class Terminal:
         os.write(self._main, text.encode())
 
     def resize(self, columns: int, rows: int) -> None:
-        """Returns when whoever writes has painted anew."""
-        before = len(self.received)
-        with self._lock:
-            self.emulator.change_size(columns, rows)
-            self._set_size(columns, rows)
+        """Returns when whoever writes has painted anew.
+
+        What is under way was painted for another size, and no terminal can help that: so there must be none.
+        """
+        with self.halted():
+            self.settle()
+            before = len(self.received)
+            with self._lock:
+                self.emulator.change_size(columns, rows)
+                self._set_size(columns, rows)
         self.wait_for("another painting", lambda: len(self.received) > before)
         self.settle()
+
+    @contextlib.contextmanager
+    def halted(self) -> Iterator[None]:
+        """Whoever writes does not run meanwhile."""
+        yield
 
     def _set_size(self, columns: int, rows: int) -> None:
         """The system tells the programs in the terminal, with SIGWINCH."""
@@ -169,6 +180,14 @@ class Session(Terminal):
                 self.process.kill()
                 self.process.wait()
         super().__exit__(kind, error, trace)
+
+    @contextlib.contextmanager
+    def halted(self) -> Iterator[None]:
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def check(self) -> None:
         if self.process.poll() is not None:
