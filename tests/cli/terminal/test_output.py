@@ -79,7 +79,7 @@ def test_a_line_that_a_thread_has_not_ended(terminal: Terminal, monkeypatch: pyt
     assert terminal.text() == ["of a thread", "begun, ended"]
 
 
-@pytest.mark.parametrize("rows", [2, 3, 4, 24])
+@pytest.mark.parametrize("rows", [2, 3, 4, 20])
 def test_many_lines_without_an_end_fit_the_terminal(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
@@ -173,6 +173,22 @@ def test_a_view_that_fails_hides_nothing(terminal: Terminal, monkeypatch: pytest
         write("still here\n")
         terminal.wait_for_text("RuntimeError: no view")
     assert terminal.text().count("still here") == 1
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_all_is_written_when_the_frame_is_gone(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, term: str
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr(sys, "stdout", on(terminal))
+    with Output() as output:
+        output.show(frame if term == "xterm" else None)
+        for number in range(500):
+            write(f"line {number}\n")
+        output.show(None)
+        terminal.settle()
+        assert terminal.text()[-1] == "line 499"
+        assert terminal.lines_with("frame") == []
 
 
 @pytest.mark.parametrize(

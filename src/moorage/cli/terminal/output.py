@@ -87,8 +87,11 @@ class Output:
             self._log.close()
 
     def show(self, frame: Frame | None) -> None:
-        """Keeps a frame below all text, in a terminal that can have one."""
-        if self._screen is not None and self._keyboard is not None and self.has_frames:
+        """Keeps a frame below all text, in a terminal that can have one.
+
+        After None there is none, and all text is written: the process may be about to end in any way.
+        """
+        if self._screen is not None and self._keyboard is not None:
             self._keyboard.echo(frame is None)
             self._screen.show(frame)
             if frame is None:

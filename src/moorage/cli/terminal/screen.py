@@ -73,6 +73,7 @@ class Screen:
         self._file = file
         self._encoding = encoding
         self._frame: Frame | None = None
+        self._shows = 0
         self._painted: tuple[Size, list[str]] | None = None
         self._painted_at = 0.0
         self._frame_from = 0.0
@@ -115,11 +116,12 @@ class Screen:
         """Keeps this at the bottom from now on, or nothing."""
         with self._queue:
             self._frame = frame if self.has_frames else None
+            self._shows += 1
             self._is_current.clear()
         self._work.set()
 
     def wait(self) -> None:
-        """Returns when the last `show` can be seen; soon, if the terminal takes nothing."""
+        """Returns when all up to the last `show` can be seen; soon, if the terminal takes nothing."""
         if self._is_lent:
             self._put("\n")  # there is no frame, but a prompt, and perhaps nobody will come back to it
         else:
@@ -145,11 +147,11 @@ class Screen:
         while not self._ending.is_set():
             self._work.wait(REPAINT_SECONDS)
             self._work.clear()
-            frame = self._frame
+            shows = self._shows
             with self._terminal:
                 self._paint()
             with self._queue:
-                if frame is self._frame:
+                if shows == self._shows and not self._waiting:
                     self._is_current.set()
             self._ending.wait(REPAINT_SECONDS)
         with self.aside():

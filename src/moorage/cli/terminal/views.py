@@ -84,6 +84,7 @@ class PlainView(View):
         self._ending.set()
         self._heard.set()
         self._writer.join()
+        self._output.show(None)
 
     def say(self, line: str) -> None:
         with self._lock:
