@@ -158,7 +158,6 @@ class Up:
                 run_images=options.run_images,
                 run_namespaces=options.run_namespaces,
             )
-            options.output.doing(f"Making {len(self._nodes)} nodes")
             await self._start(cluster, folder)
             stack.push_async_callback(cluster.stop)
             view = make_view(cluster.store, options.output)
@@ -173,7 +172,6 @@ class Up:
             server = f"https://{_in_url(options.address)}:{cluster.port}"
             write_kubeconfig(options.kubeconfig, server=server, ca=who.ca, token=who.admin_token)
             stack.callback(remove, options.kubeconfig, who.admin_token)
-            options.output.doing(None)
             self._greet(server, cluster.store.count("nodes"))
             stack.enter_context(view)
             if options.reload:
@@ -201,6 +199,7 @@ class Up:
         certificate.write_bytes(cluster.who.certificate)
         tls.load_cert_chain(certificate)
         certificate.unlink()
+        options.output.doing(f"Making {len(self._nodes)} nodes")
         try:
             await cluster.start(options.address, options.port, tls, self._nodes)
         except OSError as error:
@@ -225,6 +224,7 @@ class Up:
         view.say(f"{names}: reloaded; waiting pods are tried again")
 
     def _greet(self, server: str, nodes: int) -> None:
+        self._options.output.doing(None)
         seconds = time.monotonic() - self._started
         kubeconfig = os.path.relpath(self._options.kubeconfig)
         if kubeconfig.startswith(".."):
