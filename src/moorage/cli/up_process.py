@@ -199,7 +199,8 @@ class Up:
         certificate.write_bytes(cluster.who.certificate)
         tls.load_cert_chain(certificate)
         certificate.unlink()
-        options.output.doing(f"Making {len(self._nodes)} nodes")
+        made = f", making {len(self._nodes)} nodes" if self._nodes else ""
+        options.output.doing(f"Starting the API server{made}")
         try:
             await cluster.start(options.address, options.port, tls, self._nodes)
         except OSError as error:
