@@ -14,9 +14,20 @@ help:  ## Show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(READY): pyproject.toml constraints.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@
+	@rm -f $@
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || { \
+		echo "Moorage needs Python 3.11 or newer, and $(PYTHON) says: $$($(PYTHON) --version 2>&1 | head -n 1);" \
+			"name another: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@echo "Installing Moorage and about $$(grep -c == constraints.txt) packages into $(VENV), once:"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+		rm -rf $(VENV); echo "No virtual environment could be made, for the reason above" >&2; exit 1; }
+	@{ $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]' && touch $@; } | \
+		while read -r does what _; do case $$does:$$what in \
+			Collecting:*) echo "  $${what%%[<>=!~;[]*}";; \
+			Installing:build) echo "  setuptools";; \
+			Installing:collected) echo "  All are there and are being unpacked.";; \
+		esac; done
+	@test -e $@ || { echo "pip failed, for the reason above; the next make goes on from here" >&2; exit 1; }
 
 up: $(READY)  ## Start an embedded cluster with the scheduler in it; flags as in ARGS="--nodes 100"
 	@$(BIN)/moorage up $(ARGS)

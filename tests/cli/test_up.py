@@ -213,12 +213,15 @@ def test_a_file_of_nodes_and_a_configuration(tmp_path: Path) -> None:
             }
         )
     )
-    with Embedded(f"--nodes={nodes}", f"--config={config}", folder=tmp_path) as cluster:
+    log = tmp_path / "log"
+    flags = (f"--nodes={nodes}", f"--config={config}", f"--log-file={log}")
+    with Embedded(*flags, folder=tmp_path) as cluster:
         api = Api(cluster)
         api.create([pod("p", namespace="default", schedulerName="mine"), pod("other", namespace="default")])
         wait_for("the pod's node", lambda: api.bound() == {"p": "one"})
         line = "mine: default/p: Scheduled: Successfully assigned default/p to one"
         _wait_for_line(cluster.program, line, times=1)
+        assert line in log.read_text()
         assert "kubectl create deployment" not in cluster.program.log_text(), "its pods would wait for ever"
         suggested = re.search("--overrides='(.*)'", cluster.program.log_text())
         assert suggested is not None

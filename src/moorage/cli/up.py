@@ -16,6 +16,7 @@ from moorage.cli.setup import (
     plugin_timeout_option,
     strict_version_option,
 )
+from moorage.cli.terminal.output import Output
 
 _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -69,6 +70,12 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 )
 @click.option("--no-processes", is_flag=True, help="Run no pod as a process, Moorage's own image included.")
 @click.option("-v", "--v", "verbosity", type=int, default=0, help="How much the scheduler logs.")
+@click.option(
+    "--log-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Append the log to FILE, too: log lines, what plugins print, and decisions.",
+)
 def up(
     config_file: str | None,
     plugins: tuple[str, ...],
@@ -85,6 +92,7 @@ def up(
     run_namespaces: tuple[str, ...],
     no_processes: bool,
     verbosity: int,
+    log_file: Path | None,
 ) -> None:
     """Start a cluster on this machine: API server, nodes and scheduler, in this process.
 
@@ -112,7 +120,8 @@ def up(
             raise click.UsageError(
                 f"--run-namespace: '{name}' cannot be the name of a namespace; give one name each time"
             )
-    with errors_in_lines(verbosity >= 5, config_file):
+    with errors_in_lines(verbosity >= 5, config_file), Output(log_file) as output:
+        output.doing("Loading the configuration and the plugins")
         from moorage.cli.up_process import UpOptions, run_up
         from moorage.cluster.life.nodes import RUN_NAMESPACES
 
@@ -131,5 +140,6 @@ def up(
             run_images=run_images,
             run_namespaces=() if no_processes else (*RUN_NAMESPACES, *run_namespaces),
             verbosity=verbosity,
+            output=output,
         )
         raise click.exceptions.Exit(run_up(options))

@@ -23,10 +23,11 @@ from urllib.parse import urlsplit
 
 import click
 
-from moorage.cli.live_view import LiveView, PlainView, View
 from moorage.cli.manifest_files import read_manifests
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
 from moorage.cli.setup import BadInput, Setup, set_up
+from moorage.cli.terminal.output import Output
+from moorage.cli.terminal.views import View, make_view
 from moorage.client.loops import LoopThread, loop_factory
 from moorage.cluster.access.kubeconfig import KubeconfigError, remove, remove_old, write_kubeconfig
 from moorage.cluster.base.data_file import DataFile, DataFileError
@@ -66,6 +67,7 @@ class UpOptions:
     run_images: tuple[str, ...]
     run_namespaces: tuple[str, ...]
     verbosity: int
+    output: Output
 
     def set_up(self) -> Setup:
         """The plugins and the configuration, checked as far as that is possible without a cluster."""
@@ -175,7 +177,7 @@ class Up:
             cluster = await server.awaited(self._start(who, folder))
             self._cluster = cluster
             stack.push_async_callback(lambda: server.awaited(cluster.stop()))
-            view: View = LiveView(cluster.store) if _has_terminal(options) else PlainView(cluster.store)
+            view = make_view(cluster.store, options.output)
             scheduler = self._scheduler = LocalScheduler(
                 cluster.scheduler_client, plugin_timeout=options.plugin_timeout
             )
@@ -184,6 +186,7 @@ class Up:
             watch = FileWatch(lambda: self._watched, lambda changed: self._reload(scheduler, changed))
             nodes = await server.called(lambda: cluster.store.count("nodes"))
             if self._setup is not None:
+                options.output.doing("Starting the scheduler")
                 await scheduler.start(*self._setup, self._fail)
                 stack.push_async_callback(scheduler.stop)
             # Nothing is awaited until the greeting: the scheduler, once at work, would keep it waiting.
@@ -213,7 +216,7 @@ class Up:
     def _say(self, line: str) -> None:
         """Tells the user something, in any thread."""
         if self._view is not None:
-            self._server.loop.call_soon_threadsafe(self._view.say, line)
+            self._view.say(line)
 
     def _close_view(self) -> None:
         view, self._view = self._view, None
@@ -235,6 +238,8 @@ class Up:
         certificate.write_bytes(cluster.who.certificate)
         tls.load_cert_chain(certificate)
         certificate.unlink()
+        made = f", making {len(self._nodes)} nodes" if self._nodes else ""
+        options.output.doing(f"Starting the API server{made}")
         try:
             await cluster.start(options.address, options.port, tls, self._nodes)
         except OSError as error:
@@ -260,6 +265,7 @@ class Up:
         self._say(f"{names}: reloaded; waiting pods are tried again")
 
     def _greet(self, server: str, nodes: int) -> None:
+        self._options.output.doing(None)
         seconds = time.monotonic() - self._started
         kubeconfig = os.path.relpath(self._options.kubeconfig)
         if kubeconfig.startswith(".."):
@@ -318,10 +324,6 @@ def _why_not_heard(options: UpOptions, error: OSError) -> str:
     if number in (errno.EADDRINUSE, errno.EACCES):
         return f"--port: {where}: {why}; choose another, or 0 for a free one"
     return f"--address: {where}: {why}; give an address of this machine, such as 127.0.0.1"
-
-
-def _has_terminal(options: UpOptions) -> bool:
-    return sys.stdout.isatty() and sys.stderr.isatty() and not options.verbosity
 
 
 def _is_listening(server: str) -> bool:

@@ -266,3 +266,12 @@ def test_in_another_thread_python_code_is_interrupted() -> None:
         other.stop()
     assert status is not None
     assert status.message.endswith(MESSAGE)
+
+
+def test_a_debugger_that_has_stopped_the_program_is_not_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    prompt: dict[str, Any] = {"__name__": "pdb"}
+    exec("def interaction(sleep):\n sleep(0.4)", prompt)
+    world = World(plugin(Reserves, "Debugged", lambda *asked: prompt["interaction"](time.sleep)), nodes=1)
+    with caplog.at_level(logging.ERROR), watched(world):
+        assert reserve(world.profile, CycleState(), POD, "n0") is None
+    assert not caplog.records

@@ -24,6 +24,7 @@ _LOOK_SECONDS = 0.25
 _TRY_SECONDS = 0.01
 _TOLD_SECONDS = 30.0  # between two lines about a call that cannot be ended
 
+_DEBUGGERS = {"pdb", "bdb", "ipdb", "IPython", "pudb", "debugpy", "pydevd", "_pydevd_bundle"}
 _MOORAGE = str(Path(__file__).parents[2]) + "/"
 _CALLING = tuple(
     f"{_MOORAGE}framework/{file}.py" for file in ("runtime/calls", "runtime/slow_calls", "listers")
@@ -101,6 +102,9 @@ class HangWatch:
             self._overdue = call if call is not None and self._takes_too_long(call) else None
             if call is None or self._overdue is None:
                 continue
+            if not self._hurrying and _is_at_a_prompt(sys._current_frames().get(self._watched)):
+                self._overdue = None
+                continue
             now = time.perf_counter()
             is_new = told is None or told[0] is not call
             if is_new or (told is not None and now - told[1] > _TOLD_SECONDS):
@@ -134,7 +138,7 @@ class HangWatch:
         overdue, method = self._overdue, _method_in(frame)
         if overdue is None or overdue is not self._running.call or method is None:
             return
-        if method.may_end and sys.gettrace() is None:
+        if method.may_end and (self._hurrying or sys.gettrace() is None):
             self._overdue = None
             raise self._error(method)
 
@@ -152,6 +156,15 @@ class HangWatch:
         # From outside only a class can be raised, so it has to be the class that knows the text.
         kind: type[DidNotReturn] = type("DidNotReturn", (DidNotReturn,), {"text": text})
         return kind()
+
+
+def _is_at_a_prompt(frame: FrameType | None) -> bool:
+    """Whether a debugger has stopped the program."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in _DEBUGGERS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 class _Method(NamedTuple):
