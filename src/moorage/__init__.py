@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from moorage.api.pods import Pod as Pod
     from moorage.api.requests import Resources as Resources
     from moorage.cli.run import new_scheduler_command as new_scheduler_command
+    from moorage.framework.background import every as every
     from moorage.framework.cycle_state import PODS_TO_ACTIVATE as PODS_TO_ACTIVATE
     from moorage.framework.cycle_state import CycleState as CycleState
     from moorage.framework.events import Action as Action
@@ -48,6 +49,7 @@ _HOMES = {
     "Pod": "api.pods",
     "Resources": "api.requests",
     "new_scheduler_command": "cli.run",
+    "every": "framework.background",
     "PODS_TO_ACTIVATE": "framework.cycle_state",
     "CycleState": "framework.cycle_state",
     "Action": "framework.events",

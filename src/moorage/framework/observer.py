@@ -38,6 +38,9 @@ class Observer(Protocol):
     def plugin_failed(self, plugin: str, profile: str) -> None:
         """A plugin raised, or answered what it must not."""
 
+    def background_failed(self, plugin: str, task: str, profile: str) -> None:
+        """The background work of a plugin raised; `task` is the method."""
+
     def preemption_attempt(self) -> None:
         """Victims are being looked for."""
 
@@ -105,6 +108,9 @@ class NoObserver:
         pass
 
     def plugin_failed(self, plugin: str, profile: str) -> None:
+        pass
+
+    def background_failed(self, plugin: str, task: str, profile: str) -> None:
         pass
 
     def preemption_attempt(self) -> None:

@@ -147,6 +147,7 @@ def checked(plugin: type[Plugin], source: str) -> type[Plugin]:
     """Refuses a class that lacks what its bases call for."""
     from msgspec import Struct
 
+    from moorage.framework.background import problem_of
     from moorage.framework.extension_points import missing_methods, points_of
     from moorage.framework.permissions import Permission
 
@@ -171,6 +172,8 @@ def checked(plugin: type[Plugin], source: str) -> type[Plugin]:
             f"{source}: class {plugin.__name__} lacks the method {', '.join(missing)}; "
             "write it or drop the base class that calls for it"
         )
+    if problem := problem_of(plugin):
+        raise PluginLoadError(f"{source}: class {plugin.__name__}: {problem}")
     return plugin
 
 
