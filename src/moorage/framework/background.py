@@ -81,15 +81,15 @@ class Background:
             work = _Cuttable(job.run())
             self._running[asyncio.ensure_future(work)] = job, work
 
-    async def stop(self) -> None:
-        """Cancels all of it; what has not ended soon is not gone on with."""
+    async def stop(self, seconds: float = SECONDS_TO_STOP) -> None:
+        """Cancels all of it; what has not ended after so many seconds is not gone on with."""
         self._may_start = False
         running, self._running = self._running, {}
         for task in running:
             task.cancel()
         if not running:
             return
-        _, late = await asyncio.wait(running, timeout=SECONDS_TO_STOP)
+        _, late = await asyncio.wait(running, timeout=seconds)
         for task in late:
             job, work = running[task]
             log.warning("Background work of a plugin does not end when it is cancelled", **job.fields)

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from moorage.client import Client
 from moorage.client.http import HttpClient
 from moorage.config import KubeSchedulerConfiguration
+from moorage.framework.background import SECONDS_TO_STOP, Background
 from moorage.framework.logger import Logger
 from moorage.framework.registry import Registry
 from moorage.process.allocator import give_back_large_blocks
@@ -24,10 +25,11 @@ log = Logger(__name__)
 
 USER_AGENT = user_agent("moorage", "scheduler")
 _LATE_EVENTS = 3.0
+_ABANDONED_WORK = 0.1
 
 
 class Assembly:
-    """Clients, events, metrics, scheduler and informers: `open`, start the informers, `schedule`, `close`.
+    """Clients, events, metrics, scheduler, informers, background work: `open`, `start`, `schedule`, `close`.
 
     Raises what is wrong with the configuration or a plugin. `client` writes pods, `events` events; `http`
     is for all else, and `others` are what `client` and `events` use beside it.
@@ -63,8 +65,10 @@ class Assembly:
         self.metrics.watch(self.scheduler.queue, self.scheduler.state, self.scheduler.profiles.values())
         self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
         self.metrics.watch_silences(self.informers.silences)
+        self._background = Background(self.scheduler.profiles.values())
         self._stack = AsyncExitStack()
         self._late_events = _LATE_EVENTS
+        self._late_work = SECONDS_TO_STOP
 
     async def open(self) -> None:
         """Connects; events are delivered from now on. Call `close` however far this came."""
@@ -75,7 +79,21 @@ class Assembly:
         delivering = asyncio.create_task(self._events.run())
         self._stack.push_async_callback(self._end_events, delivering)
         self._stack.push_async_callback(self.informers.stop)
+        self._stack.push_async_callback(self._end_background)
         self._stack.callback(self.scheduler.stop)
+
+    def start(self) -> None:
+        """Starts the informers; the plugins' background work begins when the first lists are there.
+
+        Whether this process leads does not matter to either: it is to be ready when its turn comes.
+        """
+        self.informers.start()
+        beginning = asyncio.create_task(self._begin_background())
+        self._stack.callback(beginning.cancel)
+
+    async def _begin_background(self) -> None:
+        await self.informers.wait_until_listed()
+        self._background.start()
 
     async def schedule(self) -> None:
         """Schedules until it is stopped, as soon as the first lists are there.
@@ -83,6 +101,7 @@ class Assembly:
         Raises PluginLoadError when a plugin gives up waiting for a resource that it cannot do without.
         """
         await self.informers.wait_synced()
+        self._background.start()
         log.info(1, "Caches are synced, starting to schedule")
         warn_of_unserved(self.scheduler)
         # What the first lists brought stays for good: it need not be looked through again and again.
@@ -104,11 +123,15 @@ class Assembly:
     def abandon(self) -> None:
         """Has `end` and `close` wait for nothing: another process leads, and nothing may be written."""
         self._late_events = 0.0
+        self._late_work = _ABANDONED_WORK
         self.scheduler.stop(at_once=True)
 
     async def close(self) -> None:
         """Stops everything and delivers the last events."""
         await self._stack.aclose()
+
+    async def _end_background(self) -> None:
+        await self._background.stop(self._late_work)
 
     async def _end_events(self, delivering: asyncio.Task[None]) -> None:
         await self._events.stop(self._late_events)

@@ -98,10 +98,14 @@ class Informers:
     async def wait_synced(self) -> None:
         """Waits for everything that the first pod needs; raises as `wait_required` does."""
         await self.wait_required()
-        while self.not_synced():
-            await asyncio.sleep(_POLL)
+        await self.wait_until_listed()
         for lister, informer in self._of_listers:
             lister.has_synced = informer.synced
+
+    async def wait_until_listed(self) -> None:
+        """Waits for the same, as long as it takes."""
+        while self.not_synced():
+            await asyncio.sleep(_POLL)
 
     async def stop(self) -> None:
         for task in self._tasks:
