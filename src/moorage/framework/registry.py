@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from moorage.framework.extension_points import Plugin
 
 ENTRY_POINT_GROUP = "moorage.plugins"
+_PACKAGE = "moorage_plugin_"  # how the names of packages begin that stand for folders
 
 
 class PluginLoadError(Exception):
@@ -215,9 +216,18 @@ def _import_file(path: Path) -> ModuleType:
     return module
 
 
+def place_of(kind: type) -> str:
+    """Where a class is, as commands take it: `file.py:Class` or `module:Class`."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if file is None or not kind.__module__.startswith(_PACKAGE):
+        return f"{kind.__module__}:{kind.__qualname__}"
+    path, here = Path(file).resolve(), Path.cwd()
+    return f"{path.relative_to(here) if path.is_relative_to(here) else path}:{kind.__qualname__}"
+
+
 def _package_of(folder: Path) -> str:
     """A package that stands for a folder, so that its files can import one another: `from .api import X`."""
-    name = f"moorage_plugin_{folder.name.replace('.', '_')}_{abs(hash(str(folder)))}"
+    name = f"{_PACKAGE}{folder.name.replace('.', '_')}_{abs(hash(str(folder)))}"
     if name not in sys.modules:
         package = sys.modules[name] = ModuleType(name)
         package.__path__ = [str(folder)]
