@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.controlplane.servers import wait_for
+from tests.cli.running import pod as plain_pod
+from tests.controlplane.schedulers import Api
+from tests.controlplane.servers import HOST, Program, free_ports, wait_for
 from tests.embedded.clusters import Embedded
-from tests.seeds.common import Cluster, Document, lines_with, pod
+from tests.seeds.common import EXAMPLES, Cluster, Document, lines_with, pod
 from tests.seeds.metrics import metrics
 
 WORKING = """
@@ -147,3 +152,42 @@ def test_a_missing_custom_resource_is_named_with_the_remedy(cluster: Cluster, tm
         process.wait_ready()
         cluster.apply(pod("after"))
         assert cluster.bound("after")
+
+
+def test_a_source_that_is_not_there_is_survived_and_used_when_it_comes(tmp_path: Path) -> None:
+    example, [port] = EXAMPLES / "live_load", free_ports(1)
+    settings = yaml.safe_load((example / "scheduler-config.yaml").read_text())
+    settings["profiles"][0]["pluginConfig"][0]["args"]["url"] = f"http://{HOST}:{port}/loads"
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(settings))
+    flags = ("--nodes=3", f"--config={file}", f"--plugin={example / 'plugin.py'}")
+    with Embedded(*flags) as up:
+        api = Api(up)
+        failed = f"Cannot connect to host {HOST}:{port}"
+        wait_for("the failure in the log", lambda: failed in up.program.log_text())
+        api.create([plain_pod("first", namespace="default")])
+        wait_for("the first pod's node", lambda: "first" in api.bound())
+
+        loads = ("node-1=1", "node-2=1", "node-3=0")
+        source = Program(
+            Path(sys.executable), (str(example / "server.py"), str(port), *loads), tmp_path / "log"
+        )
+        try:
+            wait_for("a listener", lambda: ask_source(port, "GET", "/loads"))
+            assert ask_source(port, "PUT", "/loads/node-1", "0.9") == 204, "it is answered when it was read"
+            api.create([plain_pod("second", namespace="default")])
+            wait_for("the second pod's node", lambda: api.bound().get("second") == "node-3")
+        finally:
+            source.stop()
+
+
+def ask_source(port: int, method: str, path: str, body: str | None = None) -> int | None:
+    """The code of its answer; None while it does not."""
+    connection = HTTPConnection(HOST, port, timeout=40)
+    try:
+        connection.request(method, path, body)
+        return connection.getresponse().status
+    except ConnectionError:
+        return None
+    finally:
+        connection.close()

@@ -132,7 +132,16 @@ def test_failures_are_told_counted_and_tried_again_after_pauses_that_grow(
     kind: type[Plugin], caplog: pytest.LogCaptureFixture
 ) -> None:
     counts = Counts()
-    assert times_of(kind, fail, 100, counts) == [0, 1, 3, 7, 15, 31, 31 + LONGEST_PAUSE, 31 + 2 * LONGEST_PAUSE]
+    assert times_of(kind, fail, 100, counts) == [
+        0,
+        1,
+        3,
+        7,
+        15,
+        31,
+        31 + LONGEST_PAUSE,
+        31 + 2 * LONGEST_PAUSE,
+    ]
     task = "refresh" if kind is Refreshing else "start"
     assert counts.failures == [(kind.__name__, task, "default-scheduler")] * 8
     first = next(record for record in caplog.records if record.levelname == "ERROR")
@@ -162,6 +171,27 @@ def test_what_is_raised_by_exit_or_a_cancelled_wait_is_a_failure_too() -> None:
         counts = Counts()
         assert times_of(Refreshing, work, 2, counts) == [0, 1]
         assert len(counts.failures) == 2
+
+
+def test_what_a_wait_raises_is_a_failure_too() -> None:
+    async def wait_for_the_failed() -> None:
+        future = asyncio.get_running_loop().create_future()
+        future.get_loop().call_later(0.5, future.set_exception, ConnectionRefusedError())
+        await future
+
+    counts = Counts()
+    assert times_of(Refreshing, wait_for_the_failed, 3, counts) == [0, 1.5]
+    assert len(counts.failures) == 2
+
+
+def test_a_time_out_within_the_work_is_its_own() -> None:
+    async def wait_a_second() -> None:
+        async with asyncio.timeout(1):
+            await asyncio.sleep(1000)
+
+    counts = Counts()
+    assert times_of(Refreshing, wait_a_second, 4.5, counts) == [0, 2]
+    assert len(counts.failures) == 2
 
 
 def test_a_write_that_waits_for_the_lease_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
@@ -275,9 +305,8 @@ def test_the_period_may_come_from_the_arguments() -> None:
     assert times_of(Configured, nothing, 9) == [0, 4, 8]
     with pytest.raises(PluginLoadError) as caught:
         Background([World(type("Configured", (Configured,), {"period": 0})).profile])
-    assert str(caught.value).startswith(
-        'initializing plugin "Configured": refresh: every: 0 is no number of seconds above 0 (test_background.py:'
-    )
+    why = "refresh: every: 0 is no number of seconds above 0 (test_background.py:"
+    assert str(caught.value).startswith(f'initializing plugin "Configured": {why}')
 
 
 # Checked when it is loaded
@@ -323,8 +352,7 @@ def refusal(tmp_path: Path, body: str) -> str:
         ),
         (
             "    @every(10)\n    def refresh(self, nodes):\n        pass\n",
-            "refresh: is called without arguments, and needs nodes (live.py:8); "
-            "drop it or give it a default",
+            "refresh: is called without arguments, and needs nodes (live.py:8); drop it or give it a default",
         ),
         (
             "    @every(10)\n    def refresh():\n        pass\n",

@@ -43,7 +43,10 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
     metavar="FILE",
     help="Keep the cluster's state in FILE and go on with it; without it, in memory.",
 )
-@click.option("--reload", is_flag=True, help="Load changed plugin files and configurations again, and try waiting pods again.",
+@click.option(
+    "--reload",
+    is_flag=True,
+    help="Load changed plugin files and configurations again, and try waiting pods again.",
 )
 @click.option(
     "--run-image",

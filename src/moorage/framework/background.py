@@ -32,7 +32,7 @@ SECONDS_TO_STOP = 2.0
 _MARK = "_moorage_every"
 
 
-class every:
+class every:  # noqa: N801 - it is written as a decorator
     """Has a method of a plugin called again and again while the scheduler runs: `@every(10)`.
 
         class LiveLoad(ScorePlugin):
@@ -133,9 +133,7 @@ class _Job(NamedTuple):
             return
         self.profile.observer.background_failed(self.plugin.name, self.task, self.profile.name)
         why = failure.message if failure.cause is None else described(failure.cause)
-        log.error(
-            why, "Background work of a plugin failed; it is tried again", **self.fields, seconds=pause
-        )
+        log.error(why, "Background work of a plugin failed; it is tried again", **self.fields, seconds=pause)
 
 
 def _is_withheld(answer: Status) -> bool:
@@ -154,21 +152,20 @@ class _Cuttable:
         self.is_cut = False
 
     def __await__(self) -> Generator[Any, Any, None]:
-        step: Callable[[], Any] = lambda: self._work.send(None)  # noqa: E731
+        thrown: BaseException | None = None
         while True:
             try:
-                waiting_for = step()
+                waiting_for = self._work.send(None) if thrown is None else self._work.throw(thrown)
             except StopIteration:
                 return
             try:
                 yield waiting_for
-                step = lambda: self._work.send(None)  # noqa: E731
-            except asyncio.CancelledError as error:
+                thrown = None
+            except BaseException as error:
                 if self.is_cut:
                     self._left_behind.append(self._work)
                     raise
-                cancelled = error
-                step = lambda: self._work.throw(cancelled)  # noqa: E731
+                thrown = error
 
 
 # What a plugin's class says

@@ -83,7 +83,7 @@ class SchedulerMetrics(Families):
         )
         self._background_failures = self.counter(
             "moorage_plugin_background_errors_total",
-            "[ALPHA] Failures of a plugin's background work: `start`, or a method that is called every so often.",
+            "[ALPHA] Failures of a plugin's background work, by the method that raised.",
             ("plugin", "task", "profile"),
         )
         self._slow_calls = self.counter(

@@ -27,6 +27,12 @@ class Smaller(Object, kw_only=True):
     seats: int = 1
 
 
+class Measured(Smaller, kw_only=True):
+    """The same with another type of a field."""
+
+    seats: float = 1.0  # type: ignore[assignment]
+
+
 class Newer(Object, kw_only=True):
     """The same resource in another version."""
 
@@ -90,17 +96,10 @@ def test_a_new_definition_is_served_and_applied_once() -> None:
 
 def test_another_schema_changes_it() -> None:
     world = World().prepared()
-    first, second, third = applied([Smaller], [_with(Smaller, seats=float)], [_with(Smaller, seats=float)], world=world)
+    first, second, third = applied([Smaller], [Measured], [Measured], world=world)
     assert (first.applied, second.applied, third.applied) == ([NAME], [NAME], [])
     schema = world.get(PATH)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert schema["properties"]["seats"]["type"] == "number"
-
-
-def _with(kind: type[Object], **fields: type) -> type[Object]:
-    """The class with other types of fields."""
-    return type(kind)(
-        kind.__name__, (kind,), {"__annotations__": fields, "__module__": __name__, "seats": 1}, kw_only=True
-    )
 
 
 def _changed(world: World) -> None:
