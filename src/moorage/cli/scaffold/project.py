@@ -196,6 +196,6 @@ moorage manifests --config scheduler-config.yaml --plugin {names.package} --imag
 
 
 _NOTE = """
-The class in `{names.package}/api.py` is the custom resource. `moorage up` makes its API server know it, also when the
-class has changed; for any other cluster, `moorage crd` prints the definition.
+The class in `{names.package}/api.py` is the custom resource. `moorage up` makes its API server know it, also
+when the class has changed; for any other cluster, `moorage crd` prints the definition.
 """
