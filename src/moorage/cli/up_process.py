@@ -23,9 +23,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from moorage.cli.custom_resources.applying import apply_definitions, kinds_of
 from moorage.cli.live_view import LiveView, PlainView, View
 from moorage.cli.manifest_files import read_manifests
+from moorage.cli.plugin_resources import apply_definitions, kinds_of
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
 from moorage.cli.setup import BadInput, Setup, set_up
 from moorage.client.http import HttpClient

@@ -23,6 +23,7 @@ from moorage.process.watched import ALWAYS, add_waited_for, resource_of
 log = Logger(__name__)
 
 _POLL = 0.1
+_FIRST_POLL = 0.002  # an API server in the same process has answered by then
 TELL_SECONDS = 60.0
 _DEMANDED = "Nothing is scheduled before a custom resource is defined that a plugin cannot do without"
 _NOT_DEFINED = "A custom resource is not defined: plugins see no objects of it until it is"
@@ -128,8 +129,10 @@ class Informers:
 
     async def wait_until_listed(self) -> None:
         """Waits for the same, as long as it takes."""
+        pause = _FIRST_POLL
         while self.not_synced():
-            await asyncio.sleep(_POLL)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _POLL)
 
     async def stop(self) -> None:
         for task in self._tasks:

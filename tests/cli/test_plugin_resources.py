@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from moorage import Object
-from moorage.cli.custom_resources.applying import MARK, Outcome, apply_definitions, kinds_of
+from moorage.cli.plugin_resources import MARK, Outcome, apply_definitions, kinds_of
 from moorage.cli.setup import set_up
 from moorage.client.http import HttpClient
 from tests.api.licenses import License
