@@ -167,7 +167,10 @@ def test_what_is_raised_by_exit_or_a_cancelled_wait_is_a_failure_too() -> None:
         future.cancel()
         await future
 
-    for work in (leave, wait_for_the_cancelled):
+    def cancel() -> None:
+        raise asyncio.CancelledError
+
+    for work in (leave, wait_for_the_cancelled, cancel):
         counts = Counts()
         assert times_of(Refreshing, work, 2, counts) == [0, 1]
         assert len(counts.failures) == 2
@@ -305,7 +308,7 @@ def test_the_period_may_come_from_the_arguments() -> None:
     assert times_of(Configured, nothing, 9) == [0, 4, 8]
     with pytest.raises(PluginLoadError) as caught:
         Background([World(type("Configured", (Configured,), {"period": 0})).profile])
-    why = "refresh: every: 0 is no number of seconds above 0 (test_background.py:"
+    why = "@every on refresh: 0 is no number of seconds above 0 (test_background.py:"
     assert str(caught.value).startswith(f'initializing plugin "Configured": {why}')
 
 
@@ -319,8 +322,8 @@ def refusal(tmp_path: Path, body: str) -> str:
     with pytest.raises(PluginLoadError) as caught:
         Registry().load(str(file))
     text = str(caught.value)
-    assert text.startswith(f"{file}: class Live: ")
-    return text.removeprefix(f"{file}: class Live: ")
+    assert text.startswith(f"{file}: class Live ")
+    return text.removeprefix(f"{file}: class Live ")
 
 
 @pytest.mark.parametrize(
@@ -328,48 +331,58 @@ def refusal(tmp_path: Path, body: str) -> str:
     [
         (
             "    @every(0)\n    def refresh(self):\n        pass\n",
-            "refresh: every: 0 is no number of seconds above 0 (live.py:8); write @every(10)",
+            "has @every on refresh: 0 is no number of seconds above 0; write @every(10) (live.py:8)",
         ),
         (
             "    @every(-1.5)\n    async def refresh(self):\n        pass\n",
-            "refresh: every: -1.5 is no number of seconds above 0 (live.py:8); write @every(10)",
+            "has @every on refresh: -1.5 is no number of seconds above 0; write @every(10) (live.py:8)",
         ),
         (
             "    @every('10s')\n    def refresh(self):\n        pass\n",
-            "refresh: every: '10s' is no number of seconds above 0 (live.py:8); write @every(10)",
+            "has @every on refresh: '10s' is no number of seconds above 0; write @every(10) (live.py:8)",
         ),
         (
             "    @every(True)\n    def refresh(self):\n        pass\n",
-            "refresh: every: True is no number of seconds above 0 (live.py:8); write @every(10)",
+            "has @every on refresh: True is no number of seconds above 0; write @every(10) (live.py:8)",
         ),
         (
             "    @every(float('inf'))\n    def refresh(self):\n        pass\n",
-            "refresh: every: inf is no number of seconds above 0 (live.py:8); write @every(10)",
+            "has @every on refresh: inf is no number of seconds above 0; write @every(10) (live.py:8)",
         ),
         (
             "    @every\n    def refresh(self):\n        pass\n",
-            "refresh: every: it does not say how often (live.py:8); write @every(10)",
+            "has @every on refresh without seconds; write @every(10) (live.py:8)",
         ),
         (
             "    @every(10)\n    def refresh(self, nodes):\n        pass\n",
-            "refresh: is called without arguments, and needs nodes (live.py:8); drop it or give it a default",
+            "has the method refresh, which is called without arguments and needs nodes; "
+            "drop it or give it a default (live.py:8)",
         ),
         (
             "    @every(10)\n    def refresh():\n        pass\n",
-            "refresh: is called on the plugin, and has no self (live.py:8); write def refresh(self)",
+            "has the method refresh, which is called on the plugin and has no self; "
+            "write def refresh(self) (live.py:8)",
         ),
         (
             "    @every(10)\n    async def refresh(self):\n        yield\n",
-            "refresh: is called, not looped over (live.py:8); write it without yield",
+            "has the method refresh, which is called and not looped over; write it without yield (live.py:8)",
         ),
         (
             "    async def start(self, loop):\n        pass\n",
-            "start: is called without arguments, and needs loop (live.py:8); drop it or give it a default",
+            "has the method start, which is called without arguments and needs loop; "
+            "drop it or give it a default (live.py:8)",
         ),
     ],
 )
 def test_what_cannot_be_called_is_refused(body: str, line: str, tmp_path: Path) -> None:
     assert refusal(tmp_path, body) == line
+
+
+def test_all_mistakes_are_told(tmp_path: Path) -> None:
+    body = "    @every(0)\n    def one(self):\n        pass\n\n    @every\n    def two(self):\n        pass\n"
+    first, second = refusal(tmp_path, body).splitlines()
+    assert first == "has @every on one: 0 is no number of seconds above 0; write @every(10) (live.py:8)"
+    assert second.endswith("has @every on two without seconds; write @every(10) (live.py:12)")
 
 
 def test_what_can_be_called_is_taken(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import math
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -13,8 +14,8 @@ from moorage.client.errors import Withheld
 from moorage.framework.extension_points import Plugin
 from moorage.framework.logger import Logger
 from moorage.framework.registry import PluginLoadError, described
-from moorage.framework.runtime.calls import FAILURES, Question, ask_and_wait
-from moorage.framework.status import Status
+from moorage.framework.runtime.calls import FAILURES, settled
+from moorage.framework.runtime.slow_calls import Steps, watched
 
 if TYPE_CHECKING:
     from moorage.framework.runtime.profile import Profile
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Method = TypeVar("Method", bound=Callable[..., object])
 
 log = Logger(__name__)
+traceback_log = logging.getLogger(__name__)
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
@@ -112,33 +114,42 @@ class _Job(NamedTuple):
         return {"plugin": self.plugin.name, "task": self.task, "profile": self.profile.name}
 
     async def run(self) -> None:
-        question = Question(self.task, lambda answer: None)
         clock = asyncio.get_running_loop().time
         pause, failed_at = 0.0, -math.inf
         while True:
-            answer = await ask_and_wait(question, self.profile, self.plugin, False, self.method)
-            if answer is None and self.seconds is None:
+            failure = await self._call()
+            if failure is None and self.seconds is None:
                 return
-            if answer is None or (_is_withheld(answer) and self.seconds is not None):
-                await asyncio.sleep(self.seconds or 0.0)
+            # A write that another process is to do, as it leads, is no failure.
+            is_withheld = isinstance(failure, Withheld)
+            if self.seconds is not None and (failure is None or is_withheld):
+                await asyncio.sleep(self.seconds)
                 continue
             is_new = clock() - failed_at > QUIET_SECONDS
             pause = FIRST_PAUSE if is_new else min(2 * pause, LONGEST_PAUSE)
             failed_at = clock()
-            self._tell(answer, pause)
+            if failure is not None and not is_withheld:
+                self._tell(failure, pause)
             await asyncio.sleep(pause)
 
-    def _tell(self, failure: Status, pause: float) -> None:
-        if _is_withheld(failure):
-            return
+    async def _call(self) -> BaseException | None:
+        """What it raised; waiting is fine, blocking is named."""
+        try:
+            answer = watched(self.profile, self.plugin, self.task, self.method)
+        except FAILURES as error:
+            return error
+        try:
+            if isinstance(answer, Awaitable):
+                await settled(Steps(answer, self.profile, self.plugin, self.task))
+        except (Exception, SystemExit) as error:
+            return error
+        return None
+
+    def _tell(self, failure: BaseException, pause: float) -> None:
         self.profile.observer.background_failed(self.plugin.name, self.task, self.profile.name)
-        why = failure.message if failure.cause is None else described(failure.cause)
+        why = described(failure)
         log.error(why, "Background work of a plugin failed; it is tried again", **self.fields, seconds=pause)
-
-
-def _is_withheld(answer: Status) -> bool:
-    """Whether it tried to write while another process leads; that is for the leader to do."""
-    return isinstance(answer.cause, Withheld)
+        traceback_log.debug("a plugin raised", exc_info=failure)
 
 
 class _Cuttable:
@@ -177,33 +188,28 @@ def _jobs_of(profile: Profile, plugin: Plugin) -> Iterator[_Job]:
     for name, mark in _marked(type(plugin)):
         try:
             seconds = mark.seconds(plugin) if callable(mark.seconds) else mark.seconds
-            problem = _period_problem(seconds)
+            problem = _wrong_period(seconds)
         except FAILURES as error:
             problem = described(error)
         if problem:
             place = _place(inspect.getattr_static(plugin, name))
-            raise PluginLoadError(f'initializing plugin "{plugin.name}": {name}: every: {problem}{place}')
+            raise PluginLoadError(f'initializing plugin "{plugin.name}": @every on {name}: {problem}{place}')
         yield _Job(profile, plugin, name, getattr(plugin, name), float(seconds))
 
 
-def problem_of(plugin: type[Plugin]) -> str | None:
-    """What keeps a class's background work from being called: the method, why, where, and what to do."""
+def background_mistakes(plugin: type[Plugin]) -> Iterator[str]:
+    """What keeps a class's background work from being called: why, what to do about it, and where."""
     for name in dir(plugin):
         found = inspect.getattr_static(plugin, name)
-        mark = found if isinstance(found, every) else getattr(found, _MARK, None)
-        if mark is None and (name != "start" or plugin.start is Plugin.start):
-            continue
+        mark = getattr(found, _MARK, None)
+        is_called = isinstance(mark, every) or (name == "start" and plugin.start is not Plugin.start)
         if isinstance(found, every):
-            problem, remedy = "every: it does not say how often", "write @every(10)"
-            found = found.seconds
-        elif isinstance(mark, every) and not callable(mark.seconds) and _period_problem(mark.seconds):
-            problem, remedy = f"every: {_period_problem(mark.seconds)}", "write @every(10)"
-        elif called := _call_problem(plugin, name, found):
-            problem, remedy = called
-        else:
-            continue
-        return f"{name}: {problem}{_place(found)}; {remedy}"
-    return None
+            # Written without seconds, it has taken the method for them.
+            yield f"has @every on {name} without seconds; write @every(10){_place(found.seconds)}"
+        elif isinstance(mark, every) and not callable(mark.seconds) and (why := _wrong_period(mark.seconds)):
+            yield f"has @every on {name}: {why}; write @every(10){_place(found)}"
+        elif is_called and (why := _wrong_call(plugin, name, found)):
+            yield f"has the method {name}, which {why}{_place(found)}"
 
 
 def _marked(plugin: type[Plugin]) -> Iterator[tuple[str, every]]:
@@ -213,32 +219,28 @@ def _marked(plugin: type[Plugin]) -> Iterator[tuple[str, every]]:
             yield name, mark
 
 
-def _period_problem(seconds: object) -> str | None:
+def _wrong_period(seconds: object) -> str | None:
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if is_number and seconds > 0 and math.isfinite(seconds):  # type: ignore[operator, arg-type]
         return None
     return f"{seconds!r:.80} is no number of seconds above 0"
 
 
-def _call_problem(plugin: type[Plugin], name: str, found: Any) -> tuple[str, str] | None:
+def _wrong_call(plugin: type[Plugin], name: str, found: Any) -> str | None:
     """Why a method cannot be called without arguments, and what to do about it."""
     try:
         parameters = inspect.signature(found.__get__(object.__new__(plugin), plugin)).parameters.values()
     except (AttributeError, TypeError):
         return None  # not written in Python
     except ValueError:
-        return "is called on the plugin, and has no self", f"write def {name}(self)"
-    needed = [
-        each.name
-        for each in parameters
-        if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
-    ]
+        return f"is called on the plugin and has no self; write def {name}(self)"
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in optional]
     if needed:
-        needs = ", ".join(needed)
-        return f"is called without arguments, and needs {needs}", "drop it or give it a default"
+        return f"is called without arguments and needs {', '.join(needed)}; drop it or give it a default"
     code = inspect.unwrap(getattr(found, "__func__", found))
     if inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code):
-        return "is called, not looped over", "write it without yield"
+        return "is called and not looped over; write it without yield"
     return None
 
 

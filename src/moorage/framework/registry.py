@@ -148,7 +148,7 @@ def checked(plugin: type[Plugin], source: str) -> type[Plugin]:
     """Refuses a class that lacks what its bases call for."""
     from msgspec import Struct
 
-    from moorage.framework.background import problem_of
+    from moorage.framework.background import background_mistakes
     from moorage.framework.extension_points import missing_methods, points_of
     from moorage.framework.permissions import Permission
 
@@ -173,8 +173,8 @@ def checked(plugin: type[Plugin], source: str) -> type[Plugin]:
             f"{source}: class {plugin.__name__} lacks the method {', '.join(missing)}; "
             "write it or drop the base class that calls for it"
         )
-    if problem := problem_of(plugin):
-        raise PluginLoadError(f"{source}: class {plugin.__name__}: {problem}")
+    if mistakes := list(background_mistakes(plugin)):
+        raise PluginLoadError("\n".join(f"{source}: class {plugin.__name__} {each}" for each in mistakes))
     return plugin
 
 

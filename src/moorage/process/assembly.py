@@ -102,6 +102,7 @@ class Assembly:
         """
         await self.informers.wait_synced()
         self._background.start()
+        await asyncio.sleep(0)  # it has its first turn before the first pod
         log.info(1, "Caches are synced, starting to schedule")
         warn_of_unserved(self.scheduler)
         # What the first lists brought stays for good: it need not be looked through again and again.
