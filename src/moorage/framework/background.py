@@ -188,19 +188,19 @@ def _jobs_of(profile: Profile, plugin: Plugin) -> Iterator[_Job]:
     for name, mark in _marked(type(plugin)):
         try:
             seconds = mark.seconds(plugin) if callable(mark.seconds) else mark.seconds
-            problem = _wrong_period(seconds)
+            if problem := _wrong_period(seconds):
+                problem += _place(inspect.getattr_static(plugin, name))
         except FAILURES as error:
             problem = described(error)
         if problem:
-            place = _place(inspect.getattr_static(plugin, name))
-            raise PluginLoadError(f'initializing plugin "{plugin.name}": @every on {name}: {problem}{place}')
+            raise PluginLoadError(f'initializing plugin "{plugin.name}": @every on {name}: {problem}')
         yield _Job(profile, plugin, name, getattr(plugin, name), float(seconds))
 
 
 def background_mistakes(plugin: type[Plugin]) -> Iterator[str]:
     """What keeps a class's background work from being called: why, what to do about it, and where."""
     for name in dir(plugin):
-        found = inspect.getattr_static(plugin, name)
+        found = inspect.getattr_static(plugin, name, None)
         mark = getattr(found, _MARK, None)
         is_called = isinstance(mark, every) or (name == "start" and plugin.start is not Plugin.start)
         if isinstance(found, every):
@@ -214,7 +214,7 @@ def background_mistakes(plugin: type[Plugin]) -> Iterator[str]:
 
 def _marked(plugin: type[Plugin]) -> Iterator[tuple[str, every]]:
     for name in dir(plugin):
-        mark = getattr(inspect.getattr_static(plugin, name), _MARK, None)
+        mark = getattr(inspect.getattr_static(plugin, name, None), _MARK, None)
         if isinstance(mark, every):
             yield name, mark
 
