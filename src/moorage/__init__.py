@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from moorage.client.errors import Conflict as Conflict
     from moorage.client.errors import NotFound as NotFound
     from moorage.client.resource_client import ResourceClient as ResourceClient
+    from moorage.framework.background import every as every
     from moorage.framework.cycle_state import PODS_TO_ACTIVATE as PODS_TO_ACTIVATE
     from moorage.framework.cycle_state import CycleState as CycleState
     from moorage.framework.events import Action as Action
@@ -88,6 +89,7 @@ _HOMES = {
     "Conflict": "client.errors",
     "NotFound": "client.errors",
     "ResourceClient": "client.resource_client",
+    "every": "framework.background",
     "PODS_TO_ACTIVATE": "framework.cycle_state",
     "CycleState": "framework.cycle_state",
     "Action": "framework.events",

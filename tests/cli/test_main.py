@@ -132,7 +132,7 @@ def test_output_to_a_closed_pipe_ends_without_a_word(args: tuple[str, ...], tmp_
 def test_verbosity_may_be_written_as_for_go_programs_everywhere() -> None:
     for form in (["-v=10"], ["--v=10"], ["-v", "10"]):
         result = run("up", *form, "--reload")
-        assert "--reload needs a --plugin to watch" in result.output
+        assert "--reload needs a --plugin or a --config to watch" in result.output
 
 
 @pytest.mark.parametrize(

@@ -246,5 +246,5 @@ def test_the_readme_names_files_that_exist(folder: Path) -> None:
     for name in ("sample_read/plugin.py", "sample_read/api.py", "manifests/pod.yaml", "manifests/rule.yaml"):
         assert name in text and (made / name).is_file()
     define = "moorage crd sample_read/api.py | kubectl apply -f -\n"
-    assert f"{define}kubectl apply -f manifests/rule.yaml\nkubectl apply -f manifests/pod.yaml\n" in text
+    assert "kubeconfig\nkubectl apply -f manifests/rule.yaml\nkubectl apply -f manifests/pod.yaml\n" in text
     assert f"{define}moorage manifests --config" in text

@@ -72,7 +72,11 @@ def test_what_is_not_there(args: list[str], line: str, kubeconfig: Path) -> None
 @pytest.mark.parametrize(
     ("args", "why"),
     [
-        (["--reload"], "--reload needs a --plugin to watch"),
+        (["--reload"], "--reload needs a --plugin or a --config to watch"),
+        (
+            ["--reload", "--config", "-"],
+            "--reload cannot read standard input again; give --config a file",
+        ),
         (
             ["--no-scheduler", "--plugin", "x.py"],
             "--no-scheduler leaves nothing for --plugin and --config to do",
@@ -262,6 +266,87 @@ def test_a_changed_plugin_is_loaded_again(reloading: Embedded, tmp_path: Path) -
     _wait_for_line(reloading.program, "keeps_off.py: reloaded; waiting pods are tried again", times=2)
     api.create([pod("c", namespace="default")])
     wait_for("the third pod's node", lambda: api.bound().get("c") == first)
+
+
+CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: {}
+"""
+
+
+def test_a_changed_configuration_is_read_again(tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(CONFIG.format("first"))
+    with Embedded("--nodes=1", f"--config={config}", "--reload", folder=tmp_path) as cluster:
+        api = Api(cluster)
+        _save(config, CONFIG.format("first") + "  pluginz: []\n- schedulerNam: x\n", SAVED_AT)
+        _wait_for_line(cluster.program, "scheduler.yaml: not reloaded, the old one goes on: ", times=1)
+        api.create([pod("a", namespace="default", schedulerName="first")])
+        wait_for("the pod of the old configuration", lambda: "a" in api.bound())
+
+        _save(config, CONFIG.format("second"), SAVED_AT + 1)
+        _wait_for_line(cluster.program, "scheduler.yaml: reloaded; waiting pods are tried again", times=1)
+        api.create([pod("b", namespace="default", schedulerName="second")])
+        wait_for("the pod of the new configuration", lambda: "b" in api.bound())
+        lines = cluster.program.log_text().splitlines()
+        [refused] = [line for line in lines if "not reloaded" in line]
+        assert "pluginz" in refused and "schedulerNam" in refused, "all problems, in one line"
+
+
+def test_a_configuration_is_followed_beside_a_plugin(tmp_path: Path) -> None:
+    plugin = write_plugin(tmp_path / "keeps_off.py", KEEPS_OFF.format("1"))
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(CONFIG.format("default-scheduler"))
+    flags = (f"--plugin={plugin}", f"--config={config}", "--reload")
+    with Embedded("--nodes=1", *flags, folder=tmp_path) as cluster:
+        api = Api(cluster)
+        enabled = "  plugins: {filter: {enabled: [{name: KeepsOff}]}}\n"
+        _save(config, CONFIG.format("default-scheduler") + enabled, SAVED_AT)
+        _wait_for_line(cluster.program, "scheduler.yaml: reloaded; waiting pods are tried again", times=1)
+        api.create([pod("a", namespace="default")])
+        _wait_for_line(cluster.program, "FailedScheduling: 0/1 nodes are available: 1 not here", times=1)
+        _save(plugin, KEEPS_OFF.format("2"), SAVED_AT + 1)
+        wait_for("the pod's node", lambda: "a" in api.bound())
+
+
+WIDGETS = """
+from moorage import FilterPlugin, Object, Status
+
+
+class Widget(Object, kw_only=True):
+    group, version, resource, kind = "example.com", "v1", "{0}", "{1}"
+    namespaced = False
+    size: {2} = 1
+
+
+class Widgets(FilterPlugin):
+    def __init__(self, args, handle):
+        super().__init__(args, handle)
+        self.widgets = handle.lister_of(Widget, sync_timeout=30)
+
+    def filter(self, cycle, pod, node):
+        return None if self.widgets.get(pod.name) else Status.unschedulable("no widget")
+"""
+
+
+def test_custom_resources_of_plugins_are_defined(tmp_path: Path) -> None:
+    plugin = write_plugin(tmp_path / "widgets.py", WIDGETS.format("widgets", "Widget", "int"))
+    with Embedded("--nodes=1", f"--plugin={plugin}", "--reload", folder=tmp_path) as cluster:
+        api, said = Api(cluster), "Custom resources of the plugins are defined: {}"
+        _wait_for_line(cluster.program, said.format("widgets.example.com"), times=1)
+        widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
+        api.request("POST", "/apis/example.com/v1/widgets", widget)
+        api.create([pod("a", namespace="default")])
+        wait_for("the pod's node", lambda: "a" in api.bound())
+
+        _save(plugin, WIDGETS.format("gadgets", "Gadget", "int"), SAVED_AT)
+        _wait_for_line(cluster.program, said.format("gadgets.example.com"), times=1)
+        _wait_for_line(cluster.program, "widgets.py: reloaded", times=1)
+        _save(plugin, WIDGETS.format("gadgets", "Gadget", "str | list[str]"), SAVED_AT + 1)
+        _wait_for_line(cluster.program, "gadgets.example.com: not applied: Widget", times=1)
+        _wait_for_line(cluster.program, "widgets.py: reloaded", times=2)
 
 
 def _wait_for_line(program: Program, line: str, *, times: int) -> None:

@@ -165,7 +165,7 @@ def test_what_is_gone_leaves_no_object_behind(control_plane: ControlPlane, api: 
         assembly = Assembly(config, in_tree_registry(), writer, http=http, events=late, others=(late,))
         try:
             await assembly.open()
-            assembly.informers.start()
+            assembly.start()
             scheduling = asyncio.create_task(assembly.schedule())
             await until(lambda: assembly.scheduler.is_running)  # what was there before is not looked at
             left = [await a_round(assembly, 0)]

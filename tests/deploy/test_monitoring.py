@@ -24,6 +24,7 @@ WIDTH = 24
 WATCHED = {
     "leader_election_master_status",
     "moorage_events_dropped_total",
+    "moorage_plugin_background_errors_total",
     "moorage_watch_silence_seconds",
     "scheduler_framework_extension_point_duration_seconds_bucket",
     "scheduler_pending_pods",

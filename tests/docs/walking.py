@@ -48,6 +48,7 @@ GOING_ON = (
     *CLUSTERS,
     "moorage run",
     "python examples/license_server/server.py",
+    "python examples/live_load/server.py",
     "python extender.py",
     "examples/name_score/run.sh",
 )

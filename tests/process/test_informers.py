@@ -94,10 +94,59 @@ def test_until_then_the_scheduler_is_not_ready() -> None:
         informers = informers_of(Server(), Hard=30)
         informers.start()
         await asyncio.sleep(5)
-        assert informers.not_synced() == ["licenses (the server could not find the requested resource)"]
+        assert informers.not_synced() == [
+            "licenses.shop.example.com (the server could not find the requested resource)"
+        ]
+        assert informers.missing("licenses.shop.example.com") == "it is not served"
         await informers.stop()
 
     fake_time.run(main())
+
+
+def test_what_is_missing_is_named_with_the_remedy_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        informers = informers_of(Server(licenses_after=150), Hard=1000)
+        assert informers.required == ["licenses.shop.example.com"]
+        await waited(informers)
+        assert informers.missing("licenses.shop.example.com") is None
+
+    fake_time.run(main())
+    told = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert [record.getMessage() for record in told] == [
+        "Nothing is scheduled before a custom resource is defined that a plugin cannot do without"
+    ] * 3
+    assert vars(told[0])["_moorage_fields"] == {
+        "resource": "licenses.shop.example.com",
+        "plugin": "Hard",
+        "remedy": "moorage crd tests.api.licenses:License | kubectl apply -f -",
+    }
+
+
+def test_what_nobody_waits_for_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        await waited(informers_of(Server(), Easy=None))
+
+    fake_time.run(main())
+    [told] = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert told.getMessage() == "A custom resource is not defined: plugins see no objects of it until it is"
+    assert vars(told)["_moorage_fields"] == {
+        "resource": "licenses.shop.example.com",
+        "remedy": "moorage crd tests.api.licenses:License | kubectl apply -f -",
+    }
+
+
+def test_what_has_no_class_has_another_remedy(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        registry = in_tree_registry()
+        scheduler = Scheduler(default_configuration(registry), registry)
+        handle = Handle(scheduler.services, plugin_name="Hard")
+        handle.lister("shop.example.com", "v1alpha1", "licenses", sync_timeout=30)
+        server: Any = Server(licenses_after=10)
+        await waited(Informers(server, scheduler.door, scheduler.profiles.values()))
+
+    fake_time.run(main())
+    [told] = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert vars(told)["_moorage_fields"]["remedy"] == "kubectl apply its CustomResourceDefinition"
 
 
 def test_a_plugin_that_has_waited_long_enough_ends_the_start(caplog: pytest.LogCaptureFixture) -> None:

@@ -97,14 +97,18 @@ def used() -> tuple[SchedulerMetrics, SchedulingQueue]:
 def test_all_are_named_from_the_start() -> None:
     metrics = SchedulerMetrics()
     types = dict(line.split()[2:4] for line in render([metrics.registry]).splitlines() if "# TYPE" in line)
-    ours = {"moorage_events_dropped_total": "counter", "moorage_watch_silence_seconds": "gauge"}
+    ours = {
+        "moorage_events_dropped_total": "counter",
+        "moorage_plugin_background_errors_total": "counter",
+        "moorage_watch_silence_seconds": "gauge",
+    }
     assert types == {f"scheduler_{name}": kind for name, kind in NAMES.items()} | ours
 
 
 def test_the_text_can_be_parsed_and_has_no_other_series() -> None:
     metrics, _ = used()
     families = list(text_string_to_metric_families(render([metrics.registry])))
-    assert len(families) == len(NAMES) + 2
+    assert len(families) == len(NAMES) + 3
     names = {sample.name for family in families for sample in family.samples}
     assert not [name for name in names if name.endswith("_created")]
 

@@ -315,7 +315,7 @@ def test_the_start_waits_for_a_definition_that_comes(cluster: Cluster) -> None:
     cluster.kubectl("delete", "crd", DEFINITION, "--ignore-not-found")
     with cluster.run(CONFIG, PLUGIN, ready=False) as process:
         process.wait_until(
-            "the wait", lambda: lines_with(process, "Waiting for a resource that is not served")
+            "the wait", lambda: lines_with(process, "Nothing is scheduled before a custom resource")
         )
         answer = process.get("/readyz")
         assert answer is not None and answer.status == 500

@@ -1,4 +1,4 @@
-"""The plugin with a custom resource in `moorage up`, where the definition can come after the start only."""
+"""The plugin with a custom resource in `moorage up`, which has the definition from the start on."""
 
 from pathlib import Path
 
@@ -26,24 +26,41 @@ def config(folder: Path, seconds: float) -> str:
     return f"--config={file}"
 
 
-def test_the_cluster_ends_when_the_definition_does_not_come(tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    done = run_alone("up", config(tmp_path, 0.5), PLUGIN, "--nodes=0", f"--kubeconfig={kubeconfig}")
+DEMANDING = """
+from moorage import FilterPlugin
+
+
+class Demanding(FilterPlugin):
+    def __init__(self, args, handle):
+        super().__init__(args, handle)
+        handle.lister("example.com", "v1", "widgets", sync_timeout=0.5)
+
+    def filter(self, cycle, pod, node):
+        return None
+"""
+
+
+def test_the_cluster_ends_when_a_definition_does_not_come(tmp_path: Path) -> None:
+    """Without a class there is nothing that a definition could be made of."""
+    kubeconfig, plugin = tmp_path / "kubeconfig", tmp_path / "demanding.py"
+    plugin.write_text(DEMANDING)
+    done = run_alone("up", f"--plugin={plugin}", "--nodes=0", f"--kubeconfig={kubeconfig}")
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == (
-        'initializing plugin "NodeCRDResourceFit": WaitForCacheSync failed'
-    )
+    assert done.stderr.splitlines()[-1] == 'initializing plugin "Demanding": WaitForCacheSync failed'
+    [waiting] = [line for line in done.stderr.splitlines() if "Nothing is scheduled before" in line]
+    assert 'resource="widgets.example.com"' in waiting
     assert "The cluster is ready" in done.stdout
     assert not kubeconfig.exists()
 
 
-def test_pods_are_scheduled_once_the_definition_is_there(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+def test_the_definition_is_there_and_that_of_the_project_can_take_its_place(
+    tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
     programs_for(pytestconfig)
     with Embedded(config(tmp_path, 60), PLUGIN, f"--nodes={MANIFESTS / 'nodes.yaml'}") as cluster:
         kubectl = cluster.kubectl
         kubectl("apply", "-f", str(MANIFESTS / "simple-pod.yaml"))
-        kubectl("apply", "-f", str(MANIFESTS / "crd.yaml"))
-        kubectl("wait", "--for=condition=Established", "crd/clusterscopedresources.scheduling.sigs.k8s.io")
+        assert "configured" in kubectl("apply", "-f", str(MANIFESTS / "crd.yaml"))
         kubectl("apply", "-f", str(MANIFESTS / "clusterscopedresources-cr.yaml"))
 
         def node() -> str:

@@ -53,7 +53,11 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
     metavar="FILE",
     help="Keep the cluster's state in FILE and go on with it; without it, in memory.",
 )
-@click.option("--reload", is_flag=True, help="Load a changed plugin file again and try its pods again.")
+@click.option(
+    "--reload",
+    is_flag=True,
+    help="Load changed plugin files and configurations again, and try waiting pods again.",
+)
 @click.option(
     "--run-image",
     "run_images",
@@ -107,8 +111,10 @@ def up(
       moorage up --nodes nodes.yaml --data cluster.db --port 6443
       moorage up --no-scheduler --kubeconfig ./kubeconfig
     """
-    if reload and not plugins:
-        raise click.UsageError("--reload needs a --plugin to watch")
+    if reload and not plugins and not config_file:
+        raise click.UsageError("--reload needs a --plugin or a --config to watch")
+    if reload and config_file == "-":
+        raise click.UsageError("--reload cannot read standard input again; give --config a file")
     if no_scheduler and (plugins or config_file):
         raise click.UsageError("--no-scheduler leaves nothing for --plugin and --config to do")
     if not address:

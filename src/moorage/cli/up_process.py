@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -24,10 +25,12 @@ from urllib.parse import urlsplit
 import click
 
 from moorage.cli.manifest_files import read_manifests
+from moorage.cli.plugin_resources import apply_definitions, kinds_of
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
 from moorage.cli.setup import BadInput, Setup, set_up
 from moorage.cli.terminal.output import Output
 from moorage.cli.terminal.views import View, make_view
+from moorage.client.http import HttpClient
 from moorage.client.loops import LoopThread, loop_factory
 from moorage.cluster.access.kubeconfig import KubeconfigError, remove, remove_old, write_kubeconfig
 from moorage.cluster.base.data_file import DataFile, DataFileError
@@ -44,7 +47,9 @@ from moorage.process import logs
 from moorage.process.local_scheduler import LocalScheduler
 from moorage.process.signals import STOPPING, Signals, exit_now, heed_interrupts
 from moorage.server.tls import LOCAL_NAMES, self_signed
+from moorage.version import user_agent
 
+UP_AGENT = user_agent("moorage", "up")
 DEFAULT_NODES = "3"
 MOST_NODES = 20_000
 ANSWER_SECONDS = 0.5
@@ -75,6 +80,11 @@ class UpOptions:
         make_extenders(setup.config.extenders)
         expand_all(setup.config, setup.registry.points_of())
         return setup
+
+    def files(self) -> list[Path]:
+        """What `--reload` follows."""
+        config = [] if self.config_file is None else [Path(self.config_file).resolve()]
+        return [*files_of(self.plugins), *config]
 
 
 def run_up(options: UpOptions) -> int:
@@ -167,6 +177,9 @@ class Up:
 
     async def _run(self) -> int:
         options = self._options
+        # What is saved while the cluster starts counts as a change, too.
+        self._watched = options.files() if options.reload else []
+        watch = FileWatch(lambda: self._watched, lambda changed: self._reload(cluster, scheduler, changed))
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="moorage-up-"))
             who = identity(self._data, options.address, lambda: self_signed(_names(options.address)))
@@ -181,12 +194,10 @@ class Up:
             scheduler = self._scheduler = LocalScheduler(
                 cluster.scheduler_client, plugin_timeout=options.plugin_timeout
             )
-            # Before anybody can know of the cluster: what is saved from then on is noticed.
-            self._watched = files_of(options.plugins)
-            watch = FileWatch(lambda: self._watched, lambda changed: self._reload(scheduler, changed))
             nodes = await server.called(lambda: cluster.store.count("nodes"))
             if self._setup is not None:
                 options.output.doing("Starting the scheduler")
+                await self._define(cluster, self._setup, click.echo)
                 await scheduler.start(*self._setup, self._fail)
                 stack.push_async_callback(scheduler.stop)
             # Nothing is awaited until the greeting: the scheduler, once at work, would keep it waiting.
@@ -248,20 +259,35 @@ class Up:
             raise BadInput(f"--nodes: {options.nodes}: {refusal}") from None
         return cluster
 
-    async def _reload(self, scheduler: LocalScheduler, changed: list[Path]) -> None:
+    async def _define(self, cluster: EmbeddedCluster, setup: Setup, say: Callable[[str], None]) -> None:
+        """Has the custom resources of the plugins served, and says which are new."""
+        kinds = kinds_of(setup)
+        if not kinds:
+            return
+        async with HttpClient(cluster.connection(), user_agent=UP_AGENT) as http:
+            applied, notes = await apply_definitions(http, kinds)
+        if applied:
+            say(f"Custom resources of the plugins are defined: {', '.join(applied)}")
+        for note in notes:
+            say(note)
+
+    async def _reload(self, cluster: EmbeddedCluster, scheduler: LocalScheduler, changed: list[Path]) -> None:
         names = ", ".join(path.name for path in changed)
         try:
             forget_modules(self._watched)
+            setup = self._options.set_up()
+            await self._define(cluster, setup, self._say)
             await scheduler.replace(
-                *self._options.set_up(),
+                *setup,
                 lambda error: self._say(f"{error}; nothing is scheduled until {names} is loaded again"),
             )
         except (ConfigError, PluginLoadError, BadInput) as error:
             # Mending any of the files, the missing ones too, may be what helps.
-            self._watched = list(dict.fromkeys((*self._watched, *files_of(self._options.plugins))))
-            self._say(f"{names}: not reloaded, the old one goes on: {error}")
+            self._watched = list(dict.fromkeys((*self._watched, *self._options.files())))
+            why = "; ".join(str(error).splitlines())
+            self._say(f"{names}: not reloaded, the old one goes on: {why}")
             return
-        self._watched = files_of(self._options.plugins)
+        self._watched = self._options.files()
         self._say(f"{names}: reloaded; waiting pods are tried again")
 
     def _greet(self, server: str, nodes: int) -> None:

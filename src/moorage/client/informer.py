@@ -135,10 +135,14 @@ class Informer(Generic[T]):
                 each.cancel()
 
     def _note(self, error: Exception) -> None:
+        was_missing = not self.synced or isinstance(self.last_error, NotFound)
         self.last_error = error
         if isinstance(error, Gone):
             self._version = ""
             log.info("%s: the watch has fallen behind, listing again: %s", self.resource, error)
+        elif isinstance(error, NotFound) and was_missing:
+            # Whoever waits for it tells so, with what to do about it.
+            log.debug("%s: %s", self.resource, error)
         elif isinstance(error, ApiError | ConfigurationError):
             log.warning("%s: %s", self.resource, error)
         else:

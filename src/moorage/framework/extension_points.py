@@ -83,8 +83,16 @@ class Plugin:
         """What may make a pod schedulable that this plugin rejected; None stands for everything."""
         return None
 
+    def start(self) -> Awaitable[None] | None:
+        """Background work: called once when the scheduler knows the cluster; may be `async def`.
+
+        It may return or go on for ever, and is cancelled when the scheduler stops. If it raises, it is called
+        again after a pause. For what is to be done again and again, mark a method with `moorage.every`.
+        """
+        return None
+
     def close(self) -> None:
-        """Called once when the scheduler stops."""
+        """Called once when the scheduler stops, after all background work has ended."""
 
 
 class PreEnqueuePlugin(Plugin):

@@ -41,6 +41,9 @@ class Observer(Protocol):
     def plugin_wrote(self, plugin: str, profile: str, result: str) -> None:
         """A write of a plugin ended: `success`, `error` or `cancelled`."""
 
+    def background_failed(self, plugin: str, task: str, profile: str) -> None:
+        """The background work of a plugin raised; `task` is the method."""
+
     def preemption_attempt(self) -> None:
         """Victims are being looked for."""
 
@@ -111,6 +114,9 @@ class NoObserver:
         pass
 
     def plugin_wrote(self, plugin: str, profile: str, result: str) -> None:
+        pass
+
+    def background_failed(self, plugin: str, task: str, profile: str) -> None:
         pass
 
     def preemption_attempt(self) -> None:

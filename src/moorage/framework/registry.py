@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from moorage.framework.extension_points import Plugin
 
 ENTRY_POINT_GROUP = "moorage.plugins"
+_PACKAGE = "moorage_plugin_"  # how the names of packages begin that stand for folders
 
 
 class PluginLoadError(Exception):
@@ -198,9 +199,10 @@ def _why_not(found: object) -> str:
 
 def checked(plugin: type[Plugin], source: str) -> type[Plugin]:
     """Refuses a class with which something is wrong; the error has a line for each mistake."""
+    from moorage.framework.background import background_mistakes
     from moorage.framework.load_checks import mistakes
 
-    found = mistakes(plugin)
+    found = [*mistakes(plugin), *background_mistakes(plugin)]
     if found:
         raise PluginLoadError("\n".join(f"{source}: class {plugin.__name__} {each}" for each in found))
     return plugin
@@ -247,9 +249,18 @@ def _import_file(path: Path) -> ModuleType:
     return module
 
 
+def place_of(kind: type) -> str:
+    """Where a class is, as commands take it: `file.py:Class` or `module:Class`."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if file is None or not kind.__module__.startswith(_PACKAGE):
+        return f"{kind.__module__}:{kind.__qualname__}"
+    path, here = Path(file).resolve(), Path.cwd()
+    return f"{path.relative_to(here) if path.is_relative_to(here) else path}:{kind.__qualname__}"
+
+
 def _package_of(folder: Path) -> str:
     """A package that stands for a folder, so that its files can import one another: `from .api import X`."""
-    name = f"moorage_plugin_{folder.name.replace('.', '_')}_{abs(hash(str(folder)))}"
+    name = f"{_PACKAGE}{folder.name.replace('.', '_')}_{abs(hash(str(folder)))}"
     if name not in sys.modules:
         package = sys.modules[name] = ModuleType(name)
         package.__path__ = [str(folder)]

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from moorage.client import Client
 from moorage.client.http import HttpClient
 from moorage.config import KubeSchedulerConfiguration
+from moorage.framework.background import SECONDS_TO_STOP, Background
 from moorage.framework.logger import Logger
 from moorage.framework.registry import Registry
 from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS, HangWatch
@@ -25,10 +26,11 @@ log = Logger(__name__)
 
 USER_AGENT = user_agent("moorage", "scheduler")
 _LATE_EVENTS = 3.0
+_ABANDONED_WORK = 0.1
 
 
 class Assembly:
-    """Clients, events, metrics, scheduler and informers: `open`, start the informers, `schedule`, `close`.
+    """Clients, events, metrics, scheduler, informers, background work: `open`, `start`, `schedule`, `close`.
 
     Raises what is wrong with the configuration or a plugin. `client` writes pods, `events` events; `http`
     is for all else, and `others` are what `client` and `events` use beside it. A call of a plugin that takes
@@ -67,8 +69,10 @@ class Assembly:
         self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
         self.metrics.watch_silences(self.informers.silences)
         self._hang_watch = HangWatch(self.scheduler.services.running, plugin_timeout)
+        self._background = Background(self.scheduler.profiles.values())
         self._stack = AsyncExitStack()
         self._late_events = _LATE_EVENTS
+        self._late_work = SECONDS_TO_STOP
 
     async def open(self) -> None:
         """Connects; events are delivered from now on. Call `close` however far this came."""
@@ -81,7 +85,21 @@ class Assembly:
         delivering = asyncio.create_task(self._events.run())
         self._stack.push_async_callback(self._end_events, delivering)
         self._stack.push_async_callback(self.informers.stop)
+        self._stack.push_async_callback(self._end_background)
         self._stack.callback(self.scheduler.stop)
+
+    def start(self) -> None:
+        """Starts the informers; the plugins' background work begins when the first lists are there.
+
+        Whether this process leads does not matter to either: it is to be ready when its turn comes.
+        """
+        self.informers.start()
+        beginning = asyncio.create_task(self._begin_background())
+        self._stack.callback(beginning.cancel)
+
+    async def _begin_background(self) -> None:
+        await self.informers.wait_until_listed()
+        self._background.start()
 
     async def schedule(self) -> None:
         """Schedules until it is stopped, as soon as the first lists are there.
@@ -89,6 +107,8 @@ class Assembly:
         Raises PluginLoadError when a plugin gives up waiting for a resource that it cannot do without.
         """
         await self.informers.wait_synced()
+        self._background.start()
+        await asyncio.sleep(0)  # it has its first turn before the first pod
         log.info(1, "Caches are synced, starting to schedule")
         warn_of_unserved(self.scheduler)
         # What the first lists brought stays for good: it need not be looked through again and again.
@@ -110,6 +130,7 @@ class Assembly:
     def abandon(self) -> None:
         """Has `end` and `close` wait for nothing: another process leads, and nothing may be written."""
         self._late_events = 0.0
+        self._late_work = _ABANDONED_WORK
         self.scheduler.stop(at_once=True)
 
     def hurry(self) -> None:
@@ -119,6 +140,9 @@ class Assembly:
     async def close(self) -> None:
         """Stops everything and delivers the last events."""
         await self._stack.aclose()
+
+    async def _end_background(self) -> None:
+        await self._background.stop(self._late_work)
 
     async def _end_events(self, delivering: asyncio.Task[None]) -> None:
         await self._events.stop(self._late_events)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterable
 from typing import Any
 
+from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.client.errors import NotFound
 from moorage.client.http import SILENCE_SECONDS, HttpClient
@@ -14,13 +16,17 @@ from moorage.client.resources import Resource
 from moorage.framework.door import Door
 from moorage.framework.listers import Lister
 from moorage.framework.logger import Logger
-from moorage.framework.registry import PluginLoadError
+from moorage.framework.registry import PluginLoadError, place_of
 from moorage.framework.runtime.profile import Profile
 from moorage.process.watched import ALWAYS, add_waited_for, resource_of
 
 log = Logger(__name__)
 
 _POLL = 0.1
+_FIRST_POLL = 0.002  # an API server in the same process has answered by then
+TELL_SECONDS = 60.0
+_DEMANDED = "Nothing is scheduled before a custom resource is defined that a plugin cannot do without"
+_NOT_DEFINED = "A custom resource is not defined: plugins see no objects of it until it is"
 UNFINISHED_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 
 
@@ -57,12 +63,23 @@ class Informers:
         """
         required = [informer for lister, informer in self._of_listers if lister.requirements]
         return [
-            f"{informer.resource.plural} ({informer.last_error})"
-            if informer.last_error
-            else informer.resource.plural
+            f"{informer.resource} ({informer.last_error})" if informer.last_error else str(informer.resource)
             for informer in self.all
             if not informer.synced and (informer in required or not isinstance(informer.last_error, NotFound))
         ]
+
+    @property
+    def required(self) -> list[str]:
+        """The resources that some plugin cannot do without."""
+        return list(dict.fromkeys(str(pair[1].resource) for pair in self._of_listers if pair[0].requirements))
+
+    def missing(self, resource: str) -> str | None:
+        """Why one of them is not known yet; None if it is."""
+        found = (pair[1] for pair in self._of_listers if str(pair[1].resource) == resource)
+        late = next((informer for informer in found if not informer.synced), None)
+        if late is None:
+            return None
+        return "it is not served" if isinstance(late.last_error, NotFound) else "it is not listed yet"
 
     def silences(self) -> dict[str, float]:
         """For how many seconds nothing was heard of each resource that has been listed."""
@@ -83,25 +100,39 @@ class Informers:
 
         Raises PluginLoadError when a plugin has waited for one as long as it wants to.
         """
-        told = False
+        told_at = -math.inf
         while unmet := [pair for pair in self._of_listers if pair[0].requirements and not pair[1].synced]:
-            waited = asyncio.get_running_loop().time() - self._started
+            now = asyncio.get_running_loop().time()
+            waited = now - self._started
+            missing = [pair for pair in unmet if isinstance(pair[1].last_error, NotFound)]
+            if missing and now - told_at >= TELL_SECONDS:
+                told_at = now
+                for lister, informer in missing:
+                    plugins = ", ".join(dict.fromkeys(each.plugin for each in lister.requirements))
+                    log.warning(
+                        _DEMANDED, resource=str(informer.resource), plugin=plugins, remedy=_remedy(lister)
+                    )
             for lister, informer in unmet:
                 for plugin, seconds in lister.requirements:
                     if waited >= seconds:
                         raise _failed(plugin, informer)
-                if not told and isinstance(informer.last_error, NotFound):
-                    log.info(0, "Waiting for a resource that is not served yet", resource=informer.resource)
-                    told = True
             await asyncio.sleep(_POLL)
 
     async def wait_synced(self) -> None:
         """Waits for everything that the first pod needs; raises as `wait_required` does."""
         await self.wait_required()
-        while self.not_synced():
-            await asyncio.sleep(_POLL)
+        await self.wait_until_listed()
         for lister, informer in self._of_listers:
             lister.has_synced = informer.synced
+            if not informer.synced and not lister.type.__module__.startswith("moorage."):
+                log.warning(_NOT_DEFINED, resource=str(informer.resource), remedy=_remedy(lister))
+
+    async def wait_until_listed(self) -> None:
+        """Waits for the same, as long as it takes."""
+        pause = _FIRST_POLL
+        while self.not_synced():
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _POLL)
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -125,6 +156,13 @@ class Informers:
         """When one is back the others soon are: pods must not be decided on by the nodes of long ago."""
         for informer in self.all:
             informer.retry_now()
+
+
+def _remedy(lister: Lister[Any]) -> str:
+    """What makes the API server serve the objects."""
+    if lister.type is Object:
+        return "kubectl apply its CustomResourceDefinition"
+    return f"moorage crd {place_of(lister.type)} | kubectl apply -f -"
 
 
 def _failed(plugin: str, informer: Informer[Any]) -> PluginLoadError:

@@ -87,7 +87,7 @@ class LocalScheduler:
 
     async def _start(self, assembly: Assembly, on_failure: OnFailure) -> None:
         await assembly.open()
-        assembly.informers.start()
+        assembly.start()
         if not assembly.informers.has_requirements:
             await assembly.informers.wait_synced()
         self._running = _Running(assembly, asyncio.create_task(_schedule(assembly, on_failure)))

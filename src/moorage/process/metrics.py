@@ -81,6 +81,11 @@ class SchedulerMetrics(Families):
             "[ALPHA] Failures of a plugin: it raised, or answered what it must not.",
             ("plugin", "profile"),
         )
+        self._background_failures = self.counter(
+            "moorage_plugin_background_errors_total",
+            "[ALPHA] Failures of a plugin's background work, by the method that raised.",
+            ("plugin", "task", "profile"),
+        )
         self._slow_calls = self.counter(
             "scheduler_plugin_slow_calls_total",
             "[ALPHA] Calls of a plugin that held up everything else for more than half a second.",
@@ -226,6 +231,9 @@ class SchedulerMetrics(Families):
 
     def plugin_wrote(self, plugin: str, profile: str, result: str) -> None:
         self._writes[plugin, profile, result] += 1
+
+    def background_failed(self, plugin: str, task: str, profile: str) -> None:
+        self._background_failures[plugin, task, profile] += 1
 
     def preemption_attempt(self) -> None:
         self._preemptions[()] += 1

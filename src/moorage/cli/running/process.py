@@ -110,7 +110,7 @@ class Process:
             checking = asyncio.create_task(self._report_missing_permissions(assembly))
             stack.callback(checking.cancel)
             if not self._config.delay_cache_until_active:
-                assembly.informers.start()
+                assembly.start()
             return await self._work(assembly, elector)
 
     def _assemble(self, elector: LeaderElector | None) -> Assembly:
@@ -162,7 +162,7 @@ class Process:
             elector.start()
             await elector.wait_until_leading()
         if self._config.delay_cache_until_active:
-            assembly.informers.start()
+            assembly.start()
         await assembly.schedule()
 
     def _make_elector(self) -> LeaderElector:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from moorage.api.pods import Pod
@@ -90,6 +91,9 @@ class RunServer:
         checks.add("shutdown", lambda: "process is shutting down" if self.is_stopping() else None)
         checks.add("sched-handler-sync", self._sync_problem)
         checks.add("watches", self._silence)
+        # In their names, as why a check fails is not told to everybody.
+        for resource in self.assembly.informers.required:
+            checks.add(f"resource-{resource}", partial(self.assembly.informers.missing, resource))
         return checks
 
     def _election_check(self) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def _readme(wanted: Wanted) -> str:
     files = f"--config scheduler-config.yaml --plugin {names.package}/plugin.py"
     image = f"registry.example.com/{names.project}:0.1.0"
     definition = f"moorage crd {names.package}/api.py | kubectl apply -f -\n" if wanted.rule else ""
-    rule = f"{definition}kubectl apply -f manifests/rule.yaml\n" if wanted.rule else ""
+    rule = "kubectl apply -f manifests/rule.yaml\n" if wanted.rule else ""
     note = _NOTE.format(names=names) if wanted.rule else ""
     return f"""# {names.plugin}
 
@@ -196,6 +196,6 @@ moorage manifests --config scheduler-config.yaml --plugin {names.package} --imag
 
 
 _NOTE = """
-The class in `{names.package}/api.py` is the custom resource, and `moorage crd` makes an API server know it.
-A scheduler that runs already looks for it again after a while, at most a minute.
+The class in `{names.package}/api.py` is the custom resource. `moorage up` makes its API server know it, also
+when the class has changed; for any other cluster, `moorage crd` prints the definition.
 """
