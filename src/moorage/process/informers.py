@@ -21,6 +21,7 @@ from moorage.process.watched import ALWAYS, add_waited_for, resource_of
 log = Logger(__name__)
 
 _POLL = 0.1
+_FIRST_POLL = 0.002  # an API server in the same process has answered by then
 UNFINISHED_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 
 
@@ -98,8 +99,10 @@ class Informers:
     async def wait_synced(self) -> None:
         """Waits for everything that the first pod needs; raises as `wait_required` does."""
         await self.wait_required()
+        pause = _FIRST_POLL
         while self.not_synced():
-            await asyncio.sleep(_POLL)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _POLL)
         for lister, informer in self._of_listers:
             lister.has_synced = informer.synced
 

@@ -1,0 +1,149 @@
+"""The parts of a cluster, put together in this process: a thread, the API server with nodes, a scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import ssl
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from moorage.client.http import HttpClient
+from moorage.client.loops import LoopThread
+from moorage.client.self_signed import LOCAL_NAMES, self_signed
+from moorage.cluster.access.kubeconfig import write_kubeconfig
+from moorage.cluster.access.tokens import generate_key
+from moorage.cluster.embedded import ADMIN, EmbeddedCluster, Identity
+from moorage.config import KubeSchedulerConfiguration
+from moorage.framework.registry import PluginLoadError, Registry
+from moorage.framework.runtime.profile import Profile
+from moorage.process.local_scheduler import LocalScheduler
+
+T = TypeVar("T")
+
+HOST = "127.0.0.1"
+ANSWER_SECONDS = 10.0
+"""How long the API server may take for what it does at once."""
+_SIGN_OF_LIFE_SECONDS = 1.0
+_OWN_CODE = str(Path(__file__).parents[2])
+
+
+class Stuck(RuntimeError):
+    """A thread of the cluster does not answer; the text says where it is."""
+
+
+class Parts:
+    """An API server that listens on this machine, and a scheduler on demand, from `start` to `stop`.
+
+    They live in a thread of their own. What is asked of them comes from another one and is waited for there.
+    """
+
+    def __init__(self, nodes: Sequence[dict[str, Any]] = ()) -> None:
+        self._nodes = nodes
+        self._stack = ExitStack()
+        self._scheduler: LocalScheduler | None = None
+        self.scheduler_failure: PluginLoadError | None = None
+        """Why the scheduler has ended, if it has."""
+        self.folder: Path
+        self.url: str
+        self.client: HttpClient
+
+    def start(self) -> None:
+        with ExitStack() as stack:
+            self._temporary = tempfile.TemporaryDirectory(prefix="moorage-test-")
+            stack.callback(self._temporary.cleanup)
+            self.folder = Path(self._temporary.name)
+            self._thread = LoopThread("moorage-test-cluster")
+            self._thread.start()
+            stack.callback(self._thread.stop)
+            self.who = Identity(_certificate(), _signing_key(), secrets.token_hex(16))
+            cluster = self._cluster = EmbeddedCluster(self.who, folder=self.folder, run_namespaces=())
+            self.ask(cluster.start(HOST, 0, _tls(), self._nodes))
+            stack.callback(lambda: self.ask(cluster.stop()))
+            self.url = f"https://{HOST}:{cluster.port}"
+            self.client = HttpClient(cluster.connection(ADMIN), user_agent="moorage-test")
+            write_kubeconfig(self.kubeconfig, server=self.url, ca=self.who.ca, token=self.who.admin_token)
+            self._stack = stack.pop_all()
+
+    def start_scheduler(self, registry: Registry, config: KubeSchedulerConfiguration) -> None:
+        """Raises what is wrong with the configuration or a plugin."""
+        scheduler = LocalScheduler(self._cluster.scheduler_client, for_good=False)
+        self.ask(scheduler.start(registry, config, self._fail))
+        self._scheduler = scheduler
+        self._stack.callback(lambda: self.ask(scheduler.stop(at_once=True)))
+
+    def stop(self) -> None:
+        """Leaves nothing behind. Raises Stuck if a plugin does not return; if it does later, call it again."""
+        if where := self.stuck():
+            self._temporary.cleanup()
+            raise Stuck(f"the cluster cannot be stopped\n{where}")
+        self._stack.close()
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.folder / "kubeconfig"
+
+    @property
+    def profiles(self) -> dict[str, Profile]:
+        """Those of the scheduler, by the name that pods call them."""
+        running = self._scheduler.scheduler if self._scheduler is not None else None
+        return {} if running is None else dict(running.profiles)
+
+    @property
+    def scheduler_thread(self) -> int:
+        """The thread in which plugins are called."""
+        return self._thread.ident
+
+    def ask(self, work: Coroutine[Any, Any, T], seconds: float = ANSWER_SECONDS) -> T:
+        """The result of what the cluster does; raises Stuck if it does not come."""
+        try:
+            return self._thread.run(work, seconds)
+        except TimeoutError:
+            if where := self.stuck():
+                raise Stuck(f"no answer after {seconds:g} s\n{where}") from None
+            raise
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Starts something there that goes on until it is cancelled."""
+        return self._thread.submit(work)
+
+    def stuck(self) -> str:
+        """Where the scheduler's thread hangs, if it does."""
+        try:
+            self._thread.run(asyncio.sleep(0), _SIGN_OF_LIFE_SECONDS)
+        except TimeoutError:
+            return f"the scheduler is stuck in:\n{_where(self.scheduler_thread)}"
+        return ""
+
+    def _fail(self, error: PluginLoadError) -> None:
+        self.scheduler_failure = error
+
+
+def _where(thread: int) -> str:
+    """The calls that a thread has made last, from the first that is not Moorage's own."""
+    frames = traceback.extract_stack(sys._current_frames()[thread])
+    own = [place for place, frame in enumerate(frames) if frame.filename.startswith(_OWN_CODE)]
+    others = frames[own[-1] + 1 :] if own else frames
+    return "".join(traceback.format_list(others or frames[-1:])).rstrip()
+
+
+_certificate: Callable[[], bytes] = cache(lambda: self_signed(LOCAL_NAMES))
+_signing_key: Callable[[], bytes] = cache(generate_key)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """One for all clusters of the process."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.NamedTemporaryFile(prefix="moorage-test-") as file:
+        file.write(_certificate())
+        file.flush()
+        context.load_cert_chain(file.name)
+    return context

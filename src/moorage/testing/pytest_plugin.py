@@ -1,0 +1,60 @@
+"""The pytest plugin: the fixtures `cluster` and `api`, and the mark `moorage`.
+
+Every test run of those who have Moorage installed loads this module, so it loads nothing else by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from moorage.testing.clusters.api_server import ApiServer
+    from moorage.testing.clusters.cluster import Cluster
+
+_ARGUMENTS = ("plugins", "nodes", "config", "args", "objects")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "moorage(plugins, nodes, config, args, objects): what the cluster of the fixture `cluster` has",
+    )
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A cluster for this test alone: `cluster.schedule(make_pod()).node`.
+
+    `@pytest.mark.moorage(plugins=[QuietNodes], nodes=3)` says what it has, as `moorage.testing.Cluster` does;
+    on a module or class, the mark is for all its tests, and a test may replace single arguments.
+    """
+    from moorage.testing.clusters.cluster import Cluster
+
+    with Cluster(**_marked(request)) as running:
+        yield running
+
+
+@pytest.fixture
+def api() -> Iterator[ApiServer]:
+    """An API server for this test alone, without nodes and scheduler: `api.kubeconfig`, `api.apply(...)`."""
+    from moorage.testing.clusters.api_server import ApiServer
+
+    with ApiServer() as running:
+        yield running
+
+
+def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The arguments of all marks; those nearer to the test win."""
+    arguments: dict[str, Any] = {}
+    for mark in reversed(list(request.node.iter_markers("moorage"))):
+        if mark.args:
+            raise pytest.UsageError("@pytest.mark.moorage: give its arguments names, as in plugins=[...]")
+        for name in mark.kwargs:
+            if name not in _ARGUMENTS:
+                known = ", ".join(_ARGUMENTS)
+                raise pytest.UsageError(f"@pytest.mark.moorage: unknown argument {name!r}; there are {known}")
+        arguments |= mark.kwargs
+    return arguments
