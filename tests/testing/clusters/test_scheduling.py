@@ -223,7 +223,10 @@ def test_a_scheduler_that_gives_up_waiting_is_told() -> None:
         def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
             return None
 
-    with Cluster(NeedsGadgets) as cluster, pytest.raises(NotInTime, match="the scheduler has ended: .*Gadgets"):
+    with (
+        Cluster(NeedsGadgets) as cluster,
+        pytest.raises(NotInTime, match="the scheduler has ended: .*Gadgets"),
+    ):
         cluster.schedule(make_pod(), timeout=0.3)
 
 
