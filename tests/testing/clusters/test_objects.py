@@ -17,7 +17,7 @@ from moorage.testing import ApiServer, Cluster, NotInTime, make_node, make_pod
 from tests.controlplane.build import assets
 from tests.embedded.api_samples import crd
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "ConfigMap",
     "metadata": {"name": "settings"},
@@ -97,7 +97,11 @@ def test_apply_takes_objects_documents_texts_and_files(api: ApiServer, tmp_path:
 
 
 def test_a_definition_and_its_objects_in_one_go(api: ApiServer) -> None:
-    gadget = {"apiVersion": "shop.example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}}
+    gadget: dict[str, Any] = {
+        "apiVersion": "shop.example.com/v1",
+        "kind": "Gadget",
+        "metadata": {"name": "g"},
+    }
     api.apply(crd(), {**gadget, "spec": {"integer": 3}})
     assert api.get(Gadget, "g").spec.integer == 3
     made = api.create(Gadget(metadata=ObjectMeta(name="h"), spec=GadgetSpec(integer=4)))
@@ -142,7 +146,7 @@ def test_waiting_for_what_an_object_becomes(api: ApiServer) -> None:
         api.wait_until(SETTINGS, lambda settings: 1 / 0)
     with pytest.raises(NotInTime, match=r"^ConfigMap default/settings is not as it should be after 0.02 s\n"):
         api.wait_until(SETTINGS, lambda settings: settings["data"]["colour"] == "green", timeout=0.02)
-    with pytest.raises(NotInTime, match="Pod default/none .*\nit does not exist"):
+    with pytest.raises(NotInTime, match=r"Pod default/none .*\nit does not exist"):
         api.wait_until(Pod, lambda pod: True, "none", timeout=0.02)
 
 
@@ -151,7 +155,7 @@ def test_waiting_for_an_end(api: ApiServer) -> None:
     kept = api.create({**SETTINGS, "metadata": {"name": "kept", "finalizers": ["example.com/mine"]}})
     api.delete(kept)
     with pytest.raises(
-        NotInTime, match="is not gone after 0.02 s\nit is being deleted; its finalizers are example"
+        NotInTime, match=r"is not gone after 0.02 s\nit is being deleted; its finalizers are example"
     ):
         api.wait_deleted(kept, timeout=0.02)
     api.patch(kept, {"metadata": {"finalizers": None}})

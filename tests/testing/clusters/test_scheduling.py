@@ -118,7 +118,7 @@ def test_a_configuration_decides_what_runs(tmp_path: Path) -> None:
     for given in (config, file, str(file)):
         with Cluster([QuietNodes], nodes=[make_node("a", labels=NOISY)], config=given) as cluster:
             assert "noisy" in cluster.schedule(make_pod(scheduler="quiet")).message
-            with pytest.raises(ValueError, match="no profile is called 'default-scheduler'.* one of quiet"):
+            with pytest.raises(ValueError, match=r"no profile is called 'default-scheduler'.* one of quiet"):
                 cluster.schedule(make_pod("other"))
     with pytest.raises(TypeError, match="pluginConfig"):
         Cluster([QuietNodes], config=config, args={})
@@ -225,7 +225,7 @@ def test_a_scheduler_that_gives_up_waiting_is_told() -> None:
 
     with (
         Cluster(NeedsGadgets) as cluster,
-        pytest.raises(NotInTime, match="the scheduler has ended: .*Gadgets"),
+        pytest.raises(NotInTime, match=r"the scheduler has ended: .*Gadgets"),
     ):
         cluster.schedule(make_pod(), timeout=0.3)
 

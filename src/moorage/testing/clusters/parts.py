@@ -80,7 +80,7 @@ class Parts:
         self._stack.callback(lambda: self.ask(scheduler.stop(at_once=True)))
 
     def stop(self) -> None:
-        """Leaves nothing behind. Raises Stuck if a plugin does not return; if it does later, call it again."""
+        """Leaves nothing behind. Raises Stuck if a plugin does not return; if it does, call it again."""
         if where := self.stuck():
             self._temporary.cleanup()
             raise Stuck(f"the cluster cannot be stopped\n{where}")
