@@ -102,7 +102,7 @@ def test_a_definition_and_its_objects_in_one_go(api: ApiServer) -> None:
         "kind": "Gadget",
         "metadata": {"name": "g"},
     }
-    api.apply(crd(), {**gadget, "spec": {"integer": 3}})
+    api.apply(crd(), gadget | {"spec": {"integer": 3}})
     assert api.get(Gadget, "g").spec.integer == 3
     made = api.create(Gadget(metadata=ObjectMeta(name="h"), spec=GadgetSpec(integer=4)))
     assert (made.spec.integer, made.namespace) == (4, "default")
