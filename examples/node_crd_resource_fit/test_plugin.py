@@ -10,7 +10,7 @@ from examples.node_crd_resource_fit.plugin import (
     mean_score,
 )
 from moorage import CycleState, Hint, NodeInfo, ObjectMeta, Pod, Status
-from moorage.testing import FakeHandle, make_node, make_pod, run
+from moorage.testing import Cluster, FakeHandle, make_node, make_pod, run
 
 NODES = [make_node(name) for name in ("aaa", "bbb", "ccc")]
 
@@ -166,3 +166,22 @@ def test_the_plugin_waits_for_its_resources() -> None:
     NodeCRDResourceFit(NodeCRDResourceFitArgs(cache_sync_timeout_seconds=5), handle)
     [lister] = handle.services.listers
     assert [requirement.seconds for requirement in lister.requirements] == [5]
+
+
+GPU = "example.com/gpu"
+
+
+@pytest.mark.moorage(
+    plugins=[NodeCRDResourceFit],
+    nodes=[make_node(name, allocatable={GPU: 4}) for name in ("aaa", "bbb")],
+    objects=[ClusterScopedResource, resource("aaa", {GPU: True}, {GPU: 10}), resource("bbb")],
+)
+def test_decisions_follow_the_resources_of_a_cluster(cluster: Cluster) -> None:
+    assert cluster.schedule(asking(GPU)).node == "aaa"
+    cluster.delete(ClusterScopedResource, "aaa")
+    waiting = cluster.schedule(make_pod("later", requests={GPU: 1}))
+    assert waiting.message.startswith(
+        f"0/2 nodes are available: 1 CRD for node not found, 1 Node does not enable resource {GPU}."
+    )
+    cluster.patch(ClusterScopedResource, {"spec": {"resourcesFilter": {GPU: True}}}, "bbb")
+    assert cluster.wait_bound(waiting.pod).spec.node_name == "bbb"

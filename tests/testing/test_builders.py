@@ -103,3 +103,9 @@ def test_a_wrong_field_is_named() -> None:
         make_pod(tolerations="all")
     with pytest.raises(DecodeError, match=r"Node node: .*\$\.status\.declaredFeatures"):
         make_node(declaredFeatures=5)
+
+
+def test_what_cannot_be_shared_has_a_limit() -> None:
+    [container] = make_pod(cpu="1", requests={"example.com/gpu": 2, "hugepages-2Mi": "4Mi"}).spec.containers
+    assert container.resources.limits == {"example.com/gpu": 2, "hugepages-2Mi": "4Mi"}
+    assert "limits" not in make_pod(cpu="1").raw["spec"]["containers"][0]["resources"]

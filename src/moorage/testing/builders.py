@@ -77,11 +77,11 @@ def make_pod(
     `nodeSelector={"disk": "ssd"}` or `tolerations=[{"operator": "Exists"}]`.
     """
     asked = {"cpu": cpu, "memory": memory, **(requests or {})}
-    container: Document = {
-        "name": "main",
-        "image": image,
-        "resources": {"requests": {key: amount for key, amount in asked.items() if amount is not None}},
-    }
+    resources = {"requests": {key: amount for key, amount in asked.items() if amount is not None}}
+    # An API server takes what cannot be shared only if the limit is the same.
+    if limits := {key: resources["requests"][key] for key in resources["requests"] if _is_exclusive(key)}:
+        resources["limits"] = limits
+    container: Document = {"name": "main", "image": image, "resources": resources}
     document: Document = {
         "metadata": {
             "name": name,
@@ -99,6 +99,10 @@ def make_pod(
     if priority is not None:
         document["spec"]["priority"] = priority
     return from_document(Pod, document)
+
+
+def _is_exclusive(resource: str) -> bool:
+    return "/" in resource or resource.startswith("hugepages-")
 
 
 def _taint(text: str) -> Document:

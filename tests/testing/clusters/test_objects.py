@@ -110,6 +110,18 @@ def test_a_definition_and_its_objects_in_one_go(api: ApiServer) -> None:
     assert [each["spec"]["integer"] for each in api.list("gadgets.shop.example.com")] == [3, 5]
 
 
+def test_a_class_stands_for_its_definition(api: ApiServer) -> None:
+    class Approved(Gadget):
+        group: ClassVar[str] = "shop.k8s.io"
+
+    api.apply(Gadget, [Approved])
+    assert [each["metadata"]["name"] for each in api.list("crd")] == [
+        "gadgets.shop.example.com",
+        "gadgets.shop.k8s.io",
+    ]
+    assert api.create(Approved(metadata=ObjectMeta(name="g"))).namespace == "default"
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -110,7 +110,8 @@ class ApiServer:
     def apply(self, *given: Given | Iterable[Given]) -> builtins.list[Document]:
         """Creates or changes objects, as `kubectl apply --server-side` does; returns them as they are then.
 
-        Takes objects, documents, texts in YAML, and files or folders as `pathlib.Path`. A namespace that is
+        Takes objects, documents, texts in YAML, and files or folders as `pathlib.Path`. A class that derives
+        from `moorage.Object` stands for its definition, as `moorage crd` makes it. A namespace that is
         missing is `default`. Fields that do not exist are refused.
         """
         return [self._parts.ask(self._apply(document)) for document in documents_of(_flat(given))]
@@ -378,7 +379,7 @@ class ApiServer:
 
 def _flat(given: Iterable[Any]) -> Iterator[Given]:
     for each in given:
-        if isinstance(each, Object | Mapping | str | Path):
+        if isinstance(each, Object | type | Mapping | str | Path):
             yield each
         else:
             yield from _flat(each)

@@ -8,12 +8,13 @@ from typing import Any, TypeAlias
 
 import yaml
 
+from moorage.api.custom_resources.definitions import custom_resource_definition, is_protected
 from moorage.api.meta import Object
 from moorage.client.resource_client import document_of
 
 Document: TypeAlias = dict[str, Any]
-Given: TypeAlias = Object | Mapping[str, Any] | str | Path
-"""An object, a document, a YAML text, or a file or folder of YAML files."""
+Given: TypeAlias = Object | type[Object] | Mapping[str, Any] | str | Path
+"""An object, a class for its definition, a document, a YAML text, or a file or folder of YAML files."""
 
 _OF_SERVER = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
 
@@ -32,6 +33,8 @@ def documents_of(given: Given | Iterable[Given]) -> Iterator[Document]:
     """All documents that were meant, without what only a server says about them; lists are opened."""
     if isinstance(given, Object):
         yield _without_server_fields(document_of(given))
+    elif isinstance(given, type):
+        yield _definition_of(given)
     elif isinstance(given, Mapping):
         yield from _opened(dict(given), "the document")
     elif isinstance(given, str):
@@ -43,6 +46,11 @@ def documents_of(given: Given | Iterable[Given]) -> Iterator[Document]:
     else:
         for each in given:
             yield from documents_of(each)
+
+
+def _definition_of(kind: type[Object]) -> Document:
+    approval = kind.api_approved or ("unapproved, for tests only" if is_protected(kind.group) else "")
+    return custom_resource_definition(kind, api_approved=approval)
 
 
 def _in_text(text: str, place: str) -> Iterator[Document]:
