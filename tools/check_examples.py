@@ -2,9 +2,9 @@
 
     python -m tools.check_examples
 
-Examples are there to be copied, so what they import has to stay. They may import the public names of `moorage`
-and `moorage.testing`, the standard library, numpy, msgspec, pytest, their own modules, and what their README
-names.
+Examples are there to be copied, so what they import has to stay. They may import the public names of
+`moorage` and `moorage.testing`, the standard library, numpy, msgspec, pytest, their own modules, and what
+their README names.
 """
 
 from __future__ import annotations
