@@ -66,6 +66,11 @@ class LocalScheduler:
         """The one that runs."""
         return None if self._running is None else self._running.assembly.scheduler
 
+    @property
+    def waits_for(self) -> list[str]:
+        """The resources without which nothing is scheduled yet, each with the last error if there is one."""
+        return [] if self._running is None else self._running.assembly.informers.not_synced()
+
     async def stop(self, *, at_once: bool = False) -> None:
         """Finishes binds and delivers the last events, unless it is to stop at once."""
         running, self._running = self._running, None

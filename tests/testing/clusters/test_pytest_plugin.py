@@ -142,7 +142,7 @@ def test_an_exception_in_a_plugin_is_shown_with_its_line(runs: pytest.Pytester) 
         [
             '*return {}[[]"zone"[]]*',
             "*KeyError: 'zone'*",
-            "*SchedulerError: default/pod: KeyError: *",
+            "*SchedulerError: default/pod: *KeyError*",
             "*Captured log call*",
             "*ERROR*Error scheduling pod; retrying*",
         ]

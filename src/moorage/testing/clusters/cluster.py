@@ -132,14 +132,14 @@ class Cluster(ApiServer):
                 f"`scheduler=` one of {', '.join(profiles)}"
             )
         deadline = time.monotonic() + timeout
-        raised = self._errors.count
         created = self.create(pod)
         decided: Pod = self._wait(_address(created), _is_decided, "is not decided", timeout)
         condition = _waits(decided)
         if condition is not None and condition.reason == "SchedulerError":
-            error = self._errors.last_since(raised)
-            kind = f"{type(error).__name__}: " if error is not None else ""
-            raise SchedulerError(f"{decided.key}: {kind}{condition.message}") from error
+            error = self._errors.behind(condition.message)
+            kind = "" if error is None else type(error).__name__
+            told = condition.message if kind in condition.message else f"{kind}: {condition.message}"
+            raise SchedulerError(f"{decided.key}: {told}") from error
         wanted = "Scheduled" if decided.spec.node_name else "FailedScheduling"
         is_told = condition is None or condition.reason != "SchedulingGated"
         seconds = min(deadline - time.monotonic(), _EVENT_SECONDS) if is_told else 0.0

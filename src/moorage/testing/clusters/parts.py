@@ -49,8 +49,7 @@ class Parts:
         self._nodes = nodes
         self._stack = ExitStack()
         self._scheduler: LocalScheduler | None = None
-        self.scheduler_failure: PluginLoadError | None = None
-        """Why the scheduler has ended, if it has."""
+        self._failure: PluginLoadError | None = None
         self.folder: Path
         self.url: str
         self.client: HttpClient
@@ -97,6 +96,20 @@ class Parts:
         return {} if running is None else dict(running.profiles)
 
     @property
+    def idle_because(self) -> str:
+        """Why the scheduler schedules nothing, if that is so."""
+        if self._failure is not None:
+            return f"the scheduler has ended: {self._failure}"
+        waits_for = self._scheduler.waits_for if self._scheduler is not None else []
+        return f"the scheduler waits for {', '.join(waits_for)}" if waits_for else ""
+
+    def holding(self, uid: str) -> list[str]:
+        """The plugins for which a pod waits at Permit."""
+        running = self._scheduler.scheduler if self._scheduler is not None else None
+        waiting = running.services.waiting_pods.get(uid) if running is not None else None
+        return [] if waiting is None else waiting.pending_plugins
+
+    @property
     def scheduler_thread(self) -> int:
         """The thread in which plugins are called."""
         return self._thread.ident
@@ -123,7 +136,7 @@ class Parts:
         return ""
 
     def _fail(self, error: PluginLoadError) -> None:
-        self.scheduler_failure = error
+        self._failure = error
 
 
 def _where(thread: int) -> str:

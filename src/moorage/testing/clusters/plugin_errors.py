@@ -19,8 +19,6 @@ class PluginErrors(logging.Handler):
         super().__init__()
         self._watched_thread = thread
         self._raised: deque[BaseException] = deque(maxlen=_MOST)
-        self.count = 0
-        """How many there have been."""
 
     def start(self) -> None:
         _SCHEDULER.addHandler(self)
@@ -41,8 +39,15 @@ class PluginErrors(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         if error is not None and record.thread == self._watched_thread:
             self._raised.append(error)
-            self.count += 1
 
-    def last_since(self, count: int) -> BaseException | None:
-        """The newest one, if it came after so many."""
-        return self._raised[-1] if self.count > count and self._raised else None
+    def behind(self, message: str) -> BaseException | None:
+        """The newest exception that a message tells of."""
+        told = _in_one_line(message)
+        for error in reversed(self._raised):
+            if (_in_one_line(str(error)) or type(error).__name__) in told:
+                return error
+        return None
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -26,8 +26,8 @@ def what_is_known(parts: Parts, address: Address, failure: str, seconds: float) 
     lines = [f"{address} {failure} after {seconds:g} s"]
     if where := parts.stuck():
         return "\n".join([*lines, where])
-    if parts.scheduler_failure is not None:
-        lines.append(f"the scheduler has ended: {parts.scheduler_failure}")
+    if idle := parts.idle_because:
+        lines.append(idle)
     try:
         lines += parts.ask(_said_by_server(parts, address))
     except Stuck as error:
@@ -41,7 +41,8 @@ async def _said_by_server(parts: Parts, address: Address) -> list[str]:
         document = await parts.client.request_json("GET", path)
     except NotFound:
         return ["it does not exist", *await _events(parts, address)]
-    return [*_state(document), *await _events(parts, address)]
+    held = [f"it waits at Permit for {plugin}" for plugin in parts.holding(document["metadata"]["uid"])]
+    return [*held, *_state(document), *await _events(parts, address)]
 
 
 def _state(document: dict[str, Any]) -> Iterator[str]:
