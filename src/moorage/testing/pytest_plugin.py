@@ -31,9 +31,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     `@pytest.mark.moorage(plugins=[QuietNodes], nodes=3)` says what it has, as `moorage.testing.Cluster` does;
     on a module or class, the mark is for all its tests, and a test may replace single arguments.
     """
-    from moorage.testing.clusters.cluster import Cluster
-
-    with Cluster(**_marked(request)) as running:
+    with _wanted(request) as running:
         yield running
 
 
@@ -46,15 +44,25 @@ def api() -> Iterator[ApiServer]:
         yield running
 
 
+def _wanted(request: pytest.FixtureRequest) -> Cluster:
+    from moorage.config import ConfigError
+    from moorage.framework.registry import PluginLoadError
+    from moorage.testing.clusters.cluster import Cluster
+
+    try:
+        return Cluster(**_marked(request))
+    except (TypeError, ConfigError, PluginLoadError) as error:
+        pytest.fail(f"@pytest.mark.moorage: {error}", pytrace=False)
+
+
 def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The arguments of all marks; those nearer to the test win."""
     arguments: dict[str, Any] = {}
     for mark in reversed(list(request.node.iter_markers("moorage"))):
         if mark.args:
-            raise pytest.UsageError("@pytest.mark.moorage: give its arguments names, as in plugins=[...]")
+            raise TypeError("give its arguments names, as in plugins=[...]")
         for name in mark.kwargs:
             if name not in _ARGUMENTS:
-                known = ", ".join(_ARGUMENTS)
-                raise pytest.UsageError(f"@pytest.mark.moorage: unknown argument {name!r}; there are {known}")
+                raise TypeError(f"unknown argument {name!r}; there are {', '.join(_ARGUMENTS)}")
         arguments |= mark.kwargs
     return arguments

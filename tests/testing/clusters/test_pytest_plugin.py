@@ -87,17 +87,19 @@ def test_objects_are_there_when_the_scheduler_starts() -> None:
 @pytest.mark.parametrize(
     ("mark", "said"),
     [
-        ("node=3", "*unknown argument 'node'; there are plugins, nodes, config, args, objects*"),
-        ("[object]", "*give its arguments names, as in plugins=[[]...[]]*"),
-        ("plugins=[object]", "*object*"),
-        ("nodes=[make_pod()]", "*nodes: a Pod is no Node; give it with `objects`*"),
+        ("node=3", "unknown argument 'node'; there are plugins, nodes, config, args, objects"),
+        ("[object]", "give its arguments names, as in plugins=[[]...[]]"),
+        ("plugins=[object]", "plugins: <class 'object'> is no plugin; give classes, or what --plugin takes"),
+        ("plugins=['none.py']", "none.py: no such file; check the path"),
+        ("config='none.yaml'", "none.yaml: cannot read the file: No such file or directory; check the path"),
+        ("nodes=[make_pod()]", "nodes: a Pod is no Node; give it with `objects`"),
     ],
 )
 def test_a_wrong_mark_is_refused(runs: pytest.Pytester, mark: str, said: str) -> None:
     runs.makepyfile(QUIET_NODES + f"\n    @pytest.mark.moorage({mark})\n    def test_it(cluster): pass")
     result = runs.runpytest_inprocess()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([said])
+    result.stdout.fnmatch_lines([f"@pytest.mark.moorage: {said}"])
 
 
 def test_nothing_is_left_of_a_test_that_failed(runs: pytest.Pytester) -> None:

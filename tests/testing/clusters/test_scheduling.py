@@ -25,6 +25,7 @@ from moorage import (
 )
 from moorage.config import ConfigError
 from moorage.testing import Cluster, NotInTime, SchedulerError, Stuck, make_node, make_pod
+from moorage.testing.clusters import parts
 
 NOISY = {"noisy": "true"}
 
@@ -198,7 +199,7 @@ def test_a_pod_that_waits_at_permit_is_not_decided() -> None:
         assert waiting.pod.name == "pod"
 
 
-def test_a_call_that_does_not_return_is_shown() -> None:
+def test_a_call_that_does_not_return_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     released = threading.Event()
 
     class Stubborn(FilterPlugin):
@@ -211,7 +212,8 @@ def test_a_call_that_does_not_return_is_shown() -> None:
         cluster.schedule(make_pod(), timeout=0.05)
     assert "the scheduler is stuck in:" in str(caught.value)
     assert "in filter\n    released.wait()" in str(caught.value)
-    with pytest.raises(Stuck, match=r"cannot be stopped(.|\n)*in filter"):
+    with monkeypatch.context() as impatient, pytest.raises(Stuck, match=r"cannot be stopped(.|\n)*in filter"):
+        impatient.setattr(parts, "STOP_SECONDS", 0.05)
         cluster.__exit__(None, None, None)
     released.set()
     cluster.__exit__(None, None, None)

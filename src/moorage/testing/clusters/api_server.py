@@ -28,6 +28,8 @@ from moorage.testing.clusters.telling import NotInTime, what_is_known
 
 T = TypeVar("T", bound=Object)
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 TIMEOUT = 10.0
 _KUBECTL_SECONDS = 60.0
 _STRICT = {"fieldManager": "moorage-test", "fieldValidation": "Strict"}

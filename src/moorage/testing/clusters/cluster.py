@@ -23,6 +23,8 @@ from moorage.testing.clusters.parts import Parts
 from moorage.testing.clusters.plugin_errors import PluginErrors
 from moorage.testing.clusters.setup import nodes_of, set_up
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 _PODS = Resource.of(Pod)
 _EVENTS = Resource.of(Event)
 _EVENT_SECONDS = 2.0

@@ -12,6 +12,8 @@ from moorage.api.custom_resources.definitions import custom_resource_definition,
 from moorage.api.meta import Object
 from moorage.client.resource_client import document_of
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 Document: TypeAlias = dict[str, Any]
 Given: TypeAlias = Object | type[Object] | Mapping[str, Any] | str | Path
 """An object, a class for its definition, a document, a YAML text, or a file or folder of YAML files."""

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from moorage.client.errors import ApiError
 from moorage.client.http import HttpClient
 from moorage.client.loops import LoopThread
 from moorage.client.self_signed import LOCAL_NAMES, self_signed
@@ -28,10 +29,14 @@ from moorage.process.local_scheduler import LocalScheduler
 
 T = TypeVar("T")
 
+__tracebackhide__ = True  # pytest shows the line of the test instead
+
 HOST = "127.0.0.1"
 ANSWER_SECONDS = 10.0
 """How long the API server may take for what it does at once."""
-_SIGN_OF_LIFE_SECONDS = 1.0
+SIGN_OF_LIFE_SECONDS = 0.5
+STOP_SECONDS = 10.0
+"""After so long without a sign of life it is given up; a machine may be busy with other things."""
 _OWN_CODE = str(Path(__file__).parents[2])
 
 
@@ -80,7 +85,7 @@ class Parts:
 
     def stop(self) -> None:
         """Leaves nothing behind. Raises Stuck if a plugin does not return; if it does, call it again."""
-        if where := self.stuck():
+        if where := self.stuck(STOP_SECONDS):
             self._temporary.cleanup()
             raise Stuck(f"the cluster cannot be stopped\n{where}")
         self._stack.close()
@@ -118,6 +123,8 @@ class Parts:
         """The result of what the cluster does; raises Stuck if it does not come."""
         try:
             return self._thread.run(work, seconds)
+        except ApiError as refused:
+            raise refused.with_traceback(None) from None  # its text says it all
         except TimeoutError:
             if where := self.stuck():
                 raise Stuck(f"no answer after {seconds:g} s\n{where}") from None
@@ -127,10 +134,10 @@ class Parts:
         """Starts something there that goes on until it is cancelled."""
         return self._thread.submit(work)
 
-    def stuck(self) -> str:
-        """Where the scheduler's thread hangs, if it does."""
+    def stuck(self, seconds: float = SIGN_OF_LIFE_SECONDS) -> str:
+        """Where the scheduler's thread hangs, if it gives no sign of life for so long."""
         try:
-            self._thread.run(asyncio.sleep(0), _SIGN_OF_LIFE_SECONDS)
+            self._thread.run(asyncio.sleep(0), seconds)
         except TimeoutError:
             return f"the scheduler is stuck in:\n{_where(self.scheduler_thread)}"
         return ""

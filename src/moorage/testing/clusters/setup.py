@@ -37,6 +37,8 @@ def set_up(
     registry = in_tree_registry()
     names: list[str] = []
     for plugin in [plugins] if isinstance(plugins, type | str) else plugins:
+        if not isinstance(plugin, str) and not (isinstance(plugin, type) and issubclass(plugin, Plugin)):
+            raise TypeError(f"plugins: {plugin!r} is no plugin; give classes, or what --plugin takes")
         if isinstance(plugin, str):
             names += registry.load(plugin)
         else:
