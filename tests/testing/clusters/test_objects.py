@@ -14,7 +14,7 @@ from kubernetes import client as official
 from moorage import Node, Object, ObjectMeta, Pod
 from moorage.client.errors import ApiError, BadRequest, Invalid, NotFound
 from moorage.testing import ApiServer, Cluster, NotInTime, make_node, make_pod
-from tests.controlplane.build import assets
+from tests.controlplane.programs import programs_for
 from tests.embedded.api_samples import crd
 
 SETTINGS: dict[str, Any] = {
@@ -162,6 +162,22 @@ def test_waiting_for_what_an_object_becomes(api: ApiServer) -> None:
         api.wait_until(Pod, lambda pod: True, "none", timeout=0.02)
 
 
+def test_who_waits_does_not_ask_again(api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.apply(SETTINGS)
+    asked: list[str] = []
+    client = api._parts.client
+    send = client.send
+
+    async def counted(method: str, path: str, *rest: Any, **more: Any) -> bytes:
+        asked.append(path.rpartition("/")[2])
+        return await send(method, path, *rest, **more)
+
+    monkeypatch.setattr(client, "send", counted)
+    with pytest.raises(NotInTime):
+        api.wait_until(SETTINGS, lambda settings: False, timeout=0.3)
+    assert asked == ["configmaps", "settings", "events"]  # the last two for what NotInTime says
+
+
 def test_waiting_for_an_end(api: ApiServer) -> None:
     api.wait_deleted("cm", "settings")
     kept = api.create({**SETTINGS, "metadata": {"name": "kept", "finalizers": ["example.com/mine"]}})
@@ -223,9 +239,10 @@ def test_controllers_work(api: ApiServer) -> None:
     api.wait_deleted(owned)
 
 
-def test_kubectl(api: ApiServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    programs = assets()
-    assert programs is not None
+def test_kubectl(
+    api: ApiServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    programs = programs_for(pytestconfig)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RuntimeError, match="kubectl is not on the PATH"):
         api.kubectl("get", "nodes")

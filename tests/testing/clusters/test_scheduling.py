@@ -79,7 +79,7 @@ def test_a_pod_that_fits_nowhere_says_why_and_is_bound_when_that_changes() -> No
         outcome = cluster.schedule(make_pod())
         assert (outcome.node, outcome.reason) == ("", "Unschedulable")
         assert outcome.message.startswith("0/1 nodes are available: 1 node is noisy.")
-        assert [each.reason for each in outcome.events] == ["FailedScheduling"]
+        assert {each.reason for each in outcome.events} == {"FailedScheduling"}
         assert cluster.wait_unschedulable("pod") == outcome.message
         cluster.patch(Node, {"metadata": {"labels": {"noisy": None}}}, "a")
         assert cluster.wait_bound(outcome.pod).spec.node_name == "a"
@@ -89,6 +89,21 @@ def test_a_gated_pod_is_not_waited_for() -> None:
     with Cluster(nodes=1) as cluster:
         outcome = cluster.schedule(make_pod(schedulingGates=[{"name": "example.com/later"}]))
         assert (outcome.node, outcome.reason, outcome.events) == ("", "SchedulingGated", [])
+
+
+def test_a_pod_that_has_its_node_already() -> None:
+    with Cluster(nodes=2) as cluster:
+        outcome = cluster.schedule(make_pod(node="node-2", scheduler="nobody"))
+        assert (outcome.node, outcome.events) == ("node-2", [])
+
+
+def test_a_plugin_cannot_wait_for_its_own_cluster() -> None:
+    class Curious(FilterPlugin):
+        def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+            return Status.unschedulable(str(cluster.list(Node)))
+
+    with Cluster(Curious, nodes=1) as cluster, pytest.raises(SchedulerError, match="is in its handle"):
+        cluster.schedule(make_pod())
 
 
 def test_plugins_get_their_args() -> None:

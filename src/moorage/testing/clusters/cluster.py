@@ -128,7 +128,8 @@ class Cluster(ApiServer):
         Permit, for example, use `create`.
         """
         profiles = self._parts.profiles
-        if pod.spec.scheduler_name not in profiles:
+        is_placed = bool(pod.spec.node_name)
+        if pod.spec.scheduler_name not in profiles and not is_placed:
             raise ValueError(
                 f"{pod.key}: no profile is called {pod.spec.scheduler_name!r}; give make_pod "
                 f"`scheduler=` one of {', '.join(profiles)}"
@@ -143,9 +144,9 @@ class Cluster(ApiServer):
             told = condition.message if kind in condition.message else f"{kind}: {condition.message}"
             raise SchedulerError(f"{decided.key}: {told}") from error
         wanted = "Scheduled" if decided.spec.node_name else "FailedScheduling"
-        is_told = condition is None or condition.reason != "SchedulingGated"
-        seconds = min(deadline - time.monotonic(), _EVENT_SECONDS) if is_told else 0.0
-        return Outcome(decided, self._events_until(wanted, decided, seconds))
+        if is_placed or (condition is not None and condition.reason == "SchedulingGated"):
+            return Outcome(decided, [])  # the scheduler has nothing to say about it
+        return Outcome(decided, self._events_until(wanted, decided, deadline - time.monotonic()))
 
     def wait_bound(self, pod: Pod | str, *, timeout: float = TIMEOUT) -> Pod:
         """Waits until a pod, or the one of this name, has a node; returns it as it is then."""
@@ -163,14 +164,15 @@ class Cluster(ApiServer):
         """The events about a pod, as soon as the one with this reason is there."""
         found: dict[str, Event] = {}
         with Following(self._parts, _EVENTS, namespace=pod.namespace) as following:
-            for seen in following.seen(max(seconds, _EVENT_SECONDS)):
+            is_listed = is_there = False
+            for seen in following.seen(min(seconds, _EVENT_SECONDS)):
                 if seen is None:
-                    if seconds <= 0 or any(event.reason == reason for event in found.values()):
-                        break
+                    is_listed = True
                 elif seen.item.regarding.uid == pod.uid:
                     found[seen.item.name] = seen.item
-                    if seen.item.reason == reason:
-                        break
+                    is_there |= seen.item.reason == reason
+                if is_listed and is_there:
+                    break
         return list(found.values())
 
 

@@ -7,6 +7,7 @@ import secrets
 import ssl
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
@@ -21,6 +22,7 @@ from moorage.client.loops import LoopThread
 from moorage.client.self_signed import LOCAL_NAMES, self_signed
 from moorage.cluster.access.kubeconfig import write_kubeconfig
 from moorage.cluster.access.tokens import generate_key
+from moorage.cluster.base.store import Store
 from moorage.cluster.embedded import ADMIN, EmbeddedCluster, Identity
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.registry import PluginLoadError, Registry
@@ -37,6 +39,7 @@ ANSWER_SECONDS = 10.0
 SIGN_OF_LIFE_SECONDS = 0.5
 STOP_SECONDS = 10.0
 """After so long without a sign of life it is given up; a machine may be busy with other things."""
+_QUIET_TURNS = 20
 _OWN_CODE = str(Path(__file__).parents[2])
 
 
@@ -71,6 +74,7 @@ class Parts:
             cluster = self._cluster = EmbeddedCluster(self.who, folder=self.folder, run_namespaces=())
             self.ask(cluster.start(HOST, 0, _tls(), self._nodes))
             stack.callback(lambda: self.ask(cluster.stop()))
+            self.ask(_settled(cluster.store))
             self.url = f"https://{HOST}:{cluster.port}"
             self.client = HttpClient(cluster.connection(ADMIN), user_agent="moorage-test")
             write_kubeconfig(self.kubeconfig, server=self.url, ca=self.who.ca, token=self.who.admin_token)
@@ -121,6 +125,11 @@ class Parts:
 
     def ask(self, work: Coroutine[Any, Any, T], seconds: float = ANSWER_SECONDS) -> T:
         """The result of what the cluster does; raises Stuck if it does not come."""
+        if threading.get_ident() == self.scheduler_thread:
+            work.close()
+            raise RuntimeError(
+                "a plugin cannot wait for the cluster it runs in; what it needs is in its handle"
+            )
         try:
             return self._thread.run(work, seconds)
         except ApiError as refused:
@@ -144,6 +153,18 @@ class Parts:
 
     def _fail(self, error: PluginLoadError) -> None:
         self._failure = error
+
+
+async def _settled(store: Store) -> None:
+    """Until nothing is written any more: nodes have told who they are, and namespaces have their accounts.
+
+    A scheduler that comes later does not try a pod twice for that.
+    """
+    revision, quiet = -1, 0
+    while quiet < _QUIET_TURNS:
+        await asyncio.sleep(0)
+        quiet = quiet + 1 if store.revision == revision else 0
+        revision = store.revision
 
 
 def _where(thread: int) -> str:
