@@ -6,6 +6,7 @@ Every test run of those who have Moorage installed loads this module, so it load
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,8 +32,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     `@pytest.mark.moorage(plugins=[QuietNodes], nodes=3)` says what it has, as `moorage.testing.Cluster` does;
     on a module or class, the mark is for all its tests, and a test may replace single arguments.
     """
-    with _wanted(request) as running:
-        yield running
+    with ExitStack() as stack:
+        yield _start(request, stack)
 
 
 @pytest.fixture
@@ -44,15 +45,16 @@ def api() -> Iterator[ApiServer]:
         yield running
 
 
-def _wanted(request: pytest.FixtureRequest) -> Cluster:
+def _start(request: pytest.FixtureRequest, stack: ExitStack) -> Cluster:
+    from moorage.client.errors import ApiError
     from moorage.config import ConfigError
     from moorage.framework.registry import PluginLoadError
     from moorage.testing.clusters.cluster import Cluster
 
     try:
-        return Cluster(**_marked(request))
-    except (TypeError, ConfigError, PluginLoadError) as error:
-        pytest.fail(f"@pytest.mark.moorage: {error}", pytrace=False)
+        return stack.enter_context(Cluster(**_marked(request)))
+    except (TypeError, ValueError, LookupError, ApiError, ConfigError, PluginLoadError) as error:
+        raise pytest.fail.Exception(f"@pytest.mark.moorage: {error}", pytrace=False) from None
 
 
 def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:

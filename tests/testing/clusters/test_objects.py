@@ -129,12 +129,24 @@ def test_a_class_stands_for_its_definition(api: ApiServer) -> None:
         ("", "the YAML text: holds no object"),
         ("manifests/pod.yaml", "a file is given as a pathlib.Path"),
         ({"kind": "Pod"}, "give it an `apiVersion` and a `kind`"),
-        ({"apiVersion": "v1", "kind": "Pod"}, "Pod: has no name"),
+        ({"apiVersion": "v1", "kind": "Pod"}, "Pod: which one"),
     ],
 )
 def test_what_is_no_object_is_refused(api: ApiServer, given: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         api.apply(given)
+
+
+def test_an_object_has_to_have_a_name(api: ApiServer) -> None:
+    for unclear in (
+        lambda: api.get("pods", ""),
+        lambda: api.patch("pods", {}),
+        lambda: api.delete("pods"),
+        lambda: api.wait_until("pods", bool),
+        lambda: api.wait_deleted(Pod),
+    ):
+        with pytest.raises(ValueError, match=r"^Pod: which one\? Give its name$"):
+            unclear()
 
 
 def test_what_the_server_refuses_is_raised(api: ApiServer) -> None:

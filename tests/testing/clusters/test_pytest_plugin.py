@@ -92,6 +92,10 @@ def test_objects_are_there_when_the_scheduler_starts() -> None:
         ("plugins=[object]", "plugins: <class 'object'> is no plugin; give classes, or what --plugin takes"),
         ("plugins=['none.py']", "none.py: no such file; check the path"),
         ("config='none.yaml'", "none.yaml: cannot read the file: No such file or directory; check the path"),
+        ("nodes='3'", "nodes: '3' is neither a number nor a list of nodes"),
+        ("nodes=[NOISY, NOISY]", "nodes: 2 are named noisy; give each a name of its own"),
+        ("nodes=[make_node('No_Name')]", 'nodes: Node "No_Name" is invalid: metadata.name: Invalid value: *'),
+        ("objects=[make_pod(namespace='none')]", 'namespaces "none" not found'),
         ("nodes=[make_pod()]", "nodes: a Pod is no Node; give it with `objects`"),
     ],
 )

@@ -40,8 +40,15 @@ class Addresses:
         self._client = client
         self._served: list[_Served] = []
 
-    async def of(self, what: What, name: str = "", namespace: str = "") -> Address:
+    async def of_one(self, what: What, name: str = "", namespace: str = "") -> Address:
         """Of an object, or of the one of a kind that has this name."""
+        address = await self.of(what, name, namespace)
+        if not address.name:
+            raise ValueError(f"{address.resource.kind}: which one? Give its name")
+        return address
+
+    async def of(self, what: What, name: str = "", namespace: str = "") -> Address:
+        """As `of_one`, or of all of a kind."""
         if isinstance(what, str):
             resource = await self.kind(what)
         elif isinstance(what, type):

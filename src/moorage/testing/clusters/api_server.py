@@ -208,7 +208,7 @@ class ApiServer:
         """
 
         async def send() -> Document:
-            address = await self._addresses.of(what, name, namespace)
+            address = await self._addresses.of_one(what, name, namespace)
             return await self._write("PATCH", address, patch, PATCH_TYPES[kind], subresource=subresource)
 
         return _as(what, self._parts.ask(send()))
@@ -219,7 +219,7 @@ class ApiServer:
         """Deletes an object; `wait_deleted` waits until it is gone."""
 
         async def send() -> None:
-            address = await self._addresses.of(what, name, namespace)
+            address = await self._addresses.of_one(what, name, namespace)
             await self._parts.client.delete(
                 address.resource,
                 address.name,
@@ -287,14 +287,14 @@ class ApiServer:
         A watch wakes it: `wait_until(pod, lambda pod: pod.status.phase == "Running")`. After `timeout`
         seconds it raises NotInTime, which says what is known of the object.
         """
-        address = self._parts.ask(self._addresses.of(what, name, namespace))
+        address = self._parts.ask(self._addresses.of_one(what, name, namespace))
         return self._wait(address, is_so, "is not as it should be", timeout)
 
     def wait_deleted(
         self, what: What, name: str = "", *, namespace: str = "", timeout: float = TIMEOUT
     ) -> None:
         """Waits until an object is gone; another one of the same name counts as that."""
-        address = self._parts.ask(self._addresses.of(what, name, namespace))
+        address = self._parts.ask(self._addresses.of_one(what, name, namespace))
         uid = what.uid if isinstance(what, Object) else ""
         is_there = False
         with self._following(address) as following:
@@ -321,7 +321,7 @@ class ApiServer:
                     return seen.item
         if regarding is None:
             raise NotInTime(f"there is no event {reason} after {timeout:g} s")
-        address = self._parts.ask(self._addresses.of(regarding))
+        address = self._parts.ask(self._addresses.of_one(regarding))
         raise NotInTime(what_is_known(self._parts, address, f"has no event {reason}", timeout))
 
     def _wait(self, address: Address, is_so: Callable[[Any], object], failure: str, timeout: float) -> Any:
@@ -343,13 +343,11 @@ class ApiServer:
         return await self._write("POST", address._replace(name=""), document)
 
     async def _apply(self, document: Document) -> Document:
-        address = await self._addresses.of(document)
-        if not address.name:
-            raise ValueError(f"{address.resource.kind}: has no name; give it a `metadata` with a `name`")
+        address = await self._addresses.of_one(document)
         return await self._write("PATCH", address, document, PATCH_TYPES["apply"], force="true")
 
     async def _get(self, what: What, name: str, namespace: str) -> Document:
-        address = await self._addresses.of(what, name, namespace)
+        address = await self._addresses.of_one(what, name, namespace)
         path = address.resource.path(address.namespace, address.name)
         found: Document = await self._parts.client.request_json("GET", path)
         return found

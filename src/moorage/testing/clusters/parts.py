@@ -22,6 +22,7 @@ from moorage.client.loops import LoopThread
 from moorage.client.self_signed import LOCAL_NAMES, self_signed
 from moorage.cluster.access.kubeconfig import write_kubeconfig
 from moorage.cluster.access.tokens import generate_key
+from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Store
 from moorage.cluster.embedded import ADMIN, EmbeddedCluster, Identity
 from moorage.config import KubeSchedulerConfiguration
@@ -72,7 +73,10 @@ class Parts:
             stack.callback(self._thread.stop)
             self.who = Identity(_certificate(), _signing_key(), secrets.token_hex(16))
             cluster = self._cluster = EmbeddedCluster(self.who, folder=self.folder, run_namespaces=())
-            self.ask(cluster.start(HOST, 0, _tls(), self._nodes))
+            try:
+                self.ask(cluster.start(HOST, 0, _tls(), self._nodes))
+            except Refusal as refusal:
+                raise ValueError(f"nodes: {refusal}") from None
             stack.callback(lambda: self.ask(cluster.stop()))
             self.ask(_settled(cluster.store))
             self.url = f"https://{HOST}:{cluster.port}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,8 +80,13 @@ def nodes_of(given: int | Iterable[Node | Mapping[str, Any]]) -> list[Document]:
     """So many plain nodes, or those that are given."""
     if isinstance(given, int):
         return default_nodes(given)
+    if isinstance(given, str | Mapping):
+        raise TypeError(f"nodes: {given!r} is neither a number nor a list of nodes")
     nodes = [document for each in given for document in documents_of(each)]
     for node in nodes:
         if node.get("kind") != "Node":
             raise TypeError(f"nodes: a {node.get('kind')} is no Node; give it with `objects`")
+    for name, count in Counter(node["metadata"].get("name") for node in nodes).items():
+        if count > 1:
+            raise ValueError(f"nodes: {count} are named {name}; give each a name of its own")
     return nodes
