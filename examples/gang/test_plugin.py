@@ -24,12 +24,21 @@ def test_three_of_three_start_together(cluster: Cluster) -> None:
 
 @pytest.mark.moorage(args=SHORT, objects=[member("first", cpu="2"), member("second", cpu="2")])
 def test_two_of_three_give_their_nodes_back(cluster: Cluster) -> None:
-    said = {cluster.wait_unschedulable(name) for name in ("first", "second")}
-    assert said == {
-        "0/1 nodes are available: 1 rejected due to timeout after waiting 200ms at plugin Gang.",
-        "0/1 nodes are available: 1 first of the gang train cannot start.",
-    }
+    assert cluster.wait_unschedulable("first") == (
+        "0/1 nodes are available: 1 rejected due to timeout after waiting 200ms at plugin Gang."
+    )
+    cluster.wait_unschedulable("second")
     assert cluster.schedule(make_pod("other", cpu="2")).node
+
+
+def test_nobody_waits_for_those_who_are_gone(cluster: Cluster) -> None:
+    first, second = cluster.create(member("first")), cluster.create(member("second"))
+    cluster.wait_event("WaitingForGang", first)
+    cluster.wait_event("WaitingForGang", second)
+    cluster.delete(first, grace_period_seconds=0)
+    assert cluster.wait_unschedulable(second) == (
+        "0/1 nodes are available: 1 first of the gang train cannot start."
+    )
 
 
 @pytest.mark.moorage(args=SHORT)
