@@ -87,8 +87,10 @@ class Gang(PermitPlugin, ReservePlugin):
         gang = gang_of(pod)
         if gang is None:
             return
+        if pod.uid in self._members[gang]:  # or else it was deleted
+            self._gave_back.add(pod.uid)
         self._placed[gang].discard(pod.uid)
-        self._gave_back.add(pod.uid)
+        self._forget_if_empty(gang)
         for each in self.handle.waiting_pods:
             if gang_of(each.pod) == gang:
                 each.reject(self.name, f"{pod.name} of the gang {gang.name} cannot start")
@@ -118,8 +120,12 @@ class Gang(PermitPlugin, ReservePlugin):
         self._members[gang].pop(pod.uid, None)
         self._placed[gang].discard(pod.uid)
         self._gave_back.discard(pod.uid)
+        self._forget_if_empty(gang)
+
+    def _forget_if_empty(self, gang: Key) -> None:
         if not self._members[gang]:
-            del self._members[gang], self._placed[gang]
+            del self._members[gang]
+            self._placed.pop(gang, None)
 
 
 def gang_of(pod: Pod) -> Key | None:
