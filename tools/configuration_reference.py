@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
+from moorage.api.custom_resources.field_docs import field_docs
 from moorage.api.durations import Duration
 from moorage.api.points import POINTS
-from moorage.cli.custom_resources.field_docs import field_docs
 from moorage.config.args import ARGS_TYPES
 from moorage.config.defaults import default_plugins
 from moorage.config.types import V1, ConfigPart, KubeSchedulerConfiguration, Plugins, PluginSet

@@ -9,7 +9,7 @@ from aiohttp.test_utils import TestServer
 from examples.license_server.plugin import PRODUCT, LicenseServer, LicenseServerArgs
 from examples.license_server.server import make_app
 from moorage import Code, CycleState, Pod, Status
-from moorage.testing import FakeHandle, make_pod
+from moorage.testing import Cluster, FakeHandle, make_pod
 
 
 def licensed(name: str = "pod", product: str = "cad") -> Pod:
@@ -98,3 +98,16 @@ def test_other_pods_need_no_seat() -> None:
 def test_there_is_always_a_time_out(seconds: float) -> None:
     with pytest.raises(msgspec.ValidationError, match="timeoutSeconds"):
         msgspec.convert({"url": "http://127.0.0.1:1", "timeoutSeconds": seconds}, LicenseServerArgs)
+
+
+def test_pods_of_a_cluster_get_as_many_nodes_as_there_are_seats() -> None:
+    async def main() -> list[tuple[str, str]]:
+        async with TestServer(make_app({"cad": 1})) as server:
+            args = {"url": str(server.make_url("")).rstrip("/")}
+            with Cluster(LicenseServer, nodes=1, args=args) as cluster:
+                pods = [licensed("first"), licensed("second")]
+                # The server needs this thread while the plugin asks it.
+                outcomes = [await asyncio.to_thread(cluster.schedule, pod) for pod in pods]
+                return [(each.node, each.message) for each in outcomes]
+
+    assert asyncio.run(main()) == [("node-1", ""), ("", "no free seat for cad")]

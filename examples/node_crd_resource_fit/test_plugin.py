@@ -10,7 +10,7 @@ from examples.node_crd_resource_fit.plugin import (
     mean_score,
 )
 from moorage import CycleState, Hint, NodeInfo, ObjectMeta, PluginError, Pod, Status
-from moorage.testing import FakeHandle, make_node, make_pod, run
+from moorage.testing import Cluster, FakeHandle, NotInTime, make_node, make_pod, run
 
 NODES = [make_node(name) for name in ("aaa", "bbb", "ccc")]
 
@@ -85,9 +85,9 @@ def test_only_containers_count() -> None:
 
 
 def test_a_node_that_is_not_there() -> None:
-    handle = FakeHandle([make_pod("p", node="gone")])
-    plugin = plugin_on(handle)
-    gone = NodeInfo(handle.state.table, "gone")
+    handle = FakeHandle([removed := make_node("gone")])
+    plugin, gone = plugin_on(handle), node(handle, "gone")
+    handle.remove(removed)
     assert plugin.filter(CycleState(), asking(), gone) == Status.error("node not found")
     with pytest.raises(PluginError, match=r"^node not found$"):
         plugin.score(CycleState(), asking(), gone)
@@ -161,8 +161,26 @@ def test_only_a_resource_that_lets_the_pod_in_wakes_it() -> None:
     assert [event.label for event in plugin_on(FakeHandle()).events()][:2] == ["NodeAdd", "PodUpdate"]
 
 
-def test_the_plugin_waits_for_its_resources() -> None:
-    handle = FakeHandle()
-    NodeCRDResourceFit(NodeCRDResourceFitArgs(cache_sync_timeout_seconds=5), handle)
-    [lister] = handle.services.listers
-    assert [requirement.seconds for requirement in lister.requirements] == [5]
+@pytest.mark.moorage(plugins=[NodeCRDResourceFit], args={"cacheSyncTimeoutSeconds": 0.1})
+def test_without_the_definition_the_scheduler_gives_up(cluster: Cluster) -> None:
+    with pytest.raises(NotInTime, match='initializing plugin "NodeCRDResourceFit": WaitForCacheSync failed'):
+        cluster.schedule(make_pod(), timeout=0.5)
+
+
+GPU = "example.com/gpu"
+
+
+@pytest.mark.moorage(
+    plugins=[NodeCRDResourceFit],
+    nodes=[make_node(name, allocatable={GPU: 4}) for name in ("aaa", "bbb")],
+    objects=[ClusterScopedResource, resource("aaa", {GPU: True}, {GPU: 10}), resource("bbb")],
+)
+def test_decisions_follow_the_resources_of_a_cluster(cluster: Cluster) -> None:
+    assert cluster.schedule(asking(GPU)).node == "aaa"
+    cluster.delete(ClusterScopedResource, "aaa")
+    waiting = cluster.schedule(make_pod("later", requests={GPU: 1}))
+    assert waiting.message.startswith(
+        f"0/2 nodes are available: 1 CRD for node not found, 1 Node does not enable resource {GPU}."
+    )
+    cluster.patch(ClusterScopedResource, {"spec": {"resourcesFilter": {GPU: True}}}, "bbb")
+    assert cluster.wait_bound(waiting.pod).spec.node_name == "bbb"

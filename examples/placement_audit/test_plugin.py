@@ -2,7 +2,7 @@ import pytest
 
 from examples.placement_audit.plugin import HOME_ZONE, ZONE, PlacementAudit
 from moorage import CycleState, Node, Pod
-from moorage.testing import FakeHandle, make_node, make_pod
+from moorage.testing import Cluster, FakeHandle, make_node, make_pod
 
 NODES = [make_node("a", labels={ZONE: "zone-a"}), make_node("b", labels={ZONE: "zone-b"}), make_node("c")]
 
@@ -54,3 +54,10 @@ def test_other_pods_do_not_count(audit: PlacementAudit, handle: FakeHandle) -> N
     audit.post_bind(CycleState(), homed("zone-a"), "gone")
     assert at_home(handle) == {}
     assert handle.events == []
+
+
+@pytest.mark.moorage(plugins=[PlacementAudit], nodes=NODES[:1])
+def test_the_event_is_written_to_the_cluster(cluster: Cluster) -> None:
+    outcome = cluster.schedule(homed("zone-b"))
+    event = cluster.wait_event("OutsideHomeZone", outcome.pod)
+    assert (event.type, event.note) == ("Warning", "bound to a in zone zone-a, its data is in zone-b")

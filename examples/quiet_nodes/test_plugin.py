@@ -1,5 +1,8 @@
+import pytest
+
 from examples.quiet_nodes.plugin import QuietNodes
-from moorage.testing import make_node, make_pod, run
+from moorage import Node
+from moorage.testing import Cluster, make_node, make_pod, run
 
 NOISY = make_node("noisy", labels={"noisy": "true"})
 
@@ -21,3 +24,11 @@ def test_a_pod_stays_pending_when_all_nodes_are_noisy() -> None:
     result = run(QuietNodes, make_pod(), [NOISY])
     assert result.node == ""
     assert result.message.startswith("0/1 nodes are available: 1 node is noisy.")
+
+
+@pytest.mark.moorage(plugins=[QuietNodes], nodes=[NOISY])
+def test_a_node_that_becomes_quiet_gets_the_pod(cluster: Cluster) -> None:
+    waiting = cluster.schedule(make_pod())
+    assert waiting.message.startswith("0/1 nodes are available: 1 node is noisy.")
+    cluster.patch(Node, {"metadata": {"labels": {"noisy": None}}}, "noisy")
+    assert cluster.wait_bound(waiting.pod).spec.node_name == "noisy"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from moorage.cli.custom_resources.definitions import custom_resource_definition
+from moorage.api.custom_resources.definitions import custom_resource_definition
 from tests.api.licenses import License
 from tests.cli.running import refused, run, run_alone
 

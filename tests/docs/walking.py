@@ -40,7 +40,7 @@ RETRY_PAUSE = 0.2
 STOP_SECONDS = 15.0
 STOP_PAUSE = 0.02
 
-NEEDED = ("examples", "deploy", "Makefile", "README.md", "constraints.txt", "pyproject.toml")
+NEEDED = ("examples", "deploy", "Makefile", "README.md", "constraints.txt", "pyproject.toml", "conftest.py")
 """What documents use of the repository."""
 
 CLUSTERS = ("moorage up", "make up")

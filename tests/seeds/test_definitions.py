@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from moorage.cli.custom_resources.definitions import custom_resource_definition
+from moorage.api.custom_resources.definitions import custom_resource_definition
 from tests.api.licenses import License
 from tests.seeds.common import Cluster, Document
 

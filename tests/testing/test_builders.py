@@ -148,3 +148,9 @@ def test_the_known_fields_are_those_of_the_api() -> None:
 
     assert set(POD_SPEC) == fields("PodSpec")
     assert set(NODE_STATUS) == fields("NodeStatus")
+
+
+def test_what_cannot_be_shared_has_a_limit() -> None:
+    [container] = make_pod(cpu="1", requests={"example.com/gpu": 2, "hugepages-2Mi": "4Mi"}).spec.containers
+    assert container.resources.limits == {"example.com/gpu": 2, "hugepages-2Mi": "4Mi"}
+    assert "limits" not in make_pod(cpu="1").raw["spec"]["containers"][0]["resources"]

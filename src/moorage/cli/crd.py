@@ -44,7 +44,7 @@ def crd(classes: tuple[str, ...], api_approved: str, verbose: bool) -> None:
 
 def definitions(specs: tuple[str, ...], api_approved: str) -> str:
     """The definitions as one YAML text; warns of those that an API server would refuse."""
-    from moorage.cli.custom_resources.definitions import (
+    from moorage.api.custom_resources.definitions import (
         APPROVAL,
         DefinitionError,
         custom_resource_definition,
@@ -74,7 +74,7 @@ def definitions(specs: tuple[str, ...], api_approved: str) -> str:
 
 def _refusals(definition: dict[str, Any]) -> Iterator[str]:
     """Why an API server would not take the definition, in its words; an approval may still be missing."""
-    from moorage.cli.custom_resources.definitions import APPROVAL
+    from moorage.api.custom_resources.definitions import APPROVAL
     from moorage.cluster.custom.definitions import CrdStrategy
 
     document = deepcopy(definition)

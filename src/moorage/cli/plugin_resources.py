@@ -9,12 +9,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from moorage.api.meta import Object
-from moorage.cli.custom_resources.definitions import (
+from moorage.api.custom_resources.definitions import (
     DefinitionError,
     custom_resource_definition,
     is_protected,
 )
+from moorage.api.meta import Object
 from moorage.cli.setup import Setup
 from moorage.client.errors import ApiError, NotFound
 from moorage.client.http import HttpClient

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from moorage.client.errors import Withheld
 from moorage.framework.extension_points import Plugin
 from moorage.framework.logger import Logger
-from moorage.framework.registry import PluginLoadError, described
+from moorage.framework.plugin_errors import described
+from moorage.framework.registry import PluginLoadError
 from moorage.framework.runtime.calls import FAILURES, settled
 from moorage.framework.runtime.slow_calls import Steps, watched
 
@@ -52,6 +53,7 @@ class every:  # noqa: N801 - it is written as a decorator
 
     def __init__(self, seconds: float | Callable[[Any], float]) -> None:
         self.seconds = seconds
+        """From the end of one call to the beginning of the next, or a function of the plugin that says so."""
 
     def __call__(self, method: Method) -> Method:
         setattr(method, _MARK, self)

@@ -101,19 +101,21 @@ class Assembly:
         await self.informers.wait_until_listed()
         self._background.start()
 
-    async def schedule(self) -> None:
+    async def schedule(self, *, for_good: bool = True) -> None:
         """Schedules until it is stopped, as soon as the first lists are there.
 
-        Raises PluginLoadError when a plugin gives up waiting for a resource that it cannot do without.
+        `for_good` says that the process ends with its scheduler. Raises PluginLoadError when a plugin gives
+        up waiting for a resource that it cannot do without.
         """
         await self.informers.wait_synced()
         self._background.start()
         await asyncio.sleep(0)  # it has its first turn before the first pod
         log.info(1, "Caches are synced, starting to schedule")
         warn_of_unserved(self.scheduler)
-        # What the first lists brought stays for good: it need not be looked through again and again.
-        gc.collect()
-        gc.freeze()
+        if for_good:
+            # What the first lists brought stays: it need not be looked through again and again.
+            gc.collect()
+            gc.freeze()
         await self.scheduler.run()
 
     async def end(self, scheduling: asyncio.Task[None]) -> BaseException | None:
@@ -128,7 +130,7 @@ class Assembly:
         return failure
 
     def abandon(self) -> None:
-        """Has `end` and `close` wait for nothing: another process leads, and nothing may be written."""
+        """Has `end` and `close` wait for nothing: nothing may be written any more, or nobody will read it."""
         self._late_events = 0.0
         self._late_work = _ABANDONED_WORK
         self.scheduler.stop(at_once=True)

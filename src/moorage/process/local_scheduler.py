@@ -14,6 +14,7 @@ from moorage.framework.registry import PluginLoadError, Registry
 from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS
 from moorage.process.assembly import USER_AGENT, Assembly
 from moorage.process.event_recorder import EventsClient
+from moorage.scheduler.scheduler import Scheduler
 
 log = Logger(__name__)
 
@@ -35,14 +36,20 @@ class _Running(NamedTuple):
 class LocalScheduler:
     """Schedules from `start` to `stop`; `replace` goes on with other plugins and tries all pods again.
 
-    `on_failure` is told when a plugin gives up waiting for a resource that it cannot do without.
+    `on_failure` is told when a plugin gives up waiting for a resource that it cannot do without. `for_good`
+    says that the process ends with its scheduler.
     """
 
     def __init__(
-        self, new_client: Callable[[str], LocalClient], *, plugin_timeout: float = DEFAULT_SECONDS
+        self,
+        new_client: Callable[[str], LocalClient],
+        *,
+        plugin_timeout: float = DEFAULT_SECONDS,
+        for_good: bool = True,
     ) -> None:
         self._new_client = new_client
         self._plugin_timeout = plugin_timeout
+        self._for_good = for_good
         self._running: _Running | None = None
 
     async def start(
@@ -62,9 +69,22 @@ class LocalScheduler:
         await self.stop()
         await self._start(new, on_failure)
 
-    async def stop(self) -> None:
+    @property
+    def scheduler(self) -> Scheduler | None:
+        """The one that runs."""
+        return None if self._running is None else self._running.assembly.scheduler
+
+    @property
+    def waits_for(self) -> list[str]:
+        """The resources without which nothing is scheduled yet, each with the last error if there is one."""
+        return [] if self._running is None else self._running.assembly.informers.not_synced()
+
+    async def stop(self, *, at_once: bool = False) -> None:
+        """Finishes binds and delivers the last events, unless it is to stop at once."""
         running, self._running = self._running, None
         if running is not None:
+            if at_once:
+                running.assembly.abandon()
             await running.assembly.end(running.scheduling)
             await running.assembly.close()
 
@@ -90,13 +110,12 @@ class LocalScheduler:
         assembly.start()
         if not assembly.informers.has_requirements:
             await assembly.informers.wait_synced()
-        self._running = _Running(assembly, asyncio.create_task(_schedule(assembly, on_failure)))
+        self._running = _Running(assembly, asyncio.create_task(self._schedule(assembly, on_failure)))
 
-
-async def _schedule(assembly: Assembly, on_failure: OnFailure) -> None:
-    try:
-        await assembly.schedule()
-    except PluginLoadError as error:
-        on_failure(error)
-    except Exception as error:
-        log.error(error, "The scheduler failed")
+    async def _schedule(self, assembly: Assembly, on_failure: OnFailure) -> None:
+        try:
+            await assembly.schedule(for_good=self._for_good)
+        except PluginLoadError as error:
+            on_failure(error)
+        except Exception as error:
+            log.error(error, "The scheduler failed")

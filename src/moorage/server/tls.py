@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from typing import Any
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import NameOID
 from OpenSSL import SSL
 
+from moorage.client.self_signed import LOCAL_NAMES as LOCAL_NAMES
+from moorage.client.self_signed import is_address
+from moorage.client.self_signed import self_signed as self_signed
 from moorage.server.authorities import Authorities, certificates_of
 
 MIN_VERSIONS = {
@@ -26,8 +26,6 @@ MIN_VERSIONS = {
 """What --tls-min-version takes."""
 
 DEFAULT_MIN_VERSION = "VersionTLS12"
-LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
-_VALID_FOR = timedelta(days=365)
 
 CIPHERS = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
@@ -82,7 +80,7 @@ class KeyPair:
     def names(self) -> list[str]:
         """The host names it is for."""
         common = self.chain[0].subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        names = [str(each.value) for each in common if not _is_address(str(each.value))]
+        names = [str(each.value) for each in common if not is_address(str(each.value))]
         try:
             found = self.chain[0].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         except x509.ExtensionNotFound:
@@ -213,38 +211,3 @@ def _choose(connection: SSL.Connection, by_name: Mapping[str, SSL.Context]) -> N
     found = by_name.get(name) or by_name.get(".".join(("*", *name.split(".")[1:])))
     if found is not None:
         connection.set_context(found)
-
-
-def self_signed(names: Sequence[str] = LOCAL_NAMES, now: datetime | None = None) -> bytes:
-    """A fresh key and a certificate for these host names and addresses, both as PEM."""
-    now = now or datetime.now(UTC)
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{names[0]}@{int(now.timestamp())}"[:64])])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + _VALID_FOR)
-        .add_extension(x509.SubjectAlternativeName([_alternative(name) for name in names]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ) + certificate.public_bytes(serialization.Encoding.PEM)
-
-
-def _alternative(name: str) -> x509.GeneralName:
-    return x509.IPAddress(ip_address(name)) if _is_address(name) else x509.DNSName(name)
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True

@@ -84,11 +84,11 @@ def make_pod(
     __tracebackhide__ = True
     _check(make_pod, spec, POD_SPEC, "a PodSpec")
     asked = {"cpu": cpu, "memory": memory, **(requests or {})}
-    container: Document = {
-        "name": "main",
-        "image": image,
-        "resources": {"requests": {key: amount for key, amount in asked.items() if amount is not None}},
-    }
+    resources = {"requests": {key: amount for key, amount in asked.items() if amount is not None}}
+    # An API server takes what cannot be shared only if the limit is the same.
+    if limits := {key: resources["requests"][key] for key in resources["requests"] if _is_exclusive(key)}:
+        resources["limits"] = limits
+    container: Document = {"name": "main", "image": image, "resources": resources}
     document: Document = {
         "metadata": {
             "name": name,
@@ -106,6 +106,10 @@ def make_pod(
     if priority is not None:
         document["spec"]["priority"] = priority
     return from_document(Pod, document)
+
+
+def _is_exclusive(resource: str) -> bool:
+    return "/" in resource or resource.startswith("hugepages-")
 
 
 def _taint(text: str) -> Document:

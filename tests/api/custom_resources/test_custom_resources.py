@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from moorage import Object, PrinterColumn
-from moorage.cli.custom_resources.definitions import DefinitionError, custom_resource_definition, is_protected
+from moorage.api.custom_resources.definitions import DefinitionError, custom_resource_definition, is_protected
 from tests.api.licenses import License
 
 URL = "https://github.com/kubernetes/kubernetes/pull/78458"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any, get_args, get_type_hints
 from urllib.parse import urlsplit
 
+from moorage.api.custom_resources.structural_schemas import Schema, SchemaError, struct_schema
 from moorage.api.meta import Object, PrinterColumn
 from moorage.api.names import dns_subdomain_problems
-from moorage.cli.custom_resources.structural_schemas import Schema, SchemaError, struct_schema
 
 APPROVAL = "api-approved.kubernetes.io"
 

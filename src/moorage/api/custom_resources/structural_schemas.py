@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import inspect
 
-from moorage.cli.custom_resources.field_docs import field_docs
+from moorage.api.custom_resources.field_docs import field_docs
 
 Schema: TypeAlias = dict[str, Any]
 _Fielded = inspect.StructType | inspect.DataclassType | inspect.TypedDictType

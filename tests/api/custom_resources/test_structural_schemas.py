@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, TypedDict
 import msgspec
 import pytest
 
+from moorage.api.custom_resources.structural_schemas import SchemaError, struct_schema
 from moorage.api.meta import Int32, Int64, Quantity
-from moorage.cli.custom_resources.structural_schemas import SchemaError, struct_schema
 from tests.api.licenses import LicenseSpec, LicenseStatus, Seat
 
 

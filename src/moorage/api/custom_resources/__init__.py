@@ -1,0 +1,1 @@
+"""The definitions of custom resources, made from Python classes."""

@@ -1,1 +1,0 @@
-"""CRDs made from Python classes."""
