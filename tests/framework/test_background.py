@@ -369,8 +369,7 @@ def refusal(tmp_path: Path, body: str) -> str:
         ),
         (
             "    async def start(self, loop):\n        pass\n",
-            "has the method start, which is called without arguments and needs loop; "
-            "drop it or give it a default (live.py:8)",
+            "has start(loop), which is called with (); write def start(self) (live.py:8)",
         ),
     ],
 )

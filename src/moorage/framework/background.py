@@ -204,13 +204,12 @@ def background_mistakes(plugin: type[Plugin]) -> Iterator[str]:
     for name in dir(plugin):
         found = inspect.getattr_static(plugin, name, None)
         mark = getattr(found, _MARK, None)
-        is_called = isinstance(mark, every) or (name == "start" and plugin.start is not Plugin.start)
         if isinstance(found, every):
             # Written without seconds, it has taken the method for them.
             yield f"has @every on {name} without seconds; write @every(10){_place(found.seconds)}"
         elif isinstance(mark, every) and not callable(mark.seconds) and (why := _wrong_period(mark.seconds)):
             yield f"has @every on {name}: {why}; write @every(10){_place(found)}"
-        elif is_called and (why := _wrong_call(plugin, name, found)):
+        elif isinstance(mark, every) and (why := _wrong_call(plugin, name, found)):
             yield f"has the method {name}, which {why}{_place(found)}"
 
 

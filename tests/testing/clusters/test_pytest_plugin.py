@@ -50,8 +50,6 @@ def test_it_is_light() -> None:
     loaded = set(done.stdout.split())
     assert {each for each in loaded if each.startswith("moorage")} == {
         "moorage",
-        "moorage.api",
-        "moorage.api.points",
         "moorage.testing",
         PLUGIN,
     }
