@@ -35,7 +35,7 @@ def refused(text: str, folder: Path, spec: str = "") -> list[str]:
     return []
 
 
-WAITING = "pre_bind_pre_flight, pre_bind, bind, post_bind may wait"
+WAITING = "start, pre_bind_pre_flight, pre_bind, bind, post_bind may wait"
 MISTAKES: dict[str, tuple[str, str]] = {
     "too few": (
         "class A(FilterPlugin):\n    def filter(self, pod, node): pass\n",
