@@ -18,7 +18,7 @@ import yaml
 from moorage.cli.scaffold import snippets
 from moorage.config import load_file
 from moorage.framework.extension_points import BASES as POINTS
-from moorage.framework.registry import find_plugins
+from moorage.framework.loading.registry import find_plugins
 from tests.cli.running import refused, run
 
 BIN = Path(sys.executable).parent

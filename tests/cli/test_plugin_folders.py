@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from moorage.cli.reloading import files_of, forget_modules
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from tests.cli.running import FILTER, refused, run, write_plugin
 
 

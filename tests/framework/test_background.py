@@ -14,8 +14,8 @@ from moorage import FilterPlugin, every
 from moorage.client.errors import Withheld
 from moorage.framework.background import LONGEST_PAUSE, QUIET_SECONDS, SECONDS_TO_STOP, Background
 from moorage.framework.extension_points import Plugin
+from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.observer import NoObserver
-from moorage.framework.registry import PluginLoadError, Registry
 from moorage.framework.runtime import slow_calls
 from tests import fake_time
 from tests.framework.scripted import World

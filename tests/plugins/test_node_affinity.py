@@ -13,7 +13,7 @@ from moorage.api.selectors import SelectorError
 from moorage.config.args import NodeAffinityArgs
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import NODE, Action, Hint
-from moorage.framework.registry import PluginLoadError
+from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.status import Code, Status
 from moorage.plugins.node_affinity import NodeAffinity
 from moorage.testing import make_node, make_pod

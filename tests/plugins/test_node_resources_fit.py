@@ -15,7 +15,7 @@ from moorage.api.pods import Pod
 from moorage.config.args import NodeResourcesFitArgs
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import ASSIGNED_POD, DEVICE_CLASS, NODE, POD, UNSCHEDULABLE_POD, Action, Hint
-from moorage.framework.registry import PluginLoadError
+from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.status import Code, Status
 from moorage.plugins.cycle_reads import MissingState
 from moorage.plugins.node_resources_fit import NodeResourcesFit

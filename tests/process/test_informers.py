@@ -12,7 +12,7 @@ from moorage.client.errors import NotFound
 from moorage.client.http import Listing
 from moorage.client.resources import Resource
 from moorage.framework.handle import Handle
-from moorage.framework.registry import PluginLoadError
+from moorage.framework.loading.registry import PluginLoadError
 from moorage.plugins.catalog import in_tree_registry
 from moorage.process.informers import Informers
 from moorage.scheduler.profiles import default_configuration

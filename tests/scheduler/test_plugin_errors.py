@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from moorage.client.errors import Forbidden
+from moorage.framework.loading.registry import find_plugins
 from moorage.framework.logger import set_verbosity
-from moorage.framework.registry import find_plugins
 from moorage.process.logs import TextFormatter
 from moorage.testing import make_node
 from tests.scheduler.worlds import World

@@ -5,7 +5,7 @@ import pytest
 from moorage.config import ConfigError, load
 from moorage.framework.extension_points import BindPlugin, Plugin, QueueSortPlugin
 from moorage.framework.handle import Handle, Services
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.profile import Profile
 from moorage.plugins.catalog import in_tree_registry
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION, default_configuration, make_profiles

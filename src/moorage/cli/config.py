@@ -25,7 +25,7 @@ from moorage.cli.setup import (
 if TYPE_CHECKING:
     from moorage.config import KubeSchedulerConfiguration, Loaded
     from moorage.config.types import Extender
-    from moorage.framework.registry import Registry
+    from moorage.framework.loading.registry import Registry
 
 
 @click.group(cls=Commands)
@@ -158,7 +158,7 @@ def check_args(config: KubeSchedulerConfiguration, registry: Registry) -> None:
     """Raises ConfigError if a plugin that is not in-tree gets args it cannot read."""
     from moorage.config.args import ARGS_TYPES
     from moorage.config.problems import ConfigError, ConfigProblem
-    from moorage.framework.registry import PluginLoadError
+    from moorage.framework.loading.registry import PluginLoadError
 
     problems: list[ConfigProblem] = []
     for i, profile in enumerate(config.profiles):
@@ -167,7 +167,7 @@ def check_args(config: KubeSchedulerConfiguration, registry: Registry) -> None:
             if entry is None or item.name in ARGS_TYPES:
                 continue
             # Heavy to import, and most configurations have no args of this kind.
-            from moorage.framework.plugin_args import decode_args
+            from moorage.framework.loading.plugin_args import decode_args
 
             try:
                 decode_args(entry.load(), item.args)

@@ -88,7 +88,7 @@ def _refusals(definition: dict[str, Any]) -> Iterator[str]:
 def find_kinds(spec: str) -> list[type[Object]]:
     """The classes that `file.py:Class`, `module:Class`, or a file or module alone stands for."""
     from moorage.api.meta import Object
-    from moorage.framework.registry import import_from
+    from moorage.framework.loading.registry import import_from
 
     place, _, name = spec.partition(":")
     module = import_from(place)

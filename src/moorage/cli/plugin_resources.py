@@ -20,7 +20,7 @@ from moorage.client.errors import ApiError, NotFound
 from moorage.client.http import HttpClient
 from moorage.client.resources import Resource
 from moorage.cluster.custom.definitions import CrdStrategy
-from moorage.framework.registry import place_of
+from moorage.framework.loading.registry import place_of
 
 MARK = "moorage/applied-generation"
 """The annotation of what was applied here: the generation that the definition got by it.

@@ -16,7 +16,7 @@ from moorage.cli.setup import (
 )
 
 if TYPE_CHECKING:
-    from moorage.framework.registry import Registry
+    from moorage.framework.loading.registry import Registry
 
 
 @click.command()

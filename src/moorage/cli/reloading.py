@@ -33,8 +33,8 @@ def files_of(plugins: Iterable[str]) -> list[Path]:
 
 def _folder_of(place: str) -> Path | None:
     """The outermost package of a folder: all of its files count, those that could not be imported, too."""
-    from moorage.framework.plugin_folders import outermost_of, package_at
-    from moorage.framework.registry import PluginLoadError
+    from moorage.framework.loading.plugin_folders import outermost_of, package_at
+    from moorage.framework.loading.registry import PluginLoadError
 
     try:
         package = package_at(place)

@@ -15,7 +15,7 @@ from moorage.cli.completion import files
 if TYPE_CHECKING:
     from moorage.config import KubeSchedulerConfiguration
     from moorage.framework.extension_points import Plugin
-    from moorage.framework.registry import Registry
+    from moorage.framework.loading.registry import Registry
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -190,7 +190,7 @@ def errors_in_lines(verbose: bool, config_file: str | None = None) -> Iterator[N
     `config_file` is the file that has the problems of the configuration.
     """
     from moorage.config.problems import ConfigError
-    from moorage.framework.registry import PluginLoadError
+    from moorage.framework.loading.registry import PluginLoadError
 
     try:
         yield

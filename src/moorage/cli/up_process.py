@@ -42,7 +42,7 @@ from moorage.config import expand_all
 from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.problems import ConfigError
 from moorage.framework.extenders.asking import make_extenders
-from moorage.framework.registry import PluginLoadError
+from moorage.framework.loading.registry import PluginLoadError
 from moorage.process import logs
 from moorage.process.local_scheduler import LocalScheduler
 from moorage.process.signals import STOPPING, Signals, exit_now, heed_interrupts

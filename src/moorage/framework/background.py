@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from moorage.client.errors import Withheld
 from moorage.framework.extension_points import Plugin
+from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.logger import Logger
 from moorage.framework.plugin_errors import described
-from moorage.framework.registry import PluginLoadError
 from moorage.framework.runtime.calls import FAILURES, settled
 from moorage.framework.runtime.slow_calls import Steps, watched
 

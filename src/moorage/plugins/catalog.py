@@ -9,7 +9,7 @@ import importlib
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from moorage.framework.registry import Entry, Registry
+from moorage.framework.loading.registry import Entry, Registry
 
 if TYPE_CHECKING:
     from moorage.framework.extension_points import Plugin

@@ -12,7 +12,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import NODE, Action, ClusterEvent, Hint
 from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
 from moorage.framework.handle import Handle
-from moorage.framework.registry import PluginLoadError
+from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.fresh import Fresh

@@ -18,7 +18,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import DEVICE_CLASS, NODE, POD, Action, ClusterEvent, Hint
 from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
 from moorage.framework.handle import Handle
-from moorage.framework.registry import PluginLoadError
+from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.cycle_reads import read

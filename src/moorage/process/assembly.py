@@ -11,8 +11,8 @@ from moorage.client import Client
 from moorage.client.http import HttpClient
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.background import SECONDS_TO_STOP, Background
+from moorage.framework.loading.registry import Registry
 from moorage.framework.logger import Logger
-from moorage.framework.registry import Registry
 from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS, HangWatch
 from moorage.process.allocator import give_back_large_blocks
 from moorage.process.event_recorder import EventBroadcaster, EventsClient

@@ -15,8 +15,8 @@ from moorage.client.informer import Informer
 from moorage.client.resources import Resource
 from moorage.framework.door import Door
 from moorage.framework.listers import Lister
+from moorage.framework.loading.registry import PluginLoadError, place_of
 from moorage.framework.logger import Logger
-from moorage.framework.registry import PluginLoadError, place_of
 from moorage.framework.runtime.profile import Profile
 from moorage.process.watched import ALWAYS, add_waited_for, resource_of
 

@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 from moorage.client import Client
 from moorage.client.http import HttpClient
 from moorage.config import KubeSchedulerConfiguration
+from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.logger import Logger
-from moorage.framework.registry import PluginLoadError, Registry
 from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS
 from moorage.process.assembly import USER_AGENT, Assembly
 from moorage.process.event_recorder import EventsClient

@@ -11,7 +11,7 @@ from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.types import KIND, V1
 from moorage.framework.extenders.asking import Extenders, make_extenders
 from moorage.framework.handle import Services
-from moorage.framework.registry import PluginLoadError, Registry
+from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.runtime.profile import Profile, make_profile
 
 DEFAULT_CONFIGURATION = f"apiVersion: {V1}\nkind: {KIND}\n"

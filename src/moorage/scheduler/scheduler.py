@@ -16,11 +16,11 @@ from moorage.framework import diagnosis
 from moorage.framework.diagnosis import Failure
 from moorage.framework.door import Door
 from moorage.framework.handle import NoRecorder, Recorder, Services
+from moorage.framework.loading.registry import Registry
 from moorage.framework.logger import Logger
 from moorage.framework.observer import NoObserver, Observer
 from moorage.framework.plugin_errors import IN_TREE, described
 from moorage.framework.queued_pod import QueuedPod
-from moorage.framework.registry import Registry
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.runtime.reserving import permit, reserve, unreserve
 from moorage.framework.runtime.waiting_pods import WaitingPod

@@ -8,7 +8,7 @@ from typing import Any
 from moorage.config import KubeSchedulerConfiguration
 from moorage.config.types import PluginConfig
 from moorage.framework.extension_points import Plugin
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from moorage.plugins.catalog import in_tree_registry
 from moorage.scheduler.profiles import default_configuration
 

@@ -48,7 +48,7 @@ def api() -> Iterator[ApiServer]:
 def _start(request: pytest.FixtureRequest, stack: ExitStack) -> Cluster:
     from moorage.client.errors import ApiError
     from moorage.config import ConfigError
-    from moorage.framework.registry import PluginLoadError
+    from moorage.framework.loading.registry import PluginLoadError
     from moorage.testing.clusters.cluster import Cluster
 
     try:

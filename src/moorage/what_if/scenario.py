@@ -11,7 +11,7 @@ from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration, load
 from moorage.framework.handle import Services
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.calls import ask
 from moorage.framework.runtime.filtering import about
 from moorage.framework.runtime.profile import Profile

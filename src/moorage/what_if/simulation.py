@@ -13,7 +13,7 @@ from moorage.api.pods import Pod
 from moorage.client.memory import MemoryClient
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.door import Door
-from moorage.framework.registry import Registry
+from moorage.framework.loading.registry import Registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage.what_if.failed_plugins import FailedPlugins
 

@@ -11,7 +11,7 @@ from moorage.config.types import PluginRef
 from moorage.framework.events import EVERYTHING, NODE, POD, Action, ClusterEvent
 from moorage.framework.extension_points import FilterPlugin, Plugin, PreFilterPlugin, ScorePlugin
 from moorage.framework.handle import Handle, Services
-from moorage.framework.registry import PluginLoadError, Registry
+from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.runtime.profile import Profile, make_profile
 from moorage.testing import make_pod
 from tests.framework.scripted import (

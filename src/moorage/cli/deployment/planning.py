@@ -20,8 +20,8 @@ from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.load import load_document
 from moorage.config.types import ExtenderTLSConfig, LeaderElection
 from moorage.framework.handle import Services
+from moorage.framework.loading.registry import Registry
 from moorage.framework.permissions import Permission
-from moorage.framework.registry import Registry
 from moorage.plugins.catalog import SOURCE as IN_TREE
 from moorage.process.permissions import of_service_account
 from moorage.process.watched import watched

@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from moorage.cli.setup import BadInput
-from moorage.framework.plugin_folders import name_of, package_at
+from moorage.framework.loading.plugin_folders import name_of, package_at
 
 MOUNT = "/etc/moorage/plugins"
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")

@@ -22,8 +22,8 @@ from moorage.client.pod_writer import BIND_SECONDS, PodWriter
 from moorage.config import expand_all, show
 from moorage.config.show import show_expanded, to_yaml
 from moorage.framework.extenders.asking import make_extenders
+from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.logger import Logger
-from moorage.framework.registry import PluginLoadError
 from moorage.process.assembly import USER_AGENT, Assembly
 from moorage.process.client_metrics import ClientMetrics, InLoop
 from moorage.process.dump import dump

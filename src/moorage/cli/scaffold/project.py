@@ -15,7 +15,7 @@ from moorage.cli.scaffold.modules import (
 )
 from moorage.cli.setup import BadInput
 from moorage.config.show import to_yaml
-from moorage.framework.registry import Entry, Registry
+from moorage.framework.loading.registry import Entry, Registry
 from moorage.scheduler.profiles import default_document
 
 

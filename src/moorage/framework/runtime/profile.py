@@ -20,8 +20,8 @@ from moorage.framework.extension_points import (
     ScorePlugin,
 )
 from moorage.framework.handle import Handle, Services
+from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.plugin_errors import author_of, definition, described, is_ours, told
-from moorage.framework.registry import PluginLoadError, Registry
 from moorage.framework.runtime.answers import listed_events, nothing_of
 from moorage.framework.runtime.calls import FAILURES
 from moorage.framework.runtime.slow_calls import watched
@@ -142,7 +142,7 @@ def _events_of(plugin: Plugin) -> list[ClusterEvent]:
 
 
 def _check_events(plugin: Plugin, events: list[ClusterEvent]) -> None:
-    from moorage.framework.event_checks import event_mistakes
+    from moorage.framework.loading.event_checks import event_mistakes
 
     where = definition(plugin.events)
     found = [f'initializing plugin "{plugin.name}": {each}{where}' for each in event_mistakes(events)]
@@ -179,7 +179,7 @@ def make_profile(
 
 
 def _make(name: str, registry: Registry, args: Any, handle: Handle) -> Plugin:
-    from moorage.framework.plugin_args import decode_args
+    from moorage.framework.loading.plugin_args import decode_args
 
     entry = registry.get(name)
     if entry is None:

@@ -26,7 +26,7 @@ from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Store
 from moorage.cluster.embedded import ADMIN, EmbeddedCluster, Identity
 from moorage.config import KubeSchedulerConfiguration
-from moorage.framework.registry import PluginLoadError, Registry
+from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.runtime.profile import Profile
 from moorage.process.local_scheduler import LocalScheduler
 

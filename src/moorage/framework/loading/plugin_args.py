@@ -9,7 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from moorage.framework.extension_points import Plugin
-from moorage.framework.registry import PluginLoadError
+from moorage.framework.loading.registry import PluginLoadError
 
 
 def decode_args(plugin: type[Plugin], args: Any) -> Any:

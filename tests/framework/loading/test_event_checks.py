@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from moorage.framework.event_checks import event_mistakes
 from moorage.framework.events import WATCHABLE, Action, ClusterEvent, Hint
-from moorage.framework.registry import PluginLoadError
+from moorage.framework.loading.event_checks import event_mistakes
+from moorage.framework.loading.registry import PluginLoadError
 from moorage.plugins.catalog import in_tree_registry
 from tests.framework.scripted import Filters, World, plugin
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from moorage.framework import registry as registry_module
 from moorage.framework.extension_points import FilterPlugin, Plugin, missing_methods, points_of
+from moorage.framework.loading import registry as registry_module
+from moorage.framework.loading.registry import Entry, PluginLoadError, Registry, find_plugins
 from moorage.framework.plugin_errors import described
-from moorage.framework.registry import Entry, PluginLoadError, Registry, find_plugins
 from moorage.plugins.catalog import in_tree_registry
 from tests.framework.scripted import Filters, plugin
 

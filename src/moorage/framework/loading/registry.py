@@ -170,7 +170,7 @@ def find_plugins(spec: str) -> list[tuple[type[Plugin], str]]:
 
 def _looks_like_one(module: ModuleType) -> str:
     """What to do about a module without plugins."""
-    from moorage.framework.load_checks import lacking_base
+    from moorage.framework.loading.load_checks import lacking_base
 
     for value in vars(module).values():
         if isinstance(value, type) and value.__module__ == module.__name__ and (hint := lacking_base(value)):
@@ -191,7 +191,7 @@ def _meant(module: ModuleType, attribute: str) -> str:
 
 def _why_not(found: object) -> str:
     """What to do about something that was named and is no plugin."""
-    from moorage.framework.load_checks import lacking_base
+    from moorage.framework.loading.load_checks import lacking_base
 
     hint = lacking_base(found) if isinstance(found, type) else ""
     return f"; it {hint}" if hint else ""
@@ -200,7 +200,7 @@ def _why_not(found: object) -> str:
 def checked(plugin: type[Plugin], source: str) -> type[Plugin]:
     """Refuses a class with which something is wrong; the error has a line for each mistake."""
     from moorage.framework.background import background_mistakes
-    from moorage.framework.load_checks import mistakes
+    from moorage.framework.loading.load_checks import mistakes
 
     found = [*mistakes(plugin), *background_mistakes(plugin)]
     if found:
@@ -222,7 +222,7 @@ def _entry_point_class(point: metadata.EntryPoint, source: str) -> type[Plugin]:
 
 def import_from(place: str) -> ModuleType:
     """Imports a Python file, a folder that is or holds a package, or a module; raises PluginLoadError."""
-    from moorage.framework.plugin_folders import import_package, package_at
+    from moorage.framework.loading.plugin_folders import import_package, package_at
 
     package = package_at(place)
     if package is not None:

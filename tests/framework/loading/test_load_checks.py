@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import moorage
 from moorage.framework.extension_points import BASES, Plugin
-from moorage.framework.load_checks import methods, mistakes
-from moorage.framework.registry import PluginLoadError, Registry
+from moorage.framework.loading.load_checks import methods, mistakes
+from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.plugins.catalog import in_tree_registry
 from moorage.testing import make_node, make_pod, run
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from moorage.framework.loading.registry import PluginLoadError, find_modules_in
 from moorage.framework.plugin_errors import described
-from moorage.framework.registry import PluginLoadError, find_modules_in
 
 _NOT_PLUGINS = ("test", "tests")
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from moorage.framework.extension_points import FilterPlugin
-from moorage.framework.plugin_args import decode_args
-from moorage.framework.registry import PluginLoadError
+from moorage.framework.loading.plugin_args import decode_args
+from moorage.framework.loading.registry import PluginLoadError
 
 
 class Price(msgspec.Struct, rename="camel"):

@@ -17,7 +17,7 @@ from moorage.framework.events import (
     ClusterEvent,
     is_watchable,
 )
-from moorage.framework.load_checks import signature_of, why_not_at_once
+from moorage.framework.loading.load_checks import signature_of, why_not_at_once
 
 _PODS = (POD, ASSIGNED_POD, UNSCHEDULABLE_POD)
 _ALIKE = 0.7
