@@ -13,6 +13,7 @@ from moorage import (
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreScorePlugin,
+    QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
     Status,
@@ -35,6 +36,7 @@ def hang_and_survive(pod):
 
 class Stuck(
     PreEnqueuePlugin,
+    QueueSortPlugin,
     PreFilterPlugin,
     FilterPlugin,
     PostFilterPlugin,
@@ -48,6 +50,10 @@ class Stuck(
 ):
     def pre_enqueue(self, pod):
         hang_at("PreEnqueue", pod)
+
+    def sort_key(self, queued):
+        hang_at("QueueSort", queued.pod)
+        return queued.timestamp
 
     def pre_filter(self, cycle, pod):
         hang_at("PreFilter", pod)
@@ -101,6 +107,7 @@ class Stuck(
 _SAID = "did not return and was interrupted after {}"
 MESSAGES = {
     "PreEnqueue": f'running PreEnqueue plugin "Stuck": Stuck.pre_enqueue {_SAID}',
+    "QueueSort": f'running QueueSort plugin "Stuck": Stuck.sort_key {_SAID}',
     "PreFilter": f'running PreFilter plugin "Stuck": Stuck.pre_filter {_SAID}',
     "Filter": f'running "Stuck" filter plugin: Stuck.filter {_SAID}',
     "PostFilter": "0/2 nodes are available: 2 not here. running PostFilter plugin "

@@ -106,7 +106,8 @@ def test_the_same_holds_beside_an_api_server(programs: Path, plugin: Path, tmp_p
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
             f"clientConnection: {{kubeconfig: {up.kubeconfig}}}\nleaderElection: {{leaderElect: false}}\n"
             "profiles:\n- schedulerName: default-scheduler\n"
-            "  plugins: {multiPoint: {enabled: [{name: Stuck}]}}\n"
+            "  plugins:\n    multiPoint: {enabled: [{name: Stuck}]}\n"
+            "    queueSort: {enabled: [{name: Stuck}], disabled: [{name: PrioritySort}]}\n"
         )
         flags = (f"--config={config}", f"--plugin={plugin}", "--secure-port=0", "-v=3")
         limited = Program(MOORAGE, ("run", *flags, "--plugin-timeout=300ms"), tmp_path / "limited.log")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,9 @@ import pytest
 
 from moorage.framework.extension_points import QueueSortPlugin
 from moorage.framework.queued_pod import QueuedPod
+from moorage.framework.runtime.hung_calls import DidNotReturn
+from moorage.queue.ordering import QueueOrder
+from moorage.testing import make_pod
 from tests.queue.worlds import HANDLE, World, make_queue_profile
 
 
@@ -86,3 +90,20 @@ def test_the_first_profile_sorts_for_all() -> None:
     world.add("a", priority=2, scheduler="two")
     world.add("b", priority=1, scheduler="two")
     assert world.pop_all() == ["b", "a"]
+
+
+def test_a_plugin_that_did_not_return_is_not_asked_again_at_once() -> None:
+    asked: list[str] = []
+
+    class Hangs(QueueSortPlugin):
+        def sort_key(self, queued: QueuedPod) -> Any:
+            asked.append(queued.pod.name)
+            if queued.pod.name == "stuck":
+                HANDLE.services.running.interrupted = time.perf_counter()
+                raise DidNotReturn
+            return 0
+
+    order = QueueOrder(make_queue_profile(sort=Hangs(None, HANDLE)))
+    stuck, fine = QueuedPod(make_pod("stuck"), 0.0), QueuedPod(make_pod("fine"), 0.0)
+    assert [order.of(stuck), order.of(stuck), order.of(fine), order.of(fine)] == [(1,), (1,), (0, 0), (0, 0)]
+    assert asked == ["stuck", "fine", "fine"]
