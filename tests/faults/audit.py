@@ -37,7 +37,7 @@ POLICY = {
 }
 """Requests to bind are recorded before they are served, so that those of a killed API server are known."""
 
-BOUND, UNANSWERED = 201, 0
+BOUND, UNANSWERED, FAILED = 201, 0, 500
 ENDED = ("Succeeded", "Failed")
 
 
@@ -135,7 +135,12 @@ class Replay:
             if write.lease == lease and write.holder:
                 self._identities[write.user].add(write.holder)
         self._bound_by: dict[str, BindRequest] = {}
-        self._unanswered = {request.pod: request for request in record.binds if request.code == UNANSWERED}
+        # Of a caller that has gone, the API server says that it failed, whether or not it was written.
+        self._unanswered = {
+            request.pod: request
+            for request in record.binds
+            if request.code == UNANSWERED or request.code >= FAILED
+        }
         self._pods: dict[str, Document] = {}
         self._nodes: dict[str, dict[str, int]] = {}
         self._pods_of: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)

@@ -170,6 +170,12 @@ def test_a_bind_whose_answer_was_never_recorded_is_known_by_its_arrival() -> Non
     assert judged(a_good_history(), log) == []
 
 
+def test_a_bind_that_was_written_although_its_caller_was_gone() -> None:
+    log: list[Document] = a_good_log()
+    log[5] = {**log[5], "responseStatus": {"code": 500}}
+    assert judged(a_good_history(), log) == []
+
+
 def test_what_was_only_tried_out_does_not_count() -> None:
     log = a_good_log()
     log.append({**bind(7, "b", "nobody", "00:01:02.0"), "requestURI": "/binding?dryRun=All"})

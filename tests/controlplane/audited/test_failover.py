@@ -97,7 +97,8 @@ def test_a_killed_leader_is_followed_in_the_middle_of_its_work(control_plane: Co
 def test_a_loop_that_hangs_keeps_the_lease(control_plane: ControlPlane, api: Api, plugin_file: Path) -> None:
     seconds = 12
     config = elected(control_plane, "hanging", "Blocker")
-    with moorage(control_plane, f"--plugin={plugin_file}", config=config) as first:
+    flags = (f"--plugin={plugin_file}", "--plugin-timeout=0")
+    with moorage(control_plane, *flags, config=config) as first:
         before = holder(api, "hanging")
         with waiting_instance(control_plane, "hanging") as second:
             began = time.monotonic()
@@ -121,7 +122,8 @@ def test_a_deposed_leader_does_nothing_any_more(
         "value": 1000,
     }
     api.create([high, pod("victim", nodeName="node-0", requests={"cpu": "50"})])
-    with moorage(control_plane, f"--plugin={plugin_file}", "-v=3", config=config) as process:
+    flags = (f"--plugin={plugin_file}", "--plugin-timeout=0", "-v=3")
+    with moorage(control_plane, *flags, config=config) as process:
         block, there = {"block": str(seconds)}, {"kubernetes.io/hostname": "node-0"}
         preemptor = pod("preemptor", requests={"cpu": "50"}, nodeSelector=there, priorityClassName="high")
         preemptor["metadata"]["labels"] = {"block": "0.5"}
