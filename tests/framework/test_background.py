@@ -17,6 +17,7 @@ from moorage.framework.extension_points import Plugin
 from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.observer import NoObserver
 from moorage.framework.runtime import slow_calls
+from moorage.framework.runtime.hung_calls import DidNotReturn
 from tests import fake_time
 from tests.framework.scripted import World
 
@@ -170,7 +171,11 @@ def test_what_is_raised_by_exit_or_a_cancelled_wait_is_a_failure_too() -> None:
     def cancel() -> None:
         raise asyncio.CancelledError
 
-    for work in (leave, wait_for_the_cancelled, cancel):
+    async def hang() -> None:
+        await asyncio.sleep(0)
+        raise DidNotReturn
+
+    for work in (leave, wait_for_the_cancelled, cancel, hang):
         counts = Counts()
         assert times_of(Refreshing, work, 2, counts) == [0, 1]
         assert len(counts.failures) == 2

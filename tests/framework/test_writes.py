@@ -17,6 +17,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import PostFilterPlugin
 from moorage.framework.handle import Handle, Services
 from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.runtime.hung_calls import DidNotReturn
 from moorage.framework.status import Status
 from moorage.framework.writes import TooManyWrites
 from moorage.process.metrics import SchedulerMetrics
@@ -74,6 +75,22 @@ def test_work_is_done_beside_and_counted() -> None:
         assert world.counted() == {"success": 2}
 
     played(script)
+
+
+def test_work_that_did_not_return_has_failed(caplog: pytest.LogCaptureFixture) -> None:
+    async def hang() -> None:
+        await asyncio.sleep(0)
+        raise DidNotReturn
+
+    async def script() -> None:
+        world = Started()
+        world.services.writes.open()
+        world.handle.write(hang)
+        await settled()
+        assert world.counted() == {"error": 1}
+
+    played(script)
+    assert "hang of plugin" in caplog.text
 
 
 def test_work_waits_until_the_scheduler_runs() -> None:

@@ -10,6 +10,8 @@ from typing import Any, TypeVar, TypeVarTuple
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
+_TOGETHER_SECONDS = 0.002
+"""For so long calls are collected: two threads that take turns for each of them would do little else."""
 _FULL = 2**24
 """Bytes of a stream that wait for a reader; more are not read before it takes them."""
 
@@ -38,7 +40,7 @@ class Crossing:
         self._calls.append((function, arguments, answer))
         if not self._is_awake:
             self._is_awake = True
-            self._home.call_soon_threadsafe(self._work)
+            here.call_later(_TOGETHER_SECONDS, self._home.call_soon_threadsafe, self._work)
         return await answer
 
     def stream(self, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
 from pathlib import Path
@@ -14,8 +13,9 @@ from moorage.client.errors import Withheld
 from moorage.framework.extension_points import Plugin
 from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.logger import Logger
-from moorage.framework.plugin_errors import described
+from moorage.framework.plugin_errors import author_of, described
 from moorage.framework.runtime.calls import FAILURES, settled
+from moorage.framework.runtime.hung_calls import DidNotReturn
 from moorage.framework.runtime.slow_calls import Steps, watched
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 Method = TypeVar("Method", bound=Callable[..., object])
 
 log = Logger(__name__)
-traceback_log = logging.getLogger(__name__)
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
@@ -143,15 +142,16 @@ class _Job(NamedTuple):
         try:
             if isinstance(answer, Awaitable):
                 await settled(Steps(answer, self.profile, self.plugin, self.task))
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, DidNotReturn) as error:
             return error
         return None
 
     def _tell(self, failure: BaseException, pause: float) -> None:
         self.profile.observer.background_failed(self.plugin.name, self.task, self.profile.name)
-        why = described(failure)
+        author = author_of(type(self.plugin))
+        self.profile.services.plugin_errors.note(failure, self.plugin.name, author, self.task)
+        why = described(failure, author)
         log.error(why, "Background work of a plugin failed; it is tried again", **self.fields, seconds=pause)
-        traceback_log.debug("a plugin raised", exc_info=failure)
 
 
 class _Cuttable:

@@ -6,13 +6,16 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moorage.framework.plugin_errors import described
+from moorage.framework.plugin_errors import author_of, described
 from moorage.framework.runtime.calls import settled
-from moorage.framework.runtime.slow_calls import Steps
+from moorage.framework.runtime.hung_calls import DidNotReturn
+from moorage.framework.runtime.slow_calls import Steps, watched
 
 if TYPE_CHECKING:
+    from moorage.framework.extension_points import Plugin
     from moorage.framework.handle import Handle, Services
 
 log = logging.getLogger(__name__)
@@ -115,14 +118,15 @@ class Writes:
             while not self._services.may_bind():
                 await asyncio.sleep(_LEASE_PAUSE)
             await settled(_watched(write))
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, DidNotReturn) as error:
             handle = write.handle
+            author = author_of(None if (plugin := _plugin_of(handle)) is None else type(plugin))
+            self._services.plugin_errors.note(error, handle.plugin_name, author, f"write {write}")
             log.error(
                 "write %s of plugin %s failed: %s",
                 write,
                 handle.plugin_name,
-                described(error),
-                exc_info=error if log.isEnabledFor(logging.DEBUG) else None,
+                described(error, author),
                 extra={"plugin": handle.plugin_name, "profile": handle.profile_name},
             )
             self._services.observer.plugin_failed(handle.plugin_name, handle.profile_name)
@@ -139,8 +143,13 @@ class Writes:
 
 def _watched(write: Write) -> Awaitable[Any]:
     """The work, whose steps are looked at: waiting is fine, blocking is not."""
-    handle, answer = write.handle, write.work(*write.args, **write.kwargs)
-    plugin = None if handle.profile is None else handle.profile.plugins.get(handle.plugin_name)
-    if handle.profile is None or plugin is None or not isinstance(answer, Awaitable):
-        return answer
-    return Steps(answer, handle.profile, plugin, "Write")
+    work = partial(write.work, *write.args, **write.kwargs)
+    profile, plugin = write.handle.profile, _plugin_of(write.handle)
+    if profile is None or plugin is None:
+        return work()
+    answer = watched(profile, plugin, "Write", work)
+    return Steps(answer, profile, plugin, "Write") if isinstance(answer, Awaitable) else answer
+
+
+def _plugin_of(handle: Handle) -> Plugin | None:
+    return None if handle.profile is None else handle.profile.plugins.get(handle.plugin_name)
