@@ -145,7 +145,11 @@ def test_failures_are_told_counted_and_tried_again_after_pauses_that_grow(
     ]
     task = "refresh" if kind is Refreshing else "start"
     assert counts.failures == [(kind.__name__, task, "default-scheduler")] * 8
-    first = next(record for record in caplog.records if record.levelname == "ERROR")
+    tracebacks = [record for record in caplog.records if record.exc_info]
+    assert [record.getMessage() for record in tracebacks] == [
+        f"Plugin {kind.__name__} raised an exception at {task}"
+    ], "once"
+    first = next(record for record in caplog.records if not record.exc_info and record.levelname == "ERROR")
     assert first.getMessage() == "Background work of a plugin failed; it is tried again"
     fields = vars(first)["_moorage_fields"]
     assert "KeyError: 'zone'" in fields.pop("err")

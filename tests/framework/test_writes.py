@@ -157,7 +157,8 @@ def test_what_fails_is_logged_with_the_plugin_and_counted(
         assert world.counted("scheduler_plugin_failures") == {"": 1}
 
     played(script)
-    [record] = caplog.records
+    [traceback, record] = caplog.records
+    assert traceback.exc_info is not None
     assert re.fullmatch(r"write .*\.fails of plugin Writer failed: .+", record.message)
     assert (record.plugin, record.profile) == ("Writer", "mine")  # type: ignore[attr-defined]
 

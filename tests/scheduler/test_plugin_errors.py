@@ -89,7 +89,7 @@ CASES = {
     "post_bind": ("PostBindPlugin", "def post_bind(self, cycle, pod, node_name): @"),
     "async post_bind": ("PostBindPlugin", "async def post_bind(self, cycle, pod, node_name): @"),
 }
-UNTOLD = {"sort_key", "unreserve", "post_bind", "async post_bind"}
+UNTOLD = {"unreserve", "post_bind", "async post_bind"}
 """What fails at these points keeps no pod from its node, or is not why it has none."""
 
 
