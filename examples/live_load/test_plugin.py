@@ -1,5 +1,8 @@
 import asyncio
-from collections.abc import Awaitable, Callable
+import json
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import aiohttp
 import msgspec
@@ -10,7 +13,7 @@ from aiohttp.test_utils import TestServer
 from examples.live_load.plugin import UNKNOWN, LiveLoad, LiveLoadArgs
 from examples.live_load.server import make_app
 from moorage import CycleState
-from moorage.testing import FakeHandle, make_node, make_pod
+from moorage.testing import Cluster, FakeHandle, make_node, make_pod
 
 NODES = [make_node("busy"), make_node("idle"), make_node("new")]
 LOADS = {"busy": 0.9, "idle": 0.125, "gone": 0.5}
@@ -122,3 +125,43 @@ def test_after_a_failure_the_last_loads_stay() -> None:
 def test_times_are_above_zero(field: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=field):
         msgspec.convert({"url": "http://127.0.0.1:1", field: 0}, LiveLoadArgs)
+
+
+ASKED_AGAIN = threading.Event()
+"""The loads of the first answer are known by then."""
+
+
+class _Service(BaseHTTPRequestHandler):
+    times = 0
+
+    def do_GET(self) -> None:
+        _Service.times += 1
+        if _Service.times > 1:
+            ASKED_AGAIN.set()
+        body = json.dumps({"busy": 0.9, "idle": 0.1, "new": 0.9}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def service() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), _Service) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/loads"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_on_a_cluster_pods_go_to_the_idle_node_once_the_loads_are_known(service: str) -> None:
+    with Cluster(plugins=[LiveLoad], nodes=NODES, args={"url": service, "periodSeconds": 0.05}) as cluster:
+        assert ASKED_AGAIN.wait(20)
+        assert cluster.schedule(make_pod("p")).node == "idle"

@@ -4,7 +4,7 @@ import pytest
 
 from examples.polite_preemption.plugin import PREEMPTIBLE, PolitePreemption
 from moorage import Pod, Status
-from moorage.testing import FakeHandle, Run, make_node, make_pod, run
+from moorage.testing import Cluster, FakeHandle, Run, make_node, make_pod, run
 
 NODES = [make_node("a", cpu="4"), make_node("b", cpu="4")]
 URGENT = make_pod("urgent", cpu="2")
@@ -94,3 +94,12 @@ def test_the_pod_is_held_back_until_they_are_on_their_way(monkeypatch: pytest.Mo
     assert plugin.pre_enqueue(URGENT) is None
     monkeypatch.setattr(handle, "is_evicting_for", lambda pod: pod is URGENT)
     assert plugin.pre_enqueue(URGENT) == Status.unresolvable("pods are being asked to go for this one")
+
+
+@pytest.mark.moorage(plugins=[PolitePreemption], nodes=[make_node("a", cpu="2")])
+def test_on_a_cluster_who_offered_to_go_makes_room(cluster: Cluster) -> None:
+    batch = make_pod("batch", cpu="2", labels={PREEMPTIBLE: "true"}, terminationGracePeriodSeconds=1)
+    assert cluster.schedule(batch).node == "a"
+    urgent = cluster.create(make_pod("urgent", cpu="2"))
+    cluster.wait_deleted(batch)
+    assert cluster.wait_bound(urgent).spec.node_name == "a"
