@@ -26,11 +26,12 @@ def configured(
         raise TypeError("args: put them into the pluginConfig of `config`")
     if config is None:
         config = default_configuration(registry, names)
-        config.profiles[0].plugin_config += _given_args(names, args)
+        config.profiles[0].plugin_config += given_args(names, args)
     return registry, config
 
 
-def _given_args(names: Sequence[str], args: Any) -> list[PluginConfig]:
+def given_args(names: Sequence[str], args: Any) -> list[PluginConfig]:
+    """The arguments of plugins of these names: of the only one, or a mapping of names to arguments."""
     if args is None:
         return []
     by_name = {names[0]: args} if len(names) == 1 else args

@@ -14,12 +14,12 @@ from moorage.api.nodes import Node
 from moorage.cluster.life.nodes import default_nodes
 from moorage.config import KubeSchedulerConfiguration
 from moorage.config.load import Loaded, load, load_file
-from moorage.config.types import PluginConfig
 from moorage.framework.extension_points import Plugin
 from moorage.framework.loading.registry import Registry
 from moorage.plugins.catalog import in_tree_registry
 from moorage.scheduler.profiles import default_configuration
 from moorage.testing.clusters.documents import Document, documents_of
+from moorage.testing.plugins_under_test import given_args
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def set_up(
             names.append(registry.add_class(plugin, plugin.__module__).name)
     if config is None:
         made = default_configuration(registry, names)
-        made.profiles[0].plugin_config += _given_args(names, args)
+        made.profiles[0].plugin_config += given_args(names, args)
         return SchedulerSetup(registry, made)
     if args is not None:
         raise TypeError("args: put them into the pluginConfig of `config`")
@@ -62,18 +62,6 @@ def _loaded(config: str | Path | Mapping[str, Any]) -> Loaded:
     if isinstance(config, Mapping):
         return load(msgspec.json.encode(config), source="config")
     return load_file(config)
-
-
-def _given_args(names: list[str], args: Any) -> list[PluginConfig]:
-    if args is None:
-        return []
-    by_name = {names[0]: args} if len(names) == 1 else args
-    if not isinstance(by_name, Mapping) or not by_name.keys() <= set(names):
-        raise TypeError(f"args: give a mapping of plugin name to args; the plugins are {', '.join(names)}")
-    return [
-        PluginConfig(name=name, args=dict(value) if isinstance(value, Mapping) else value)
-        for name, value in by_name.items()
-    ]
 
 
 def nodes_of(given: int | Iterable[Node | Mapping[str, Any]]) -> list[Document]:
