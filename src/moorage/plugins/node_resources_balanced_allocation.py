@@ -16,7 +16,13 @@ from moorage.framework.extension_points import PreScorePlugin, ScorePlugin
 from moorage.framework.handle import Handle
 from moorage.framework.status import Status
 from moorage.plugins.int64_math import divided, truncated
-from moorage.plugins.resource_scoring import CountedResource, amount_at, are_extreme, counted_resources
+from moorage.plugins.resource_scoring import (
+    CountedResource,
+    amount_at,
+    are_extreme,
+    are_ordinary,
+    counted_resources,
+)
 from moorage.state.columns import Int64s
 from moorage.state.kept_rows import ALL_ZERO, RowScores
 from moorage.state.lru import Lru
@@ -58,10 +64,12 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
             return None
         return counted_resources(self._resources, requests)
 
-    def row_scores(self, pod: Pod) -> RowScores:
+    def row_scores(self, pod: Pod) -> RowScores | None:
         wanted = self._wanted(pod)
         if wanted is None:
             return ALL_ZERO
+        if not are_ordinary(wanted):
+            return None
         counted = wanted
         return self._row_scores.get(counted) or self._row_scores.put(
             counted,

@@ -22,7 +22,13 @@ from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.cycle_reads import read
-from moorage.plugins.resource_scoring import CountedResource, amount_at, counted_resources, make_strategy
+from moorage.plugins.resource_scoring import (
+    CountedResource,
+    amount_at,
+    are_ordinary,
+    counted_resources,
+    make_strategy,
+)
 from moorage.state.columns import Bools, Int64s
 from moorage.state.kept_rows import KeptVerdicts, RowScores
 from moorage.state.lru import Lru
@@ -86,8 +92,10 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def _is_ignored(self, name: str) -> bool:
         return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
 
-    def kept_verdicts(self, pod: Pod) -> KeptVerdicts:
+    def kept_verdicts(self, pod: Pod) -> KeptVerdicts | None:
         demands = self._demands(pod)
+        if not are_ordinary(demands):
+            return None
         return self._kept_verdicts.get(demands) or self._kept_verdicts.put(
             demands,
             KeptVerdicts(
@@ -119,8 +127,10 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def _wanted(self, pod: Pod) -> tuple[CountedResource, ...]:
         return counted_resources(self._resources, request_summary(pod).scored)
 
-    def row_scores(self, pod: Pod) -> RowScores:
+    def row_scores(self, pod: Pod) -> RowScores | None:
         wanted = self._wanted(pod)
+        if not are_ordinary(wanted):
+            return None
         return self._row_scores.get(wanted) or self._row_scores.put(
             wanted,
             RowScores(

@@ -82,7 +82,6 @@ class RequestedToCapacityRatio:
         # floats, as kube-scheduler does, would give another result.
         return (2 * total + weights) // np.maximum(2 * weights, 1)
 
-
     def of_row(self, table: NodeTable, row: int, wanted: Sequence[CountedResource]) -> int:
         total = weights = 0
         for resource in wanted:
@@ -133,7 +132,16 @@ def allocatable_and_used_at(table: NodeTable, row: int, wanted: CountedResource)
 
 def are_extreme(nodes: Nodes, wanted: Iterable[CountedResource]) -> bool:
     """Whether amounts may be so large, or negative, that what is computed from them overflows."""
-    return nodes.table.has_extreme_amounts or any(not 0 <= each.amount <= ORDINARY for each in wanted)
+    return nodes.table.has_extreme_amounts or not are_ordinary(wanted)
+
+
+class HasAmount(Protocol):
+    @property
+    def amount(self) -> int: ...
+
+
+def are_ordinary(wanted: Iterable[HasAmount]) -> bool:
+    return all(0 <= each.amount <= ORDINARY for each in wanted)
 
 
 Percentage: TypeAlias = Callable[[Int64s, Int64s], Int64s]

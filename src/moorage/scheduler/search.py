@@ -12,6 +12,7 @@ from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.runtime.filtering import filter_among, filter_nodes
+from moorage.framework.runtime.plans import Plan
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Status
 from moorage.state.node_table import NodeTable
@@ -45,6 +46,7 @@ class Found(NamedTuple):
 
 def search(
     profile: Profile,
+    plan: Plan,
     cycle: CycleState,
     pod: Pod,
     statuses: NodeStatuses,
@@ -65,7 +67,7 @@ def search(
         stretch = total if limit >= total else growth * (missing + missing // 4 + 16)
         end = min(begin + min(stretch, total - looked_at), total)
         nodes = Nodes(table, slice(begin, end) if rows is None else rows[begin:end])
-        left = filter_nodes(profile, cycle, pod, nodes, statuses)
+        left = filter_nodes(profile, plan, cycle, pod, nodes, statuses)
         if rivals:
             left = _with_rivals(profile, cycle, pod, nodes, left, rivals, statuses)
         error = statuses.first_error()

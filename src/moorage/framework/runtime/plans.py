@@ -152,15 +152,16 @@ class Plans:
         ours = [plugin for plugin in profile.plugins.values() if is_ours(type(plugin))]
         self._by_shape = [plugin for plugin in ours if not plugin.looks_at_requests]
         self._by_requests = [plugin for plugin in ours if plugin.looks_at_requests]
-        self._general = Plan(profile, {}, self)
+        self.general = Plan(profile, {}, self)
+        """By which every plugin is asked, for single questions beside the search."""
 
     def of(self, pod: Pod) -> Plan:
         """The plan for a pod; where its template does not decide, the one by which every plugin is asked."""
         if not self._are_used or self._table.has_extreme_amounts:
-            return self._general
+            return self.general
         key = likeness(pod)
         if key is None:
-            return self._general
+            return self.general
         return self._plans.get(key) or self._plans.put(key, self._make(pod))
 
     def _make(self, pod: Pod) -> Plan:
@@ -185,12 +186,12 @@ class Plans:
             if isinstance(plugin, PreScorePlugin) and plugin.pre_scores_alike and plugin in pre_scores:
                 pre_score = _known(plugin.pre_score(scoring, pod, Nodes(self._table, slice(0, 0))))
             # Where its earlier point is not enabled a plugin may fail at the later one; let it.
-            if isinstance(plugin, FilterPlugin) and pre_filter is not SKIPS:
-                if plugin in pre_filters or not isinstance(plugin, PreFilterPlugin):
-                    verdicts = plugin.kept_verdicts(pod)
-            if isinstance(plugin, ScorePlugin) and pre_score is not SKIPS:
-                if plugin in pre_scores or not isinstance(plugin, PreScorePlugin):
-                    scores = plugin.row_scores(pod)
+            is_prepared = not isinstance(plugin, PreFilterPlugin) or plugin in pre_filters
+            if isinstance(plugin, FilterPlugin) and is_prepared and pre_filter is not SKIPS:
+                verdicts = plugin.kept_verdicts(pod)
+            is_prepared &= not isinstance(plugin, PreScorePlugin) or plugin in pre_scores
+            if isinstance(plugin, ScorePlugin) and is_prepared and pre_score is not SKIPS:
+                scores = plugin.row_scores(pod)
         except Exception:
             return _NOTHING
         return Finding(
