@@ -27,7 +27,7 @@ class NodeStatuses:
         self.statuses: list[Status] = []
         """For the scheduler, not for plugins."""
         self._table = table
-        self._later: list[tuple[NDArray[np.intp], Callable[[NodeStatuses, NDArray[np.intp]], None]]] = []
+        self._later: list[Callable[[NodeStatuses], None]] = []
 
     @cached_property
     def _given(self) -> NDArray[np.int32]:
@@ -37,15 +37,12 @@ class NodeStatuses:
     def _codes(self) -> NDArray[np.int32]:
         """By row: the place of its status, from 1 on."""
         while self._later:
-            rows, ask = self._later.pop(0)
-            ask(self, rows)
+            self._later.pop(0)(self)
         return self._given
 
-    def ask_later(
-        self, rows: NDArray[np.intp], ask: Callable[[NodeStatuses, NDArray[np.intp]], None]
-    ) -> None:
-        """These rows were rejected; `ask` sets their statuses when somebody wants to know, in this cycle."""
-        self._later.append((rows, ask))
+    def set_later(self, record: Callable[[NodeStatuses], None]) -> None:
+        """Some rows were rejected; `record` sets their statuses when somebody asks, in this cycle."""
+        self._later.append(record)
 
     def add_status(self, status: Status) -> int:
         """Registers a status and returns its code for `set_rows`; not for plugins."""

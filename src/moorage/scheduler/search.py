@@ -23,6 +23,7 @@ Rows = NDArray[np.intp]
 _ALWAYS_ALL_BELOW = 100
 _FEWEST = 100
 _LEAST_PERCENTAGE = 5
+_LEAST_FITTING = 0.02
 
 
 def how_many_to_find(nodes: int, percentage: int, *, scores: bool = True) -> int:
@@ -64,7 +65,7 @@ def search(
     missing, looked_at, growth = limit, 0, 1
     while looked_at < total and missing > 0:
         begin = (start + looked_at) % total
-        stretch = total if limit >= total else growth * (missing + missing // 4 + 16)
+        stretch = total if limit >= total else int(growth * missing / plan.fitting) + missing // 8 + 16
         end = min(begin + min(stretch, total - looked_at), total)
         nodes = Nodes(table, slice(begin, end) if rows is None else rows[begin:end])
         left = filter_nodes(profile, plan, cycle, pod, nodes, statuses)
@@ -80,6 +81,8 @@ def search(
         if end < total:
             # Where nothing fits so far, there will hardly be enough soon.
             growth *= 2 if missing < limit else 8
+    if looked_at:
+        plan.fitting = max((limit - missing) / looked_at, _LEAST_FITTING)
     return Found(_joined(table, found), looked_at)
 
 

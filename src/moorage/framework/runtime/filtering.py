@@ -113,7 +113,7 @@ def filter_nodes(
                 rejected = rejected & left
             if rejected is None or not rejected.any():
                 continue
-            statuses.ask_later(nodes.row_numbers()[rejected], partial(_why, profile, cycle, pod, step))
+            statuses.set_later(partial(_ask_why, profile, cycle, pod, nodes, rejected, step))
         else:
             rejected = _ask_about(profile, cycle, pod, nodes, left, step, statuses)
             if rejected is None:
@@ -152,7 +152,11 @@ def _ask_about(
         rejected &= left
     if not rejected.any():
         return None
-    _record(statuses, nodes.row_numbers(), codes, rejected, verdicts, step.plugin)
+    record = partial(_record, nodes, codes, rejected, verdicts, step.plugin)
+    if all(status is not None and status.rejected for status in verdicts.statuses[1:]):
+        statuses.set_later(record)
+    else:
+        record(statuses)
     return rejected
 
 
@@ -175,28 +179,31 @@ def _verdicts_of(
     return verdicts
 
 
-def _why(
+def _ask_why(
     profile: Profile,
     cycle: CycleState,
     pod: Pod,
+    nodes: Nodes,
+    rejected: Bools,
     step: FilterStep,
     statuses: NodeStatuses,
-    rows: NDArray[np.intp],
 ) -> None:
-    """Finds out why a plugin rejects these rows, of which that much was known."""
-    verdicts = _verdicts_of(profile, cycle, pod, Nodes(profile.state.table, rows), step)
+    """Finds out why a plugin rejects nodes of which that much was known."""
+    nodes = nodes.subset(np.flatnonzero(rejected))
+    verdicts = _verdicts_of(profile, cycle, pod, nodes, step)
     if verdicts.codes is not None:
-        _record(statuses, rows, verdicts.codes, verdicts.codes != 0, verdicts, step.plugin)
+        _record(nodes, verdicts.codes, verdicts.codes != 0, verdicts, step.plugin, statuses)
 
 
 def _record(
-    statuses: NodeStatuses,
-    rows: NDArray[np.intp],
+    nodes: Nodes,
     codes: NDArray[np.integer],
     rejected: Bools,
     verdicts: Verdicts,
     plugin: FilterPlugin,
+    statuses: NodeStatuses,
 ) -> None:
+    rows = nodes.row_numbers()
     # As unsigned numbers negative ones are huge: there is one code, and it has a status.
     if len(verdicts.statuses) == 2 and codes.view(f"u{codes.itemsize}").max() == 1:
         statuses.set_rows(

@@ -102,6 +102,8 @@ class Plan:
         self.score: list[ScoreStep] = []
         """The other plugins that score."""
         self._plan_scores(plans)
+        self.fitting = 1.0
+        """Of the nodes that were looked at for the last pod, how many fit."""
 
     def _plan_scores(self, plans: Plans) -> None:
         summed: list[tuple[RowScores, int]] = []
