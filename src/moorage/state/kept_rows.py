@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,7 @@ from moorage.state.node_table import NodeTable
 from moorage.state.nodes import Nodes
 from moorage.state.row_changes import RowChanges
 
-_CHUNK_BITS = 9
-CHUNK = 1 << _CHUNK_BITS
+_CHUNK_BITS = 7
 _FEW = 16
 """So many rows are corrected one by one; where more changed, their chunks are computed again."""
 
@@ -46,21 +46,30 @@ class KeptRows:
 
     def _bring_up_to(self, rows: slice | NDArray[np.intp]) -> None:
         """Makes the numbers of these rows what they are now."""
-        table, changes = self._table, self._changes
-        end = changes.end
-        if self._order != table.order_version:
+        end = self._changes.end
+        if self._order != self._table.order_version:
             self._restart(end)
         elif self._position != end:
             self._catch_up(end)
-        known = self._known
         if isinstance(rows, slice):
-            chunks: Sequence[int] = range(rows.start >> _CHUNK_BITS, ((rows.stop - 1) >> _CHUNK_BITS) + 1)
-        else:
-            chunks = np.flatnonzero(np.bincount(rows >> _CHUNK_BITS)).tolist()
-        for chunk in chunks:
-            if not known[chunk]:
-                known[chunk] = 1
-                self._fill(slice(chunk << _CHUNK_BITS, min((chunk + 1) << _CHUNK_BITS, len(table))))
+            self._fill_unknown(rows.start >> _CHUNK_BITS, ((rows.stop - 1) >> _CHUNK_BITS) + 1)
+        elif 0 in self._known:
+            # The rows of a search come in two runs at most: it may begin anew at the first row.
+            chunks = rows >> _CHUNK_BITS
+            turn = int(chunks.argmin())
+            self._fill_unknown(int(chunks[turn]), int(chunks[-1]) + 1)
+            if turn:
+                self._fill_unknown(int(chunks[0]), int(chunks[turn - 1]) + 1)
+
+    def _fill_unknown(self, first: int, end: int) -> None:
+        """Computes those of the chunks that are not known."""
+        known, table = self._known, self._table
+        while (first := known.find(0, first, end)) >= 0:
+            # Chunks side by side are computed together.
+            after = known.find(1, first, end)
+            after = end if after < 0 else after
+            known[first:after] = b"\1" * (after - first)
+            self._fill(slice(first << _CHUNK_BITS, min(after << _CHUNK_BITS, len(table))))
 
     def _restart(self, end: int) -> None:
         size = len(self._table)
@@ -73,7 +82,7 @@ class KeptRows:
         rows = self._changes.since(self._position)
         self._position = end
         known = self._known
-        if rows is None:
+        if rows is None or len(rows) > max(len(known), _FEW):
             known[:] = bytes(len(known))
         elif len(rows) <= _FEW:
             for row in rows:
@@ -128,7 +137,7 @@ class KeptVerdicts(KeptRows):
     def _fill(self, rows: slice) -> None:
         found = self._of_rows(Nodes(self._table, rows))
         self._rejected[rows] = found
-        self._dirty[rows.start >> _CHUNK_BITS] = bool(found.any())
+        _mark_chunks(self._dirty, rows, found)
 
     def _correct(self, row: int) -> None:
         if self._of_row(row):
@@ -263,9 +272,17 @@ class KeptRawScores(KeptRows):
     def _fill(self, rows: slice) -> None:
         found = self._scores.of_rows(Nodes(self._table, rows))
         self._raw[rows] = found
-        self._dirty[rows.start >> _CHUNK_BITS] = bool(found.any())
+        _mark_chunks(self._dirty, rows, found)
 
     def _correct(self, row: int) -> None:
         score = self._raw[row] = self._scores.of_row(row)
         if score:
             self._dirty[row >> _CHUNK_BITS] = 1
+
+
+def _mark_chunks(marks: bytearray, rows: slice, found: NDArray[Any]) -> None:
+    """Marks the chunks of these rows in which something was found, and no others of them."""
+    first, end = rows.start >> _CHUNK_BITS, ((rows.stop - 1) >> _CHUNK_BITS) + 1
+    marks[first:end] = bytes(end - first)
+    for chunk in {place >> _CHUNK_BITS for place in found.nonzero()[0].tolist()} if found.any() else ():
+        marks[first + chunk] = 1

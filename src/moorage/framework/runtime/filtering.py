@@ -153,7 +153,7 @@ def _ask_about(
     if not rejected.any():
         return None
     record = partial(_record, nodes, codes, rejected, verdicts, step.plugin)
-    if all(status is not None and status.rejected for status in verdicts.statuses[1:]):
+    if step.is_ours and all(status is not None and status.rejected for status in verdicts.statuses[1:]):
         statuses.set_later(record)
     else:
         record(statuses)

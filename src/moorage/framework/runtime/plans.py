@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from moorage.api.likeness import likeness, shape
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
@@ -30,6 +32,7 @@ from moorage.state.nodes import Nodes
 if TYPE_CHECKING:
     from moorage.framework.runtime.profile import Profile
 
+_ONE_ZERO = np.zeros(1, dtype=np.int64)
 _TEMPLATES = 1024
 _SUMS = 64
 
@@ -54,6 +57,7 @@ _NOTHING = Finding()
 class FilterStep(NamedTuple):
     plugin: FilterPlugin
     is_fast: bool
+    is_ours: bool
     kept: KeptVerdicts | None
     """What is known; None if the plugin is to be asked."""
     signed: SignedAnswers | None
@@ -65,13 +69,15 @@ class ScoreStep(NamedTuple):
     normalizes: bool
     kept: KeptRawScores | None
     """What is known before it is normalized; None if the plugin is to be asked."""
+    if_all_zero: int
+    """What normalizing makes of that if it is 0 everywhere."""
     signed: SignedAnswers | None
 
 
 class Plan:
     """How pods of one template are judged. Without findings, every plugin is asked."""
 
-    def __init__(self, profile: Profile, findings: Mapping[str, Finding], plans: Plans) -> None:
+    def __init__(self, profile: Profile, findings: Mapping[str, Finding], plans: Plans, pod: Pod) -> None:
         self._profile = profile
         self._findings = findings
         self._pre_filter_writes: dict[str, Any] = {}
@@ -88,7 +94,9 @@ class Plan:
         self.passed_pre_filter = [each.name for each in profile.pre_filter if of(each).pre_filter is PASSES]
         self._skip_filter = {each.name for each in profile.pre_filter if of(each).pre_filter is SKIPS}
         self.filter = [
-            FilterStep(plugin, is_fast, of(plugin).verdicts, plans.signed.get(plugin.name))
+            FilterStep(
+                plugin, is_fast, plugin in plans.ours, of(plugin).verdicts, plans.signed.get(plugin.name)
+            )
             for plugin, is_fast in profile.filter
             if plugin.name not in self._skip_filter
         ]
@@ -101,11 +109,11 @@ class Plan:
         self.summed: list[str] = []
         self.score: list[ScoreStep] = []
         """The other plugins that score."""
-        self._plan_scores(plans)
+        self._plan_scores(plans, pod)
         self.fitting = 1.0
         """Of the nodes that were looked at for the last pod, how many fit."""
 
-    def _plan_scores(self, plans: Plans) -> None:
+    def _plan_scores(self, plans: Plans, pod: Pod) -> None:
         summed: list[tuple[RowScores, int]] = []
         for entry in self._profile.score:
             plugin, weight, normalizes = entry
@@ -117,7 +125,11 @@ class Plan:
                 self.summed.append(plugin.name)
             else:
                 kept = None if scores is None else plans.raw_scores(scores)
-                self.score.append(ScoreStep(plugin, weight, normalizes, kept, plans.signed.get(plugin.name)))
+                all_zero = (
+                    0 if kept is None else int(plugin.normalize_scores(CycleState(), pod, _ONE_ZERO)[0])
+                )
+                step = ScoreStep(plugin, weight, normalizes, kept, all_zero, plans.signed.get(plugin.name))
+                self.score.append(step)
         if summed:
             self.sum = plans.weighted_sum(tuple(summed))
 
@@ -151,10 +163,10 @@ class Plans:
         self._sums = Lru[tuple[tuple[RowScores, int], ...], KeptScores](_SUMS)
         self._plans = Lru[bytes, Plan](_TEMPLATES)
         self._shapes = Lru[bytes, dict[str, Finding]](_TEMPLATES)
-        ours = [plugin for plugin in profile.plugins.values() if is_ours(type(plugin))]
-        self._by_shape = [plugin for plugin in ours if not plugin.looks_at_requests]
-        self._by_requests = [plugin for plugin in ours if plugin.looks_at_requests]
-        self.general = Plan(profile, {}, self)
+        self.ours = {plugin for plugin in profile.plugins.values() if is_ours(type(plugin))}
+        self._by_shape = [plugin for plugin in self.ours if not plugin.looks_at_requests]
+        self._by_requests = [plugin for plugin in self.ours if plugin.looks_at_requests]
+        self.general = Plan(profile, {}, self, Pod())
         """By which every plugin is asked, for single questions beside the search."""
 
     def of(self, pod: Pod) -> Plan:
@@ -164,7 +176,12 @@ class Plans:
         key = likeness(pod)
         if key is None:
             return self.general
-        return self._plans.get(key) or self._plans.put(key, self._make(pod))
+        found = self._plans.get(key)
+        if found is None:
+            found = self._make(pod)
+            # Making it may have asked for labels that nobody had asked for: then the pod has another key now.
+            self._plans.put(likeness(pod) or key, found)
+        return found
 
     def _make(self, pod: Pod) -> Plan:
         kind = shape(pod)
@@ -173,7 +190,7 @@ class Plans:
             found = {plugin.name: self._find(plugin, pod) for plugin in self._by_shape}
             self._shapes.put(kind, found)
         by_requests = {plugin.name: self._find(plugin, pod) for plugin in self._by_requests}
-        return Plan(self._profile, {**found, **by_requests}, self)
+        return Plan(self._profile, {**found, **by_requests}, self, pod)
 
     def _find(self, plugin: Plugin, pod: Pod) -> Finding:
         """What an in-tree plugin says about every pod like this one. One that raises is asked, and tells."""

@@ -27,9 +27,6 @@ MAX_SCORE = 100
 _PRE_SCORE = Question("PreScore", status_of("pre_score"))
 
 
-_ONE_ZERO = np.zeros(1, dtype=np.int64)
-
-
 def _to_score(size: int) -> Question[Int64s]:
     return Question("Score", lambda scores: checked_scores(scores, size, "score_nodes"))
 
@@ -109,7 +106,7 @@ def _scores_of(
     if step.kept is not None:
         raw = step.kept.of(nodes)
         if raw is None:
-            return int(plugin.normalize_scores(cycle, pod, _ONE_ZERO)[0])
+            return step.if_all_zero
         return plugin.normalize_scores(cycle, pod, raw)
 
     def ask_about(some: Nodes) -> Int64s | Status:
@@ -174,7 +171,7 @@ def best(totals: Int64s) -> int:
     how kube-scheduler's heap breaks ties.
     """
     global _keys
-    tied = np.flatnonzero(totals == totals.max())
+    tied = (totals == totals.max()).nonzero()[0]
     if len(tied) == 1:
         return int(tied[0])
     if len(totals) > len(_keys):
