@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.node_statuses import NodeStatuses
-from moorage.framework.runtime.filtering import filter_among, filter_nodes
+from moorage.framework.runtime.filtering import filter_among, filter_nodes, usage_decides
 from moorage.framework.runtime.plans import Plan
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Status
 from moorage.state.node_table import NodeTable
 from moorage.state.nodes import Nodes
+from moorage.state.nominated_usage import NominatedUsage
 
 Rows = NDArray[np.intp]
 
+_FEW_RIVALS = 4
 _ALWAYS_ALL_BELOW = 100
 _FEWEST = 100
 _LEAST_PERCENTAGE = 5
@@ -132,6 +134,10 @@ def _with_rivals(
     statuses: NodeStatuses,
 ) -> NDArray[np.bool_] | None:
     """Nodes to which others are nominated must fit with these on them, too; that rejection comes first."""
+    if len(rivals) > _FEW_RIVALS and usage_decides(profile, cycle):
+        usage = NominatedUsage(profile.state.table, rivals, profile.trials)
+        if usage.is_whole:
+            return _with_usage(profile, cycle, pod, nodes, left, usage, statuses)
     for name, others in rivals.items():
         place = nodes.index(name)
         if place is None:
@@ -142,4 +148,27 @@ def _with_rivals(
             statuses.set_row(node.row, status)
             left = np.ones(len(nodes), dtype=np.bool_) if left is None else left
             left[place] = False
+    return left
+
+
+def _with_usage(
+    profile: Profile,
+    cycle: CycleState,
+    pod: Pod,
+    nodes: Nodes,
+    left: NDArray[np.bool_] | None,
+    usage: NominatedUsage,
+    statuses: NodeStatuses,
+) -> NDArray[np.bool_] | None:
+    """The same for all of them at once, where usage is all that the others change."""
+    rows = usage.rows
+    places = np.isin(nodes.row_numbers(), rows).nonzero()[0]
+    if not len(places):
+        return left
+    with usage:
+        fitting = filter_nodes(profile, profile.plans.general, cycle, pod, nodes.subset(places), statuses)
+    if fitting is None:
+        return left
+    left = np.ones(len(nodes), dtype=np.bool_) if left is None else left.copy()
+    left[places[~fitting]] = False
     return left

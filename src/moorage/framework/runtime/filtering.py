@@ -226,6 +226,11 @@ def _without_broken(nodes: Nodes, statuses: NodeStatuses) -> Bools:
     return left
 
 
+def usage_decides(profile: Profile, cycle: CycleState) -> bool:
+    """Whether the filters that take part look at nothing of pods but their number and what they request."""
+    return all(plugin.reads_usage_only or plugin.name in cycle.skip_filter for plugin, _ in profile.filter)
+
+
 def filter_one(profile: Profile, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
     """All filters on one node as its row stands now; the first rejection, or None."""
     nodes = Nodes(profile.state.table, slice(node.row, node.row + 1))
