@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.node_statuses import NodeStatuses
-from moorage.framework.runtime.filtering import filter_among, filter_nodes, usage_decides
+from moorage.framework.runtime.filtering import filter_among, filter_nodes, nominated_usage, usage_decides
 from moorage.framework.runtime.plans import Plan
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Status
@@ -67,7 +67,7 @@ def search(
     missing, looked_at, growth = limit, 0, 1
     while looked_at < total and missing > 0:
         begin = (start + looked_at) % total
-        stretch = total if limit >= total else int(growth * missing / plan.fitting) + missing // 8 + 16
+        stretch = total if limit >= total else growth * (int(missing / plan.fitting) + missing // 8 + 16)
         end = min(begin + min(stretch, total - looked_at), total)
         nodes = Nodes(table, slice(begin, end) if rows is None else rows[begin:end])
         left = filter_nodes(profile, plan, cycle, pod, nodes, statuses)
@@ -83,7 +83,7 @@ def search(
         if end < total:
             # Where nothing fits so far, there will hardly be enough soon.
             growth *= 2 if missing < limit else 8
-    if looked_at:
+    if looked_at and plan.may_look_ahead:
         plan.fitting = max((limit - missing) / looked_at, _LEAST_FITTING)
     return Found(_joined(table, found), looked_at)
 
@@ -135,7 +135,7 @@ def _with_rivals(
 ) -> NDArray[np.bool_] | None:
     """Nodes to which others are nominated must fit with these on them, too; that rejection comes first."""
     if len(rivals) > _FEW_RIVALS and usage_decides(profile, cycle):
-        usage = NominatedUsage(profile.state.table, rivals, profile.trials)
+        usage = nominated_usage(profile, cycle, pod)
         if usage.is_whole:
             return _with_usage(profile, cycle, pod, nodes, left, usage, statuses)
     for name, others in rivals.items():

@@ -13,14 +13,14 @@ from moorage.api.workloads import PodDisruptionBudget
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.node_statuses import NodeStatuses
-from moorage.framework.runtime.filtering import filter_nodes, usage_decides
+from moorage.framework.runtime.filtering import filter_nodes, nominated_usage, usage_decides
 from moorage.framework.runtime.what_if import WhatIf
 from moorage.framework.status import Status
 from moorage.plugins.preemption.candidates import Candidate, by_importance
+from moorage.plugins.preemption.known_candidates import OfTemplate
 from moorage.plugins.preemption.room import Room
 from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
-from moorage.state.nominated_usage import NominatedUsage
 
 _NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming pod")
 
@@ -29,7 +29,12 @@ class DryRun:
     """Tries nodes for one pod, within one cycle."""
 
     def __init__(
-        self, handle: Handle, cycle: CycleState, pod: Pod, budgets: Sequence[PodDisruptionBudget]
+        self,
+        handle: Handle,
+        cycle: CycleState,
+        pod: Pod,
+        budgets: Sequence[PodDisruptionBudget],
+        known: OfTemplate | None = None,
     ) -> None:
         self._handle = handle
         self._cycle = cycle
@@ -37,6 +42,7 @@ class DryRun:
         self._budgets = budgets
         self._now = handle.clock()
         self._room: Room | None = None
+        self._known = known
 
     def rule_out(self, rows: NDArray[np.intp], statuses: NodeStatuses) -> NDArray[np.intp]:
         """Which nodes are worth a try, judged on columns; the others get their status at once."""
@@ -49,25 +55,38 @@ class DryRun:
         rows = rows[below[rows] > 0]
         profile = self._handle.profile
         assert profile is not None
-        rivals = profile.services.nominations.rivals(self._pod)
-        nominated = NominatedUsage(state.table, rivals, state.trials)
-        if not len(rows) or not nominated.is_whole or not usage_decides(profile, self._cycle):
+        if not len(rows) or not self._usage_decides():
             return rows
         nodes = Nodes(state.table, rows)
+        nominated = nominated_usage(profile, self._cycle, self._pod)
         with state.priorities.gone_below(self._pod.priority), nominated:
             left = filter_nodes(profile, profile.plans.general, self._cycle, self._pod, nodes, statuses)
         # Whatever does not depend on usage has nothing against those that are left.
         self._room = Room.needed(self._handle, self._cycle, self._pod)
         return rows if left is None else rows[left]
 
+    def _usage_decides(self) -> bool:
+        """Whether nothing counts of the pods on nodes, and of those nominated to them, but their usage."""
+        profile = self._handle.profile
+        assert profile is not None
+        return (
+            usage_decides(profile, self._cycle) and nominated_usage(profile, self._cycle, self._pod).is_whole
+        )
+
     def on(self, node: NodeInfo) -> Candidate | Status:
         """The victims on one node, or why no victims would help."""
+        if self._room is not None and self._known is not None:
+            known = self._known.get(node)
+            if known is not None:
+                return known
         below = [pod for pod in node.pods if pod.priority < self._pod.priority]
         if not below:
             return _NO_VICTIMS
         if self._room is not None:
             found = self._reprieve_by_numbers(self._room, node, below)
             if found is not None:
+                if self._known is not None:
+                    self._known.put(node, found)
                 return found
         with self._handle.what_if(self._cycle, self._pod, node) as tried:
             for pod in below:
