@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration, load
 from moorage.framework.cycle_state import CycleState
@@ -144,6 +143,3 @@ def configuration(name: str) -> KubeSchedulerConfiguration:
         "profiles": profiles,
     }
     return load(json.dumps(document)).config
-
-
-__all__ = ["PROFILES", "Mood", "Node", "configuration", "registry"]

@@ -61,13 +61,13 @@ def node(chance: Random, name: str) -> Document:
 
 
 def taints(chance: Random) -> list[Document]:
-    return some(chance, TAINTS, 0.5) if chance.random() < 0.25 else []
+    return some(chance, TAINTS, 0.5) if chance.random() < 0.2 else []
 
 
 def amounts(chance: Random) -> Document:
     offered: Document = {
-        "cpu": chance.choice(("1", "2", "4", "7900m")),
-        "memory": chance.choice(("2Gi", "4Gi", "16Gi")),
+        "cpu": chance.choice(("2", "4", "7900m", "16")),
+        "memory": chance.choice(("4Gi", "16Gi", "64Gi")),
         "pods": chance.choice((3, 5, 110, 110)),
     }
     if chance.random() < 0.3:
@@ -191,45 +191,15 @@ def container(chance: Random, name: str = "main") -> Document:
 
 
 def template(chance: Random, schedulers: tuple[str, ...]) -> Document:
-    """What the pods of one controller have in common."""
+    """What the pods of one controller have in common: most want little, some a lot."""
     app = chance.choice(APPS)
     spec: Document = {"schedulerName": chance.choice(schedulers), "containers": [container(chance)]}
-    if chance.random() < 0.1:
-        spec["containers"].append(container(chance, "beside"))
-    if chance.random() < 0.15:
-        first = container(chance, "first")
-        first.pop("ports", None)
-        spec["initContainers"] = [{**first, **chance.choice(({}, {"restartPolicy": "Always"}))}]
-    if chance.random() < 0.1:
-        spec["overhead"] = {"cpu": "50m", "memory": "64Mi"}
-    if chance.random() < 0.2:
-        spec["nodeSelector"] = {"disk": "ssd"}
-    wanted: Document = {}
-    if chance.random() < 0.3:
-        wanted["nodeAffinity"] = node_affinity(chance)
-    if chance.random() < 0.35:
-        wanted |= affinity(chance)
-    if wanted:
-        spec["affinity"] = wanted
-    if chance.random() < 0.35:
-        spec["topologySpreadConstraints"] = [spread(chance, app) for _ in range(chance.choice((1, 1, 2)))]
-    if chance.random() < 0.35:
-        tolerations = (
-            {"key": "dedicated", "operator": "Exists"},
-            {"key": "dedicated", "operator": "Equal", "value": "x", "effect": "NoSchedule"},
-            {"key": "soft", "operator": "Exists", "effect": "PreferNoSchedule"},
-            {"operator": "Exists"},
-        )
-        spec["tolerations"] = some(chance, tolerations, 0.4)
+    for wish in chance.sample(WISHES, chance.choice((0, 0, 1, 1, 1, 2, 2, 4))):
+        for field, value in wish(chance, app).items():
+            spec[field] = {**spec.get(field, {}), **value} if field == "affinity" else value
     priority = chance.choice(PRIORITIES)
     if priority is not None:
         spec["priority"] = priority
-    if chance.random() < 0.08:
-        spec["preemptionPolicy"] = "Never"
-    if chance.random() < 0.05:
-        spec["schedulingGates"] = [{"name": "example.com/gate"}]
-    if chance.random() < 0.2:
-        spec["volumes"] = [volume(chance)]
     labels = {"app": app} if chance.random() < 0.9 else {}
     if chance.random() < 0.5:
         labels["version"] = chance.choice("012")
@@ -238,6 +208,66 @@ def template(chance: Random, schedulers: tuple[str, ...]) -> Document:
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"rs-{app}", "uid": f"rs-{app}"}
         metadata["ownerReferences"] = [{**owner, "controller": True}]
     return {"kind": "Pod", "metadata": metadata, "spec": spec, "status": {}}
+
+
+def _beside(chance: Random, app: str) -> Document:
+    return {"containers": [container(chance), container(chance, "beside")]}
+
+
+def _first(chance: Random, app: str) -> Document:
+    first = container(chance, "first")
+    first.pop("ports", None)
+    return {"initContainers": [{**first, **chance.choice(({}, {"restartPolicy": "Always"}))}]}
+
+
+def _overhead(chance: Random, app: str) -> Document:
+    return {"overhead": {"cpu": "50m", "memory": "64Mi"}}
+
+
+def _selects(chance: Random, app: str) -> Document:
+    return {"nodeSelector": {"disk": "ssd"}}
+
+
+def _likes_nodes(chance: Random, app: str) -> Document:
+    return {"affinity": {"nodeAffinity": node_affinity(chance)}}
+
+
+def _likes_pods(chance: Random, app: str) -> Document:
+    return {"affinity": affinity(chance)}
+
+
+def _spreads(chance: Random, app: str) -> Document:
+    return {"topologySpreadConstraints": [spread(chance, app) for _ in range(chance.choice((1, 1, 2)))]}
+
+
+def _tolerates(chance: Random, app: str) -> Document:
+    tolerations = (
+        {"key": "dedicated", "operator": "Exists"},
+        {"key": "dedicated", "operator": "Equal", "value": "x", "effect": "NoSchedule"},
+        {"key": "soft", "operator": "Exists", "effect": "PreferNoSchedule"},
+        {"operator": "Exists"},
+    )
+    return {"tolerations": some(chance, tolerations, 0.4)}
+
+
+def _never_preempts(chance: Random, app: str) -> Document:
+    return {"preemptionPolicy": "Never"}
+
+
+def _gated(chance: Random, app: str) -> Document:
+    return {"schedulingGates": [{"name": "example.com/gate"}]}
+
+
+def _volumes(chance: Random, app: str) -> Document:
+    return {"volumes": [volume(chance)]}
+
+
+WISHES = (
+    *(_likes_pods, _spreads) * 3,
+    *(_likes_nodes, _tolerates, _volumes) * 2,
+    *(_selects, _first, _beside, _overhead, _never_preempts, _gated),
+)
+"""What makes a pod special, as often as it should."""
 
 
 def volume(chance: Random) -> Document:

@@ -146,7 +146,6 @@ class Compared:
         def checked_decide(profile: Profile, pod: Pod) -> Decision:
             expected = self._expected(profile, pod)
             self._evicted = []
-            random.seed(pod.name)
             decision = decide(profile, pod)
             found = facts(decision, self._evicted, live.chooser.start)
             self.decided += 1

@@ -1,53 +1,117 @@
-"""A scheduler with all shortcuts decides as one that is made anew for every pod, whatever has happened."""
+"""A scheduler with all shortcuts beside schedulers with none: the same decisions, whatever happens."""
 
 from __future__ import annotations
 
-from typing import Any
-from unittest.mock import patch
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moorage.testing.fakes import RecordedEvent
 from tests import fake_time
-from tests.twins.configurations import PROFILES, Mood, configuration, registry
+from tests.twins.configurations import PROFILES, configuration, registry
 from tests.twins.rebuilt import Compared
-from tests.twins.world import HAPPENINGS, World
+from tests.twins.world import HAPPENINGS, Fate, World
 
-NUMBERS = st.integers(0, 2**16)
-HAPPENED = st.tuples(st.sampled_from(HAPPENINGS), NUMBERS)
 REGISTRY = registry()
 CONFIGURATIONS = {name: configuration(name) for name in PROFILES}
 
-Happened = list[tuple[str, int]]
+
+class Course(NamedTuple):
+    """A cluster and what happens to it: data, so that what fails can be made smaller."""
+
+    config: str
+    nodes: int
+    templates: list[int]
+    happened: list[tuple[str, int]]
+
+    def world(self, *, shortcuts: bool) -> World:
+        return World(
+            CONFIGURATIONS[self.config],
+            REGISTRY,
+            nodes=self.nodes,
+            templates=self.templates,
+            shortcuts=shortcuts,
+        )
 
 
-def world(config: str, nodes: int, templates: list[int], **more: Any) -> World:
-    Mood.now = 0
-    return World(CONFIGURATIONS[config], REGISTRY, nodes=nodes, templates=templates, **more)
+class Moment(NamedTuple):
+    """What can be seen from outside after something happened."""
+
+    happened: tuple[str, int]
+    next_start: int
+    fates: dict[str, Fate]
+    events: list[tuple[str, str, str]]
 
 
-def compare(config: str, nodes: int, templates: list[int], happened: Happened) -> Compared:
-    made = world(config, nodes, templates)
-    compared = Compared(made)
+def courses(nodes: st.SearchStrategy[int], most: int) -> st.SearchStrategy[Course]:
+    numbers = st.integers(0, 2**16)
+    return st.builds(
+        Course,
+        config=st.sampled_from(sorted(PROFILES)),
+        nodes=nodes,
+        templates=st.lists(numbers, min_size=2, max_size=4),
+        happened=st.lists(st.tuples(st.sampled_from(HAPPENINGS), numbers), min_size=most // 4, max_size=most),
+    )
 
-    async def run() -> None:
-        for place, (what, number) in enumerate(happened):
-            await made.follow(what, number)
-            assert not compared.wrong, f"after {place}: {what}({number})\n" + "\n".join(compared.wrong)
 
-    fake_time.run(run())
+def told(event: RecordedEvent) -> tuple[str, str, str]:
+    return event.regarding.key, event.reason, event.note
+
+
+def run(course: Course, world: World, compared: Compared | None = None) -> list[Moment]:
+    moments: list[Moment] = []
+
+    async def follow() -> None:
+        for happened in course.happened:
+            await world.follow(*happened)
+            events = list(map(told, world.recorder.events))
+            moments.append(Moment(happened, world.scheduler.chooser.start, world.fates(), events))
+            world.recorder.events.clear()
+            assert compared is None or not compared.wrong, f"after {happened}\n" + "\n".join(compared.wrong)
+
+    fake_time.run(follow())
+    return moments
+
+
+def compare(course: Course) -> Compared:
+    """Every single decision with that of a scheduler made anew, and the whole course with one without shortcuts."""
+    world = course.world(shortcuts=True)
+    compared = Compared(world)
+    moments = run(course, world, compared)
+    expected = run(course, course.world(shortcuts=False))
+    for place, (found, wanted) in enumerate(zip(moments, expected, strict=True)):
+        said = list(contrasts(found, wanted))
+        assert not said, f"after {place}: {found.happened}\n  " + "\n  ".join(said)
     return compared
 
 
-@settings(max_examples=60)
-@given(
-    config=st.sampled_from(sorted(PROFILES)),
-    nodes=st.integers(0, 9),
-    templates=st.lists(NUMBERS, min_size=2, max_size=4),
-    happened=st.lists(HAPPENED, min_size=10, max_size=50),
+def contrasts(found: Moment, wanted: Moment) -> Iterator[str]:
+    for field, ours, theirs in zip(Moment._fields, found, wanted, strict=True):
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            for key in {**ours, **theirs}:
+                if ours.get(key) != theirs.get(key):
+                    yield f"{field} of {key}:\n    {ours.get(key)}\n    without: {theirs.get(key)}"
+        elif ours != theirs:
+            yield f"{field}:\n    {ours}\n    without: {theirs}"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("nodes", "most", "few", "many"),
+    [((0, 9), 60, 40, 4000), ((105, 140), 24, 4, 400)],
+    ids=["small", "large"],
 )
-def test_every_decision_is_that_of_a_scheduler_made_anew(
-    config: str, nodes: int, templates: list[int], happened: Happened
+def test_every_decision_is_that_of_a_scheduler_without_shortcuts(
+    nodes: tuple[int, int], most: int, few: int, many: int, soak: bool
 ) -> None:
-    compare(config, nodes, templates, happened)
+    """From 100 nodes on a search ends early, and the next one begins behind it."""
+
+    @settings(max_examples=many if soak else few)
+    @given(courses(st.integers(*nodes), most))
+    def check(course: Course) -> None:
+        compare(course)
+
+    check()

@@ -12,12 +12,15 @@ from moorage.api.decoding import from_document
 from moorage.api.kinds import KINDS
 from moorage.api.meta import Object
 from moorage.api.pods import Condition, Pod
-from moorage.client.errors import NotFound
+from moorage.client.errors import Conflict, NotFound
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.loading.registry import Registry
+from moorage.framework.runtime.profile import Profile
+from moorage.scheduler.cycle import Decision
 from moorage.scheduler.scheduler import Scheduler
 from moorage.testing.fakes import RecordedEvent
 from tests.twins import objects
+from tests.twins.configurations import Mood
 from tests.twins.objects import Document
 
 DELETED_AT = "2026-01-01T00:00:00Z"
@@ -83,10 +86,10 @@ class Api:
     def bind(self, pod: Pod, node_name: str) -> None:
         if self.refuses_binds:
             self.refuses_binds = False
-            raise RuntimeError("the API server is busy")
+            raise Conflict(409, "Conflict", f"pod {pod.key} cannot be bound now")
         known = self._known(pod)
         if known["spec"].get("nodeName"):
-            raise RuntimeError(f"pod {pod.key} is already assigned to a node")
+            raise Conflict(409, "Conflict", f"pod {pod.key} is already assigned to a node")
         self.put(changed(known, "spec", nodeName=node_name))
 
     def write_pod_status(
@@ -95,7 +98,9 @@ class Api:
         known = self._known(pod)
         status: Document = {}
         if condition is not None:
-            others = [each for each in known["status"].get("conditions", ()) if each["type"] != condition.type]
+            others = [
+                each for each in known["status"].get("conditions", ()) if each["type"] != condition.type
+            ]
             said = {
                 "type": condition.type,
                 "status": condition.status,
@@ -155,6 +160,7 @@ class World:
     ) -> None:
         self.config, self.registry = config, registry
         self.now = START
+        Mood.now = 0
         self.recorder = Recorder()
         self.told: dict[Key, Document] = {}
         """What the scheduler knows of."""
@@ -168,17 +174,31 @@ class World:
             shortcuts=shortcuts,
         )
         self.scheduler.door.listers.set_synced()
+        self._seed_decisions()
         self.schedulers = tuple(self.scheduler.profiles)
         self.templates = [objects.template(Random(seed), self.schedulers) for seed in templates]
         self.number = 0
-        self.mood = 0
         chance = Random(nodes)
         for name in objects.NAMESPACES:
             self.api.put(objects.namespace(chance, name))
         for name in ("local", "made", "now"):
             self.api.put(objects.storage_class(chance, name))
+        for number in range(4):
+            self.api.put(objects.claim(chance, f"c{number}", "default"))
+            self.api.put(objects.persistent_volume(chance, f"pv{number}"))
         for number in range(nodes):
             self.api.put(objects.node(chance, f"n{number}"))
+
+    def _seed_decisions(self) -> None:
+        """Which of equal victims go is left to chance: it is the same wherever this pod is decided on."""
+        chooser = self.scheduler.chooser
+        decide = chooser.decide
+
+        def seeded(profile: Profile, pod: Pod) -> Decision:
+            random.seed(pod.name)
+            return decide(profile, pod)
+
+        chooser.decide = seeded  # type: ignore[method-assign]
 
     def _tell(self, document: Document, exists: bool) -> None:
         if exists:
@@ -193,7 +213,6 @@ class World:
         chance = Random(number)
         getattr(self, what)(chance)
         if what == "later" or chance.random() < 0.75:
-            random.seed(number)
             await self.scheduler.drain()
 
     def fates(self) -> dict[str, Fate]:
@@ -282,9 +301,7 @@ class World:
             self.api.put(changed(known, "metadata", deletionTimestamp=DELETED_AT))
         elif kind == 3:
             given = {"requests": {"cpu": chance.choice(("50m", "1500m")), "memory": "500Mi"}}
-            self.api.put(
-                changed(known, "status", containerStatuses=[{"name": "main", "resources": given}])
-            )
+            self.api.put(changed(known, "status", containerStatuses=[{"name": "main", "resources": given}]))
         elif kind == 4:
             self.api.put(changed(known, "status", phase="Running", startTime="2026-01-01T00:00:00Z"))
         else:
@@ -371,8 +388,6 @@ class World:
         self.api.is_graceful = chance.random() < 0.5
 
     def change_mood(self, chance: Random) -> None:
-        from tests.twins.configurations import Mood
-
         Mood.now = chance.randrange(4)
 
 
