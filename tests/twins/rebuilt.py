@@ -125,7 +125,7 @@ def differences(ours: Facts, theirs: Facts) -> list[str]:
 
 
 class Compared:
-    """Has every decision of a world made twice; what differs is noted, as the scheduler survives assertions."""
+    """Has every decision made twice; what differs is noted, as the scheduler survives assertions."""
 
     def __init__(self, world: World) -> None:
         self.world = world

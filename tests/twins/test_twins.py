@@ -77,7 +77,7 @@ def run(course: Course, world: World, compared: Compared | None = None) -> list[
 
 
 def compare(course: Course) -> Compared:
-    """Every single decision with that of a scheduler made anew, and the whole course with one without shortcuts."""
+    """Every decision with that of a scheduler made anew, and the whole course with one without shortcuts."""
     world = course.world(shortcuts=True)
     compared = Compared(world)
     moments = run(course, world, compared)

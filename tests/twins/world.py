@@ -147,7 +147,7 @@ class Fate(NamedTuple):
 
 
 class World:
-    """What happens is given as (what, a number): the same in every world, whatever its scheduler remembers."""
+    """What happens is given as (what, a number) and is the same in every world."""
 
     def __init__(
         self,

@@ -92,7 +92,7 @@ class Services:
     plugin_raised: Callable[[str, str, BaseException], None] = lambda plugin, point, error: None
     """Told what a plugin raised at which point, a wrong answer included; it is survived, but not in tests."""
     shortcuts: bool = True
-    """Whether what was found out for one pod may serve for another; tests compare with a scheduler without."""
+    """Whether what was found out for one pod may serve for another; tests compare with one that does not."""
     shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
     """What plugins of all profiles have in common, by what made it."""
     running: RunningCall = field(init=False)

@@ -66,7 +66,7 @@ class Scheduler:
         legacy_annotation: str = "ignore",
         shortcuts: bool = True,
     ) -> None:
-        """Without `shortcuts` nothing is remembered from one pod to the next: slower, and the same decisions."""
+        """Without `shortcuts` nothing is remembered from one pod to the next; decisions are the same."""
         self.door = door or Door()
         self.services = Services(
             door=self.door,
