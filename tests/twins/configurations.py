@@ -31,7 +31,7 @@ class Mood:
 
 
 class Moody(FilterPlugin, ScorePlugin):
-    """Changes its mind with a global and with the clock."""
+    """Changes its mind with a global and with the clock, and minds what pods of one template may differ in."""
 
     name = "Moody"
 
@@ -41,7 +41,8 @@ class Moody(FilterPlugin, ScorePlugin):
         return None
 
     def score(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> int:
-        return (int(node.name[1:]) * 7 + Mood.now + int(self.handle.clock())) % 101
+        bias = int(pod.annotations["bias"]) * len(node.name)
+        return (int(node.name[1:]) * 7 + Mood.now + int(self.handle.clock()) + bias) % 101
 
 
 class Remembers(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):

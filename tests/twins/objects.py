@@ -24,6 +24,8 @@ TAINTS = (
 )
 IMAGES = {f"registry.example/app{number}:v1": 150_000_000 * (number + 1) for number in range(4)}
 """An image has one size: which of several counts depends on who reported it first."""
+NUMBER = "number"
+"""A label that tells pods of one template apart; hardly any selector asks for it."""
 PRIORITIES = (None, 0, 0, 10, 1000)
 
 
@@ -74,8 +76,8 @@ def amounts(chance: Random) -> Document:
         offered["example.com/gpu"] = chance.choice((0, 1, 4))
     if chance.random() < 0.2:
         offered["ephemeral-storage"] = "10Gi"
-    if chance.random() < 0.02:
-        offered["memory"] = str(2**60)
+    if chance.random() < 0.04:
+        offered["memory"] = chance.choice((str(2**60), "9000000000000000000", "nonsense"))
     return {"allocatable": offered, "capacity": offered}
 
 
@@ -95,7 +97,8 @@ def selector(chance: Random) -> Document:
         return {}
     operator = chance.choice(("In", "NotIn", "Exists", "DoesNotExist"))
     values = {"values": some(chance, "0123", 0.6) or ["0"]} if operator in ("In", "NotIn") else {}
-    return {"matchExpressions": [{"key": "version", "operator": operator, **values}]}
+    key = chance.choice(("version", "version", "version", NUMBER))
+    return {"matchExpressions": [{"key": key, "operator": operator, **values}]}
 
 
 def term(chance: Random) -> Document:
@@ -181,8 +184,8 @@ def container(chance: Random, name: str = "main") -> Document:
         requests["example.com/gpu"] = chance.choice((1, 2))
     if chance.random() < 0.05:
         requests["ephemeral-storage"] = "4Gi"
-    if chance.random() < 0.01:
-        requests["memory"] = str(2**60)
+    if chance.random() < 0.02:
+        requests["memory"] = chance.choice((str(2**60), "8000000000000000000", "-1", "much"))
     made: Document = {"name": name, "image": chance.choice(list(IMAGES)), "resources": {"requests": requests}}
     if chance.random() < 0.08:
         port = {"containerPort": 80, "hostPort": chance.choice((80, 81)), "protocol": "TCP"}
@@ -288,7 +291,7 @@ def namespace(chance: Random, name: str) -> Document:
 
 def other(chance: Random) -> Document:
     """Some object that is neither a node nor a pod; it may replace one of the same name."""
-    kind, where = chance.randrange(10), chance.choice(NAMESPACES)
+    kind, where = chance.randrange(11), chance.choice(NAMESPACES)
     app = chance.choice(APPS)
     if kind == 0:
         return namespace(chance, where)
@@ -308,6 +311,13 @@ def other(chance: Random) -> Document:
     if kind == 8:
         drivers = [{"name": DRIVER, "nodeID": "x", "allocatable": {"count": chance.choice((0, 1, 2))}}]
         return named("CSINode", f"n{chance.randrange(8)}", {"spec": {"drivers": drivers}})
+    if kind == 9:
+        spec = {
+            "attacher": DRIVER,
+            "nodeName": f"n{chance.randrange(8)}",
+            "source": {"persistentVolumeName": f"pv{chance.randrange(5)}"},
+        }
+        return named("VolumeAttachment", f"va{chance.randrange(3)}", {"spec": spec})
     return storage_class(chance, chance.choice(("local", "made", "now")))
 
 

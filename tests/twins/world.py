@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import deque
 from collections.abc import Callable
+from itertools import count
 from random import Random
 from typing import Any, NamedTuple
 
@@ -25,6 +27,8 @@ from tests.twins.objects import Document
 
 DELETED_AT = "2026-01-01T00:00:00Z"
 START = 1_700_000_000.0
+
+_WORLDS = count()
 
 Key = tuple[str, str]
 """The kind of an object, and its namespace and name."""
@@ -176,8 +180,9 @@ class World:
         self.scheduler.door.listers.set_synced()
         self._seed_decisions()
         self.schedulers = tuple(self.scheduler.profiles)
-        self.templates = [objects.template(Random(seed), self.schedulers) for seed in templates]
         self.number = 0
+        self.number_label = f"number-{next(_WORLDS)}"  # no selector has asked for it yet
+        self.templates = [self._template(Random(seed)) for seed in templates]
         chance = Random(nodes)
         for name in objects.NAMESPACES:
             self.api.put(objects.namespace(chance, name))
@@ -246,26 +251,32 @@ class World:
         """Some pods come, most often of a template that others have, too."""
         made = chance.choice(self.templates)
         if chance.random() < 0.15:
-            made = objects.template(chance, self.schedulers)
+            made = self._template(chance)
         for _ in range(chance.choice((1, 2, 3, 5))):
             self.api.put(self._pod(made))
 
     def placed(self, chance: Random) -> None:
         """A pod comes that others have put on a node, which may not be there."""
-        made = self._pod(objects.template(chance, self.schedulers))
+        made = self._pod(self._template(chance))
         for part in made["spec"]["containers"]:
             part.pop("ports", None)  # which of two pods has a port on a node depends on who came first
         self.api.put(changed(made, "spec", nodeName=f"n{chance.randrange(8)}"))
 
+    def _template(self, chance: Random) -> Document:
+        made = json.dumps(objects.template(chance, self.schedulers))
+        found: Document = json.loads(made.replace(f'"{objects.NUMBER}"', f'"{self.number_label}"'))
+        return found
+
     def _pod(self, made: Document) -> Document:
         self.number += 1
         name = f"p{self.number}"
-        labels = {**made["metadata"]["labels"], "number": str(self.number % 5)}
+        labels = {**made["metadata"]["labels"], self.number_label: str(self.number % 5)}
         metadata = {
             **made["metadata"],
             "name": name,
             "uid": f"pod-{name}",
             "labels": labels,
+            "annotations": {"bias": str(self.number % 3)},
             "creationTimestamp": f"2026-01-01T00:{self.number // 60 % 60:02}:{self.number % 60:02}Z",
         }
         return {**made, "metadata": metadata}
@@ -287,12 +298,14 @@ class World:
         elif chance.random() < 0.3:
             self.api.put(changed(known, "status", nominatedNodeName=f"n{chance.randrange(8)}"))
         elif chance.random() < 0.2:
-            self.api.put(changed(known, "metadata", annotations={"note": str(chance.random())}))
+            self.api.put(changed(known, "metadata", annotations={"bias": str(chance.randrange(9))}))
+        elif chance.random() < 0.2:
+            self._replace(known)
         else:
             self.api.put(changed(known, "metadata", labels={**labels, "app": chance.choice(objects.APPS)}))
 
     def _change_placed(self, chance: Random, known: Document) -> None:
-        labels, kind = known["metadata"]["labels"], chance.randrange(6)
+        labels, kind = known["metadata"]["labels"], chance.randrange(7)
         if kind == 0:
             self.api.put(changed(known, "metadata", labels={**labels, "app": chance.choice(objects.APPS)}))
         elif kind == 1:
@@ -304,9 +317,18 @@ class World:
             self.api.put(changed(known, "status", containerStatuses=[{"name": "main", "resources": given}]))
         elif kind == 4:
             self.api.put(changed(known, "status", phase="Running", startTime="2026-01-01T00:00:00Z"))
+        elif kind == 5:
+            self._replace(known)
         else:
             self.api.put(changed(known, "status", phase=chance.choice(("Succeeded", "Failed"))))
             self.api.remove(key_of(known))
+
+    def _replace(self, known: Document) -> None:
+        """Another pod has the name: the watch missed that the first one went."""
+        self.number += 1
+        new = changed(known, "metadata", uid=f"pod-{self.number}", deletionTimestamp=None)
+        spec = {field: value for field, value in known["spec"].items() if field != "nodeName"}
+        self.api.put({**new, "spec": spec, "status": {}})
 
     def _some_pod(self, chance: Random) -> Document | None:
         known = self.api.of("Pod")
