@@ -31,7 +31,7 @@ class Mood:
 
 
 class Moody(FilterPlugin, ScorePlugin):
-    """Changes its mind with a global and with the clock, and minds what pods of one template may differ in."""
+    """Changes its mind with a global and with the clock, and minds what like pods may differ in."""
 
     name = "Moody"
 
