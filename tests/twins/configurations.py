@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable
 from typing import Any
 
 from moorage.api.pods import Pod
@@ -70,9 +71,29 @@ class Remembers(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         return (offered * len(node.pods)) % 101
 
 
+class Signs(FilterPlugin, ScorePlugin):
+    """Says what it looks at in a pod; in a node it looks at everything."""
+
+    name = "Signs"
+
+    def sign(self, pod: Pod) -> Hashable:
+        return pod.labels.get("app") if pod.namespace == "default" else None
+
+    def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        if pod.labels.get("app") == "a" and node.labels.get("disk") == "hdd":
+            return Status.unresolvable("no hdd for a")
+        if len(node.pods) % 4 == 3:
+            return Status.unschedulable(f"{len(node.pods)} pods are there")
+        return None
+
+    def score(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> int:
+        known = sum(int(other.annotations["bias"]) for other in node.pods)
+        return (len(pod.labels.get("app", "")) + 5 * known + len(node.annotations)) % 101
+
+
 def registry() -> Registry:
     made = in_tree_registry()
-    for plugin in (Moody, Remembers):
+    for plugin in (Moody, Remembers, Signs):
         made.add_class(plugin, "test")
     return made
 
@@ -132,6 +153,7 @@ PROFILES: dict[str, list[Document]] = {
     "two": [{}, {"schedulerName": "second", **_fit("MostAllocated")}],
     "moody": [_with("Moody")],
     "remembers": [_with("Remembers")],
+    "signs": [_with("Signs")],
     "few": [{"percentageOfNodesToScore": 20}, {"schedulerName": "second", **_with("Moody", "Remembers")}],
 }
 

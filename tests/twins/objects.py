@@ -26,6 +26,8 @@ IMAGES = {f"registry.example/app{number}:v1": 150_000_000 * (number + 1) for num
 """An image has one size: which of several counts depends on who reported it first."""
 NUMBER = "number"
 """A label that tells pods of one template apart; hardly any selector asks for it."""
+EXTREME = 0.004
+"""Amounts that do not fit 64 bits when they are reckoned with: from the first on, shortcuts are not taken."""
 PRIORITIES = (None, 0, 0, 10, 1000)
 
 
@@ -76,8 +78,10 @@ def amounts(chance: Random) -> Document:
         offered["example.com/gpu"] = chance.choice((0, 1, 4))
     if chance.random() < 0.2:
         offered["ephemeral-storage"] = "10Gi"
-    if chance.random() < 0.04:
-        offered["memory"] = chance.choice((str(2**60), "9000000000000000000", "nonsense"))
+    if chance.random() < 0.02:
+        offered["cpu"] = "nonsense"
+    if chance.random() < EXTREME:
+        offered["memory"] = chance.choice((str(2**60), "9000000000000000000"))
     return {"allocatable": offered, "capacity": offered}
 
 
@@ -184,8 +188,10 @@ def container(chance: Random, name: str = "main") -> Document:
         requests["example.com/gpu"] = chance.choice((1, 2))
     if chance.random() < 0.05:
         requests["ephemeral-storage"] = "4Gi"
-    if chance.random() < 0.02:
-        requests["memory"] = chance.choice((str(2**60), "8000000000000000000", "-1", "much"))
+    if chance.random() < 0.01:
+        requests["memory"] = "much"
+    if chance.random() < EXTREME:
+        requests["memory"] = chance.choice((str(2**60), "8000000000000000000", "-1"))
     made: Document = {"name": name, "image": chance.choice(list(IMAGES)), "resources": {"requests": requests}}
     if chance.random() < 0.08:
         port = {"containerPort": 80, "hostPort": chance.choice((80, 81)), "protocol": "TCP"}

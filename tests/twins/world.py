@@ -316,7 +316,8 @@ class World:
             given = {"requests": {"cpu": chance.choice(("50m", "1500m")), "memory": "500Mi"}}
             self.api.put(changed(known, "status", containerStatuses=[{"name": "main", "resources": given}]))
         elif kind == 4:
-            self.api.put(changed(known, "status", phase="Running", startTime="2026-01-01T00:00:00Z"))
+            started = changed(known, "status", phase="Running", startTime="2026-01-01T00:00:00Z")
+            self.api.put(changed(started, "metadata", annotations={"bias": str(chance.randrange(9))}))
         elif kind == 5:
             self._replace(known)
         else:
