@@ -71,6 +71,16 @@ class Remembers(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         return (offered * len(node.pods)) % 101
 
 
+class Raises(FilterPlugin):
+    """Fails on some nodes while it is in the mood to."""
+
+    name = "Raises"
+
+    def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> None:
+        if Mood.now == 3 and node.name.endswith("7"):
+            raise ValueError(f"cannot judge {node.name}")
+
+
 class Signs(FilterPlugin, ScorePlugin):
     """Says what it looks at in a pod; in a node it looks at everything."""
 
@@ -93,7 +103,7 @@ class Signs(FilterPlugin, ScorePlugin):
 
 def registry() -> Registry:
     made = in_tree_registry()
-    for plugin in (Moody, Remembers, Signs):
+    for plugin in (Moody, Raises, Remembers, Signs):
         made.add_class(plugin, "test")
     return made
 
@@ -153,6 +163,7 @@ PROFILES: dict[str, list[Document]] = {
     "two": [{}, {"schedulerName": "second", **_fit("MostAllocated")}],
     "moody": [_with("Moody")],
     "remembers": [_with("Remembers")],
+    "raises": [_with("Raises")],
     "signs": [_with("Signs")],
     "few": [{"percentageOfNodesToScore": 20}, {"schedulerName": "second", **_with("Moody", "Remembers")}],
 }

@@ -71,8 +71,8 @@ def _promise(live: Storage, twin: Storage) -> None:
 # What is compared
 
 
-def facts(decision: Decision, evicted: list[Evicted], start: int) -> Facts:
-    """Everything that can be seen of a decision."""
+def facts(scheduler: Scheduler, began: int, decision: Decision, evicted: list[Evicted]) -> Facts:
+    """Everything that can be seen of a decision by a search that began at this node."""
     pre, failure, post, scores = (
         decision.pre_filtered,
         decision.failure,
@@ -82,10 +82,14 @@ def facts(decision: Decision, evicted: list[Evicted], start: int) -> Facts:
     found: Facts = {
         "node": decision.node_name,
         "looked at": decision.looked_at,
-        "next start": start,
+        "next start": scheduler.chooser.start,
         "feasible": decision.feasible.names if decision.feasible is not None else None,
         "nominated first": decision.nominated_first,
-        "statuses": {name: _status(status) for name, status in decision.statuses.explicit()},
+        "statuses": {
+            name: _status(status)
+            for name, status in decision.statuses.explicit()
+            if name in looked_at(scheduler, began, decision)
+        },
         "absent": _status(decision.statuses.absent),
         "pre-filtered": None
         if pre is None
@@ -99,6 +103,16 @@ def facts(decision: Decision, evicted: list[Evicted], start: int) -> Facts:
     if failure is not None:
         found["failure"] = failure_facts(failure)
     return found
+
+
+def looked_at(scheduler: Scheduler, began: int, decision: Decision) -> set[str]:
+    """The nodes that a search had to look at; how many more it filters on the way is its own affair."""
+    names, pre = scheduler.state.nodes.names, decision.pre_filtered
+    if decision.nominated_first or pre is None or pre.status is not None:
+        return set(names)
+    if pre.names is not None:
+        names = [name for name in names if name in pre.names]
+    return {names[(began + place) % len(names)] for place in range(decision.looked_at)}
 
 
 def failure_facts(failure: Any) -> Facts:
@@ -146,8 +160,9 @@ class Compared:
         def checked_decide(profile: Profile, pod: Pod) -> Decision:
             expected = self._expected(profile, pod)
             self._evicted = []
+            began = live.chooser.start
             decision = decide(profile, pod)
-            found = facts(decision, self._evicted, live.chooser.start)
+            found = facts(live, began, decision, self._evicted)
             self.decided += 1
             self.placed += bool(decision.node_name)
             self._note(pod, found, expected)
@@ -172,8 +187,9 @@ class Compared:
         newest = twin.door.find(pod)
         assert newest is not None
         random.seed(pod.name)
+        began = twin.chooser.start
         decision = twin.chooser.decide(twin.profiles[profile.name], newest)
-        return facts(decision, twin.services.evicted, twin.chooser.start)
+        return facts(twin, began, decision, twin.services.evicted)
 
     def _note(self, pod: Pod, ours: Facts, theirs: Facts) -> None:
         said = differences(ours, theirs)
