@@ -161,6 +161,8 @@ class ClusterState:
                 # Another pod with the same port may have freed it.
                 self.ports.take(known.node, known.info.pod.host_ports)
                 known.confirm(pod)
+                if known.node.row >= 0:
+                    self.table.newer_pods.note(known.node.row)
                 return
             self._drop(pod.uid)
         self._place(pod, pod.spec.node_name, assumed=False)

@@ -133,7 +133,8 @@ class NodeTable:
     """All nodes. `static_version` changes with names, labels, taints, cordons, features; not with usage.
 
     `labels_version` changes with the labels of nodes and the order of rows alone, `order_version` with that
-    order alone. `node_changes` tells which nodes changed, `usage_changes` also where pods came and went.
+    order alone. `node_changes` tells which nodes changed, `usage_changes` also where pods came and went, and
+    `newer_pods` where a pod changed in nothing that is counted.
     """
 
     def __init__(self) -> None:
@@ -147,6 +148,7 @@ class NodeTable:
         self.order_version = 0
         self.node_changes = RowChanges()
         self.usage_changes = RowChanges()
+        self.newer_pods = RowChanges()
 
         self.allocatable = ResourceColumns(self.columns)
         self.requested = ResourceColumns(self.columns)
