@@ -26,6 +26,7 @@ class CycleState:
     __slots__ = ("_values", "is_timed", "skip_filter", "skip_pre_bind", "skip_score")
 
     def __init__(self, written: Mapping[str, Any] | None = None, skip_filter: Iterable[str] = ()) -> None:
+        """Made by the scheduler, not for plugins."""
         self._values: dict[str, Any] = {PODS_TO_ACTIVATE: {}}
         if written:
             self._values.update(written)

@@ -67,7 +67,7 @@ class Plugin:
     """
 
     looks_at_requests: ClassVar[bool] = False
-    """For in-tree plugins: whether what a pod requests matters here; of most plugins it does not."""
+    """In-tree, not for plugins of others: whether what a pod requests matters; to most it does not."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -128,7 +128,7 @@ class PreFilterPlugin(Plugin):
     """Looks at the pod once before the nodes are filtered."""
 
     pre_filters_alike: ClassVar[bool] = False
-    """For in-tree plugins: whether like pods get the same answer here, whatever is in the cluster."""
+    """In-tree, not for plugins of others: whether like pods get the same answer, whatever the cluster has."""
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | set[str] | None:
         """A set narrows the search to these nodes; `Status.skip()` switches this plugin's filter off."""
@@ -156,7 +156,7 @@ class FilterPlugin(Plugin):
     """
 
     def kept_verdicts(self, pod: Pod) -> KeptVerdicts | None:
-        """For in-tree plugins: which nodes it rejects for pods like this one, if that can be kept."""
+        """In-tree, not for plugins of others: which nodes it rejects for like pods, if that is kept."""
         return None
 
     def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
@@ -186,7 +186,7 @@ class PreScorePlugin(Plugin):
     """Looks at the pod and the nodes that fit before these are scored."""
 
     pre_scores_alike: ClassVar[bool] = False
-    """For in-tree plugins: whether like pods get the same answer here, whatever is in the cluster."""
+    """In-tree, not for plugins of others: whether like pods get the same answer, whatever the cluster has."""
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """None to go on; `Status.skip()` switches this plugin's score off for the pod."""
@@ -197,7 +197,7 @@ class ScorePlugin(Plugin):
     """Ranks the nodes that fit, 0 to 100. Write `score`, or `score_nodes` for speed."""
 
     def row_scores(self, pod: Pod) -> RowScores | None:
-        """For in-tree plugins: how it scores nodes for pods like this one, if that can be kept."""
+        """In-tree, not for plugins of others: how it scores nodes for like pods, if that is kept."""
         return None
 
     def score(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> int:

@@ -97,7 +97,7 @@ class KeptRows:
 class KeptVerdicts(KeptRows):
     """Which rows a filter rejects."""
 
-    __slots__ = ("_dirty", "_of_row", "_of_rows", "_rejected")
+    __slots__ = ("_dirty", "_of_rows", "_rejected", "rejects")
 
     def __init__(
         self,
@@ -109,7 +109,8 @@ class KeptVerdicts(KeptRows):
         """`of_rows` and `of_row` tell the same: whether a row is rejected."""
         super().__init__(table, changes)
         self._of_rows = of_rows
-        self._of_row = of_row
+        self.rejects = of_row
+        """Whether a row is rejected as it is now."""
         self._rejected: Bools
         self._dirty = bytearray()
         """By chunk: whether some of its rows may be rejected."""
@@ -119,7 +120,7 @@ class KeptVerdicts(KeptRows):
         rows = nodes.rows
         if not isinstance(rows, slice):
             if len(rows) <= _FEW:
-                few = np.array([self._of_row(row) for row in rows.tolist()], dtype=np.bool_)
+                few = np.array([self.rejects(row) for row in rows.tolist()], dtype=np.bool_)
                 return few if few.any() else None
         elif rows.start >= rows.stop:
             return None
@@ -141,7 +142,7 @@ class KeptVerdicts(KeptRows):
         _mark_chunks(self._dirty, rows, found)
 
     def _correct(self, row: int) -> None:
-        if self._of_row(row):
+        if self.rejects(row):
             self._rejected[row] = True
             self._dirty[row >> _CHUNK_BITS] = 1
         else:

@@ -57,7 +57,7 @@ class Nominations:
                 self._forgotten = self.version
 
     def version_of(self, node_name: str) -> int:
-        """Changes with the pods that are nominated to this node."""
+        """For the scheduler, not for plugins: changes with the pods that are nominated to this node."""
         return self._versions.get(node_name, self._forgotten)
 
     def node_of(self, uid: str) -> str:
