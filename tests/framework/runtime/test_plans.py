@@ -54,7 +54,7 @@ class FailsToSign(Scores):
 
 class SignsWithoutHash(Scores):
     def sign(self, pod: Pod) -> Hashable:
-        return []
+        return []  # type: ignore[return-value]
 
 
 class OwnFit(NodeResourcesFit):
