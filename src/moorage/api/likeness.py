@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import msgspec
 from msgspec.structs import replace
 
-from moorage.api.pods import Container, Pod, ResourceRequirements, Volume
+from moorage.api.pods import Container, Pod, PodSpec, Volume
 from moorage.api.selectors import ASKED_KEYS
 
 _MOST_KNOWN = 16384
 _known: dict[bytes, bytes] = {}
-_NO_RESOURCES = ResourceRequirements()
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -56,23 +57,28 @@ def _likeness(pod: Pod) -> bytes | None:
 
 
 def shape(pod: Pod) -> bytes:
-    """As `likeness`, of a pod that has one, without what it requests."""
+    """As `likeness`, of a pod that has one, without what it requests and which nodes it asks for."""
     spec, meta = pod.spec, pod.metadata
     owner = next((owner for owner in meta.owner_references if owner.controller), None)
     labels = {key: value for key, value in meta.labels.items() if key in ASKED_KEYS}
-    spec = replace(
-        spec,
-        volumes=(),
-        containers=tuple(map(_without_requests, spec.containers)),
-        init_containers=tuple(map(_without_requests, spec.init_containers)),
-        overhead={},
-        resources=None,
-    )
-    return _encode((meta.namespace, labels, owner, spec))
+    affinity = spec.affinity
+    others = None if affinity is None else (affinity.pod_affinity, affinity.pod_anti_affinity)
+    containers = [_container_shape(container) for container in spec.containers]
+    before = [_container_shape(container) for container in spec.init_containers]
+    return _encode((meta.namespace, labels, owner, others, containers, before, _spec_shape(spec)))
 
 
-def _without_requests(container: Container) -> Container:
-    return replace(container, resources=_NO_RESOURCES)
+_PARTICULARS = {
+    "volumes",
+    "overhead",
+    "resources",
+    "node_selector",
+    "affinity",
+    "containers",
+    "init_containers",
+}
+_spec_shape = attrgetter(*(name for name in PodSpec.__struct_fields__ if name not in _PARTICULARS))
+_container_shape = attrgetter(*(name for name in Container.__struct_fields__ if name != "resources"))
 
 
 def _says_nothing(volume: Volume) -> bool:

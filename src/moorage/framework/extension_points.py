@@ -66,8 +66,8 @@ class Plugin:
     filters says so, pods that are like one which failed are not tried in vain, and a hint is asked once.
     """
 
-    looks_at_requests: ClassVar[bool] = False
-    """In-tree, not for plugins of others: whether what a pod requests matters; to most it does not."""
+    looks_at_particulars: ClassVar[bool] = False
+    """In-tree, not for plugins of others: whether requests of pods, or nodes they ask for, matter."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

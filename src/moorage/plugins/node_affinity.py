@@ -38,6 +38,7 @@ _ENFORCED = Status.unresolvable("node(s) didn't match scheduler-enforced node af
 _UNMATCHED = Status.unresolvable("node(s) didn't match Pod's node affinity/selector")
 _CONFLICT = Status.unresolvable("pod affinity terms conflict")
 _KNOWN_AFFINITIES = 256
+_FEW = 4
 
 
 class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -46,6 +47,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     treats_like_pods_alike = True
     pre_filters_alike = True
     pre_scores_alike = True
+    looks_at_particulars = True
     args_type = NodeAffinityArgs
     reads_usage_only = True
 
@@ -112,7 +114,11 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         required: RequiredAffinity = cycle.get(_REQUIRED) or required_affinity_of(pod)
         version = self._table.static_version
-        unmatched = ~self._masks.get(required, version)[nodes.rows]
+        if len(nodes) <= _FEW:
+            # A pod that names its node is not worth a look at all the others.
+            unmatched = np.array([not required.matches(node.labels, node.name) for node in nodes])
+        else:
+            unmatched = ~self._masks.get(required, version)[nodes.rows]
         if self._added is None:
             return Verdicts.where(unmatched, _UNMATCHED)
         refused: Bools = ~self._added_masks.get(self._added, version)[nodes.rows]

@@ -40,7 +40,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     args_type = NodeResourcesBalancedAllocationArgs
     pre_scores_alike = True
-    looks_at_requests = True
+    looks_at_particulars = True
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs | None, handle: Handle) -> None:
         args = args or NodeResourcesBalancedAllocationArgs()

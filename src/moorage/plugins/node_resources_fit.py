@@ -61,7 +61,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     treats_like_pods_alike = True
     pre_filters_alike = True
     pre_scores_alike = True
-    looks_at_requests = True
+    looks_at_particulars = True
     args_type = NodeResourcesFitArgs
     reads_usage_only = True
 

@@ -164,10 +164,11 @@ class Plans:
         self._raw_scores = Lru[RowScores, KeptRawScores](_SUMS)
         self._sums = Lru[tuple[tuple[RowScores, int], ...], KeptScores](_SUMS)
         self._plans = Lru[bytes, Plan](_TEMPLATES)
-        self._shapes = Lru[bytes, dict[str, Finding]](_TEMPLATES)
+        self._shapes = Lru[bytes, tuple[dict[str, Finding], Plan]](_TEMPLATES)
+        self._seen = Lru[bytes, bool](_TEMPLATES)
         self.ours = {plugin for plugin in profile.plugins.values() if is_ours(type(plugin))}
-        self._by_shape = [plugin for plugin in self.ours if not plugin.looks_at_requests]
-        self._by_requests = [plugin for plugin in self.ours if plugin.looks_at_requests]
+        self._by_shape = [plugin for plugin in self.ours if not plugin.looks_at_particulars]
+        self._by_particulars = [plugin for plugin in self.ours if plugin.looks_at_particulars]
         self.general = Plan(profile, {}, self, Pod())
         """By which every plugin is asked, for single questions beside the search."""
 
@@ -178,21 +179,25 @@ class Plans:
         key = likeness(pod)
         if key is None:
             return self.general
-        found = self._plans.get(key)
-        if found is None:
-            found = self._make(pod)
-            # Making it may have asked for labels that nobody had asked for: then the pod has another key now.
-            self._plans.put(likeness(pod) or key, found)
-        return found
+        return self._plans.get(key) or self._make(key, pod)
 
-    def _make(self, pod: Pod) -> Plan:
+    def _make(self, key: bytes, pod: Pod) -> Plan:
+        """The plan of a template that has none; the first of its pods has to do with that of its shape.
+
+        Where no two pods are alike, what is known of one pod alone serves nobody.
+        """
         kind = shape(pod)
-        found = self._shapes.get(kind)
-        if found is None:
-            found = {plugin.name: self._find(plugin, pod) for plugin in self._by_shape}
-            self._shapes.put(kind, found)
-        by_requests = {plugin.name: self._find(plugin, pod) for plugin in self._by_requests}
-        return Plan(self._profile, {**found, **by_requests}, self, pod)
+        base = self._shapes.get(kind)
+        if base is None:
+            findings = {plugin.name: self._find(plugin, pod) for plugin in self._by_shape}
+            # Finding out may have asked for labels that nobody had asked for: then the keys are others now.
+            base = self._shapes.put(shape(pod), (findings, Plan(self._profile, findings, self, pod)))
+            key = likeness(pod) or key
+        if not self._seen.get(key):
+            self._seen.put(key, True)
+            return base[1]
+        particulars = {plugin.name: self._find(plugin, pod) for plugin in self._by_particulars}
+        return self._plans.put(key, Plan(self._profile, {**base[0], **particulars}, self, pod))
 
     def _find(self, plugin: Plugin, pod: Pod) -> Finding:
         """What an in-tree plugin says about every pod like this one. One that raises is asked, and tells."""
