@@ -81,7 +81,7 @@ def search(
         if end < total:
             # Where nothing fits so far, there will hardly be enough soon.
             growth *= 2 if missing < limit else 8
-    if looked_at:
+    if looked_at and not plan.asks_others:
         plan.fitting = max((limit - missing) / looked_at, _LEAST_FITTING)
     return Found(_joined(table, found), looked_at)
 

@@ -100,6 +100,8 @@ class Plan:
             for plugin, is_fast in profile.filter
             if plugin.name not in self._skip_filter
         ]
+        self.asks_others = not all(step.is_ours for step in self.filter)
+        """Whether a filter takes part that may fail on single nodes, or take long for each."""
         self.pre_score = [plugin for plugin in profile.pre_score if of(plugin).pre_score is UNKNOWN]
         """Those to be asked."""
         self.passed_pre_score = [each.name for each in profile.pre_score if of(each).pre_score is PASSES]
