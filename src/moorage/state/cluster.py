@@ -54,6 +54,7 @@ class Placement:
     def confirm(self, pod: Pod) -> None:
         """The API server has the pod where it was assumed to be."""
         self.assumed = False
+        self.node.pod_changes()
         self.node.remove(self.info)
         self.info.pod = pod
         self.node.add(self.info)
@@ -161,8 +162,6 @@ class ClusterState:
                 # Another pod with the same port may have freed it.
                 self.ports.take(known.node, known.info.pod.host_ports)
                 known.confirm(pod)
-                if known.node.row >= 0:
-                    self.table.newer_pods.note(known.node.row)
                 return
             self._drop(pod.uid)
         self._place(pod, pod.spec.node_name, assumed=False)
@@ -237,6 +236,7 @@ class ClusterState:
             table.nonzero_requested.hold(info.row, pod_info.nonzero)
             table.pod_count.data[info.row] += 1
             table.usage_changes.note(info.row)
+            table.pod_changes.note(info.row)
 
     def unuse(self, info: NodeInfo, pod_info: PodInfo) -> None:
         info.remove(pod_info)
@@ -249,6 +249,7 @@ class ClusterState:
             table.nonzero_requested.release(info.row, pod_info.nonzero)
             table.pod_count.data[info.row] -= 1
             table.usage_changes.note(info.row)
+            table.pod_changes.note(info.row)
 
     def _put_on(self, info: NodeInfo, pod_info: PodInfo) -> None:
         self.use(info, pod_info)

@@ -100,8 +100,6 @@ class Plan:
             for plugin, is_fast in profile.filter
             if plugin.name not in self._skip_filter
         ]
-        self.asks_others = not all(step.is_ours for step in self.filter)
-        """Whether a filter takes part that may fail on single nodes, or take long for each."""
         self.pre_score = [plugin for plugin in profile.pre_score if of(plugin).pre_score is UNKNOWN]
         """Those to be asked."""
         self.passed_pre_score = [each.name for each in profile.pre_score if of(each).pre_score is PASSES]
@@ -112,8 +110,10 @@ class Plan:
         self.score: list[ScoreStep] = []
         """The other plugins that score."""
         self._plan_scores(plans, pod)
-        self.fitting = 1.0
-        """Of the nodes that were looked at for the last pod, how many fit."""
+        self.may_look_ahead = all(step.is_ours for step in self.filter)
+        """Whether nobody notices about how many nodes more than needed the filters are asked."""
+        self.fitting = 0.9
+        """Which part of the nodes that were looked at for the last pod fit."""
 
     def _plan_scores(self, plans: Plans, pod: Pod) -> None:
         summed: list[tuple[RowScores, int]] = []

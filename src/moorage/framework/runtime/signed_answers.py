@@ -40,20 +40,19 @@ class SignedRows:
     def __init__(self, table: NodeTable) -> None:
         self._table = table
         self._order = -1
-        self._positions = (0, 0)
+        self._position = 0
         self._known = np.zeros(0, dtype=np.bool_)
 
     def unknown(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Those of the rows that the plugin has to be asked about."""
-        table = self._table
-        usage, pods = table.usage_changes, table.newer_pods
-        used, newer = usage.since(self._positions[0]), pods.since(self._positions[1])
-        if self._order != table.order_version or used is None or newer is None:
+        table, changes = self._table, self._table.pod_changes
+        changed = changes.since(self._position)
+        if self._order != table.order_version or changed is None:
             self._known = np.zeros(len(table), dtype=np.bool_)
             self._begin(len(table))
-        elif used or newer:
-            self._known[[*used, *newer]] = False
-        self._order, self._positions = table.order_version, (usage.end, pods.end)
+        elif changed:
+            self._known[changed] = False
+        self._order, self._position = table.order_version, changes.end
         return rows[~self._known[rows]]
 
     def _begin(self, size: int) -> None:
