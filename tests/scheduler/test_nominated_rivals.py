@@ -1,4 +1,4 @@
-"""Nodes that others are nominated to: they must fit with these, and that rejection is the one that is told."""
+"""Nodes that others are nominated to must fit with these, and that rejection is the one that is told."""
 
 from __future__ import annotations
 
