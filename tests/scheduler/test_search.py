@@ -132,6 +132,17 @@ def test_a_search_that_finds_enough_early_asks_about_few_nodes(start: int) -> No
     assert len(asked.calls) <= 100 + 100 // 4 + 16
 
 
+def test_a_plugin_of_others_is_asked_about_few_nodes_even_if_few_fitted_the_last_pod() -> None:
+    """Were it asked about more, its failing on one of them would depend on what happened before."""
+    asked = plugin(Filters, "A", lambda cycle, pod, node: None if node.name.endswith("9") else NO)
+    world = World(asked, nodes=2000)
+    assert searched(world, limit=100).looked_at == 1000
+    asked.script.answer = None
+    asked.calls.clear()
+    assert searched(world, limit=100).looked_at == 100
+    assert len(asked.calls) <= 100 + 100 // 4 + 16
+
+
 def test_an_error_ends_the_search() -> None:
     def answer(cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         return Status.error("broken") if node.name == "n2" else None

@@ -45,7 +45,7 @@ def some(chance: Random, items: Any, share: float) -> list[Any]:
 # Nodes
 
 
-def node(chance: Random, name: str) -> Document:
+def node(chance: Random, name: str, *, is_small: bool = False) -> Document:
     labels = {HOST: name}
     if chance.random() < 0.9:
         labels[ZONE] = chance.choice(("z1", "z2", "z3"))
@@ -58,7 +58,7 @@ def node(chance: Random, name: str) -> Document:
         name,
         {
             "spec": {"unschedulable": chance.random() < 0.08, "taints": taints(chance)},
-            "status": {**amounts(chance), "images": images(chance)},
+            "status": {**amounts(chance, is_small=is_small), "images": images(chance)},
         },
         labels=labels,
     )
@@ -68,10 +68,10 @@ def taints(chance: Random) -> list[Document]:
     return some(chance, TAINTS, 0.5) if chance.random() < 0.2 else []
 
 
-def amounts(chance: Random) -> Document:
+def amounts(chance: Random, *, is_small: bool = False) -> Document:
     offered: Document = {
-        "cpu": chance.choice(("2", "4", "7900m", "16")),
-        "memory": chance.choice(("4Gi", "16Gi", "64Gi")),
+        "cpu": chance.choice(("1", "2") if is_small else ("2", "4", "7900m", "16")),
+        "memory": chance.choice(("2Gi", "4Gi") if is_small else ("4Gi", "16Gi", "64Gi")),
         "pods": chance.choice((3, 5, 110, 110)),
     }
     if chance.random() < 0.3:

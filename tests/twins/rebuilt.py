@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
+from unittest.mock import patch
 
 from moorage.api.decoding import from_document
 from moorage.api.pods import Pod
@@ -12,7 +15,9 @@ from moorage.framework.eviction import Evicted, Evictions
 from moorage.framework.handle import Handle
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Status
+from moorage.plugins.preemption.room import Room
 from moorage.plugins.storage.storage import Storage
+from moorage.scheduler import search
 from moorage.scheduler.cycle import Decision
 from moorage.scheduler.known_failures import KnownFailure
 from moorage.scheduler.scheduler import Scheduler
@@ -66,6 +71,13 @@ def _promise(live: Storage, twin: Storage) -> None:
     for ours, theirs in ((live.volumes, twin.volumes), (live.claims, twin.claims)):
         for item in cast("Any", ours)._copies.values():
             theirs.assume(item)
+
+
+@contextmanager
+def _node_by_node() -> Iterator[None]:
+    """Nothing is reckoned in numbers that can be tried out on a node."""
+    with patch.object(search, "_FEW_RIVALS", sys.maxsize), patch.object(Room, "needed", lambda *asked: None):
+        yield
 
 
 # What is compared
@@ -188,7 +200,8 @@ class Compared:
         assert newest is not None
         random.seed(pod.name)
         began = twin.chooser.start
-        decision = twin.chooser.decide(twin.profiles[profile.name], newest)
+        with _node_by_node():
+            decision = twin.chooser.decide(twin.profiles[profile.name], newest)
         return facts(twin, began, decision, twin.services.evicted)
 
     def _note(self, pod: Pod, ours: Facts, theirs: Facts) -> None:

@@ -98,19 +98,58 @@ def contrasts(found: Moment, wanted: Moment) -> Iterator[str]:
             yield f"{field}:\n    {ours}\n    without: {theirs}"
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize(
-    ("nodes", "most", "few", "many"),
-    [((0, 9), 60, 40, 4000), ((105, 140), 24, 4, 400)],
-    ids=["small", "large"],
-)
-def test_every_decision_is_that_of_a_scheduler_without_shortcuts(
-    nodes: tuple[int, int], most: int, few: int, many: int, soak: bool
-) -> None:
-    """From 100 nodes on a search ends early, and the next one begins behind it."""
+class Kind(NamedTuple):
+    """Courses of one kind: how many nodes there are, how much happens, and how many are followed."""
 
-    @settings(max_examples=many if soak else few)
-    @given(courses(st.integers(*nodes), most))
+    nodes: tuple[int, int]
+    most: int
+    few: int
+    many: int
+    bounds: dict[str, int] = {}
+
+
+FORGETFUL = {
+    "moorage.state.kept_rows._CHUNK_BITS": 2,
+    "moorage.state.kept_rows._FEW": 3,
+    "moorage.state.row_changes._MOST_KEPT": 10,
+    "moorage.state.counts._COUNTS": 5,
+    "moorage.state.counts._MATCHES": 5,
+    "moorage.state.counts._SUMS_OF_A_COUNT": 2,
+    "moorage.state.node_table._LABEL_COLUMNS": 2,
+    "moorage.scheduler.search._FEW_RIVALS": 0,
+    "moorage.framework.runtime.plans._TEMPLATES": 3,
+    "moorage.framework.runtime.plans._SUMS": 2,
+    "moorage.framework.runtime.signed_answers._SIGNATURES": 2,
+    "moorage.plugins.inter_pod_affinity._KNOWN_TEMPLATES": 2,
+    "moorage.plugins.node_affinity._KNOWN_AFFINITIES": 2,
+    "moorage.plugins.node_resources_fit._KNOWN_REQUESTS": 2,
+    "moorage.plugins.preemption.known_candidates._TEMPLATES": 2,
+    "moorage.plugins.spread.constraints._KNOWN_TEMPLATES": 2,
+    "moorage.plugins.spread.pod_topology_spread._CACHED_DOMAINS": 2,
+    "moorage.plugins.spread.pod_topology_spread._KNOWN_TEMPLATES": 2,
+    "moorage.plugins.taint_toleration._KNOWN_TOLERATIONS": 2,
+}
+"""How much is kept, so small that a small cluster exceeds it."""
+
+KINDS = {
+    "small": Kind((0, 9), 60, 30, 4000),
+    "large": Kind((105, 140), 24, 6, 500),
+    "forgetful": Kind((0, 25), 50, 15, 3000, FORGETFUL),
+}
+"""From 100 nodes on a search ends early, and the next one begins behind it."""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_decision_is_that_of_a_scheduler_without_shortcuts(
+    kind: str, soak: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = KINDS[kind]
+    for name, bound in followed.bounds.items():
+        monkeypatch.setattr(name, bound)
+
+    @settings(max_examples=followed.many if soak else followed.few)
+    @given(courses(st.integers(*followed.nodes), followed.most))
     def check(course: Course) -> None:
         compare(course)
 

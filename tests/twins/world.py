@@ -183,6 +183,8 @@ class World:
         self.number = 0
         self.number_label = f"number-{next(_WORLDS)}"  # no selector has asked for it yet
         self.templates = [self._template(Random(seed)) for seed in templates]
+        self.is_crowded = nodes % 3 == 0
+        """Whether pods have to push others off, as there is little room."""
         chance = Random(nodes)
         for name in objects.NAMESPACES:
             self.api.put(objects.namespace(chance, name))
@@ -192,7 +194,7 @@ class World:
             self.api.put(objects.claim(chance, f"c{number}", "default"))
             self.api.put(objects.persistent_volume(chance, f"pv{number}"))
         for number in range(nodes):
-            self.api.put(objects.node(chance, f"n{number}"))
+            self.api.put(objects.node(chance, f"n{number}", is_small=self.is_crowded))
 
     def _seed_decisions(self) -> None:
         """Which of equal victims go is left to chance: it is the same wherever this pod is decided on."""
@@ -339,7 +341,7 @@ class World:
 
     def put_node(self, chance: Random) -> None:
         """A node comes, comes back or becomes another."""
-        self.api.put(objects.node(chance, f"n{chance.randrange(9)}"))
+        self.api.put(objects.node(chance, f"n{chance.randrange(9)}", is_small=self.is_crowded))
 
     def remove_node(self, chance: Random) -> None:
         known = self._some_node(chance)
@@ -371,7 +373,7 @@ class World:
         elif kind == 3:
             self.api.put(changed(known, "spec", unschedulable=chance.random() < 0.5))
         elif kind in (4, 5):
-            self.api.put(changed(known, "status", **objects.amounts(chance)))
+            self.api.put(changed(known, "status", **objects.amounts(chance, is_small=self.is_crowded)))
         elif kind == 6:
             self.api.put(changed(known, "status", images=objects.images(chance)))
         else:

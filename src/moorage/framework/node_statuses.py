@@ -36,9 +36,13 @@ class NodeStatuses:
     @property
     def _codes(self) -> NDArray[np.int32]:
         """By row: the place of its status, from 1 on."""
+        self.set_now()
+        return self._given
+
+    def set_now(self) -> None:
+        """Sets what was put off; whatever comes from now on goes before it. Not for plugins."""
         while self._later:
             self._later.pop(0)(self)
-        return self._given
 
     def set_later(self, record: Callable[[NodeStatuses], None]) -> None:
         """Some rows were rejected; `record` sets their statuses when somebody asks, in this cycle."""

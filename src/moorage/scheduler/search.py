@@ -165,6 +165,7 @@ def _with_usage(
     places = np.isin(nodes.row_numbers(), rows).nonzero()[0]
     if not len(places):
         return left
+    statuses.set_now()
     with usage:
         fitting = filter_nodes(profile, profile.plans.general, cycle, pod, nodes.subset(places), statuses)
     if fitting is None:
