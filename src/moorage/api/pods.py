@@ -287,6 +287,17 @@ class Pod(Object, kw_only=True):
         return self.status.phase in ("Succeeded", "Failed")
 
     @property
+    def has_claims(self) -> bool:
+        """Whether it has volumes that stand for claims, or claims devices; not for plugins."""
+        spec = self.spec
+        if spec.resource_claims:
+            return True
+        for volume in spec.volumes:
+            if volume.persistent_volume_claim is not None or volume.ephemeral is not None:
+                return True
+        return False
+
+    @property
     def requests(self) -> Resources:
         """What a node must have left for the pod to fit: cpu in millicores, others in whole units.
 

@@ -64,6 +64,8 @@ class Plugin:
     While nothing changes in the cluster, one answer then serves for all of them: where every plugin that
     filters says so, pods that are like one which failed are not tried in vain, and a hint is asked once.
     """
+    settles_claims_only: ClassVar[bool] = False
+    """Not for plugins: whether Reserve and PreBind have nothing to do for pods without claims."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -72,6 +74,8 @@ class Plugin:
         if "treats_like_pods_alike" not in cls.__dict__:
             # What a class promises, another one that is made of it may not keep.
             cls.treats_like_pods_alike = False
+        if "settles_claims_only" not in cls.__dict__:
+            cls.settles_claims_only = False
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self.args = args

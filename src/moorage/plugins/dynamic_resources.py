@@ -48,6 +48,7 @@ class DynamicResources(
     """Finds devices for pods with resource claims; pods that have some are refused for now."""
 
     treats_like_pods_alike = True
+    settles_claims_only = True
     args_type = DynamicResourcesArgs
     allows_parallel = True
     reads_usage_only = True
