@@ -361,6 +361,15 @@ class Pod(Object, kw_only=True):
         return next((condition for condition in self.status.conditions if condition.type == type), None)
 
 
+def on_node(pod: Pod, node_name: str) -> Pod:
+    """The pod as it is when it has a node; it shares all else with the one given."""
+    spec = pod.spec.__copy__()
+    spec.node_name = node_name
+    placed = pod.__copy__()
+    placed.spec = spec
+    return placed
+
+
 def restartable(container: Container) -> bool:
     """Whether an init container keeps running beside the others (a sidecar)."""
     return container.restart_policy == "Always"

@@ -32,6 +32,7 @@ from moorage.scheduler.binding_cycle import BindingCycle, PodToBind, activate_po
 from moorage.scheduler.cycle import Decision, NodeChooser, observe
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
+from moorage.scheduler.garbage import seldom_collected
 from moorage.scheduler.known_failures import KnownFailures
 from moorage.scheduler.profiles import make_profiles
 from moorage.state.cluster import AssumeError, ClusterState
@@ -112,6 +113,10 @@ class Scheduler:
 
         Stopped at once, they are not waited for.
         """
+        with seldom_collected():
+            await self._run()
+
+    async def _run(self) -> None:
         self.is_running = True
         self.services.writes.open()
         timers = asyncio.create_task(self.queue.run_timers())
@@ -135,7 +140,8 @@ class Scheduler:
         """Tries every pod that waits now once and lets binds and writes end; `progress` is told the tries."""
         self.services.writes.open()
         try:
-            await self._drain(progress)
+            with seldom_collected():
+                await self._drain(progress)
         finally:
             await self.services.writes.close(SECONDS_TO_STOP)
             await self.services.extenders.close()
@@ -211,11 +217,14 @@ class Scheduler:
         """Decides for a pod that was taken from the queue and acts on the decision."""
         pod = queued.pod
         profile = self.profiles.get(pod.spec.scheduler_name)
-        log.info(4, "About to try and schedule pod", pod=pod)
+        tells = log.enabled(3)
+        if tells:
+            log.info(4, "About to try and schedule pod", pod=pod)
         if profile is None or self._skip(profile, pod):
             self.queue.done(pod.uid)
             return
-        log.info(3, "Attempting to schedule pod", pod=pod)
+        if tells:
+            log.info(3, "Attempting to schedule pod", pod=pod)
         try:
             self._attempt(profile, queued, pod)
         except Exception as error:
