@@ -82,6 +82,7 @@ class Scheduler:
             find_pod=self.door.find,
             may_bind=may_bind,
         )
+        self.state: ClusterState = self.services.state
         self.profiles: Mapping[str, Profile] = make_profiles(config, registry, self.services)
         self._known_failures = KnownFailures(self.services)
         self.queue = SchedulingQueue(
@@ -103,10 +104,6 @@ class Scheduler:
         self._was_known = False
         self.is_running = False
         self._at_once = False
-
-    @property
-    def state(self) -> ClusterState:
-        return self.services.state
 
     async def run(self) -> None:
         """Schedules until `stop` is called; running binds are finished unless they take too long.
