@@ -11,14 +11,14 @@ import pytest
 
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.status import Status
+from moorage.framework.status import Status, Wait
 from moorage.plugins.dynamic_resources import DynamicResources
 from moorage.process.metrics import SchedulerMetrics
 from moorage.scheduler import binding_cycle
 from moorage.scheduler.garbage import seldom_collected
 from tests import fake_time
-from tests.framework.scripted import Binds, PostBinds, Reserves, plugin
-from tests.scheduler.worlds import World
+from tests.framework.scripted import Binds, Permits, PostBinds, PreBinds, Reserves, plugin
+from tests.scheduler.worlds import World, after
 
 
 class Gate:
@@ -225,6 +225,19 @@ def test_who_only_settles_claims_is_asked_about_others_only_to_be_timed(
     world.schedule()
     assert world.node_of() == "n0"
     assert asked == expected
+
+
+@pytest.mark.parametrize("chance", [0.0, 1.0])
+def test_nor_is_it_in_the_way_of_others_that_have_something_to_do(chance: float) -> None:
+    world = World(
+        plugin(Permits, "Holds", Wait(10)),
+        plugin(PreBinds, "Works"),
+        in_tree=("PrioritySort", "VolumeBinding", "DynamicResources", "DefaultBinder"),
+        observer=SchedulerMetrics(chance=lambda: chance),
+    )
+    world.add()
+    world.schedule(after(1, world.allow, "Holds"))
+    assert world.node_of() == "n0"
 
 
 def test_a_plugin_made_of_such_a_one_is_asked(asked: list[str]) -> None:

@@ -41,7 +41,11 @@ def nothing_to_pre_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name
 async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
     """None if some PreBind plugin will have work, Skip if none has, Error if one fails."""
     has_work = False
+    everyone = cycle.is_timed or pod.has_claims  # as when it was reserved
     for plugin in profile.pre_bind:
+        if plugin.settles_claims_only and not everyone:
+            cycle.skip_pre_bind.add(plugin.name)
+            continue
         status = await ask_and_wait(
             _PRE_BIND_PRE_FLIGHT,
             profile,
