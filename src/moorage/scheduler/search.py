@@ -12,6 +12,7 @@ from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.runtime.filtering import filter_among, filter_nodes
+from moorage.framework.runtime.plans import Plan
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Status
 from moorage.state.node_table import NodeTable
@@ -22,6 +23,7 @@ Rows = NDArray[np.intp]
 _ALWAYS_ALL_BELOW = 100
 _FEWEST = 100
 _LEAST_PERCENTAGE = 5
+_LEAST_FITTING = 0.02
 
 
 def how_many_to_find(nodes: int, percentage: int, *, scores: bool = True) -> int:
@@ -45,6 +47,7 @@ class Found(NamedTuple):
 
 def search(
     profile: Profile,
+    plan: Plan,
     cycle: CycleState,
     pod: Pod,
     statuses: NodeStatuses,
@@ -62,10 +65,10 @@ def search(
     missing, looked_at, growth = limit, 0, 1
     while looked_at < total and missing > 0:
         begin = (start + looked_at) % total
-        stretch = total if limit >= total else growth * (missing + missing // 4 + 16)
+        stretch = total if limit >= total else int(growth * missing / plan.fitting) + missing // 8 + 16
         end = min(begin + min(stretch, total - looked_at), total)
         nodes = Nodes(table, slice(begin, end) if rows is None else rows[begin:end])
-        left = filter_nodes(profile, cycle, pod, nodes, statuses)
+        left = filter_nodes(profile, plan, cycle, pod, nodes, statuses)
         if rivals:
             left = _with_rivals(profile, cycle, pod, nodes, left, rivals, statuses)
         error = statuses.first_error()
@@ -78,6 +81,8 @@ def search(
         if end < total:
             # Where nothing fits so far, there will hardly be enough soon.
             growth *= 2 if missing < limit else 8
+    if looked_at:
+        plan.fitting = max((limit - missing) / looked_at, _LEAST_FITTING)
     return Found(_joined(table, found), looked_at)
 
 

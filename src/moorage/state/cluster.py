@@ -245,6 +245,7 @@ class ClusterState:
             table.requested.hold(info.row, pod_info.request)
             table.nonzero_requested.hold(info.row, pod_info.nonzero)
             table.pod_count.data[info.row] += 1
+            table.usage_changes.note(info.row)
 
     def unuse(self, info: NodeInfo, pod_info: PodInfo) -> None:
         info.remove(pod_info)
@@ -256,6 +257,7 @@ class ClusterState:
             table.requested.release(info.row, pod_info.request)
             table.nonzero_requested.release(info.row, pod_info.nonzero)
             table.pod_count.data[info.row] -= 1
+            table.usage_changes.note(info.row)
 
     def _put_on(self, info: NodeInfo, pod_info: PodInfo) -> None:
         self.use(info, pod_info)

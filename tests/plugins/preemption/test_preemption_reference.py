@@ -102,7 +102,7 @@ def slow_search(
         world = scenario(*nodes, *left, *rivals)
         world.services.state.table.refresh()
         cycle = CycleState()
-        assert pre_filter(world.profile, cycle, pod).status is None
+        assert pre_filter(world.profile, world.profile.plans.general, cycle, pod).status is None
         node = world.services.state.table.by_name[name]
         return filter_with_rivals(world.profile, cycle, pod, node) is None
 

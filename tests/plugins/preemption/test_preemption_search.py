@@ -78,7 +78,7 @@ def test_a_prefilter_rejection_for_now_makes_every_node_a_candidate() -> None:
     world.services.state.table.refresh()
     cycle = CycleState()
     pod = preemptor("4")
-    pre_filter(world.profile, cycle, pod)
+    pre_filter(world.profile, world.profile.plans.general, cycle, pod)
     found = preemption(world).find_candidates(cycle, pod, rejected, everywhere=True)
     assert [candidate.node_name for candidate in found.candidates] == ["n"]
     assert found.statuses.get("m") == NO_VICTIMS

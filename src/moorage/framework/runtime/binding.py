@@ -43,7 +43,7 @@ async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, nod
     has_work = False
     everyone = cycle.is_timed or pod.has_claims  # as when it was reserved
     for plugin in profile.pre_bind:
-        if plugin.settles_claims_only and not everyone:
+        if not everyone and plugin not in profile.pre_bind_without_claims:
             cycle.skip_pre_bind.add(plugin.name)
             continue
         status = await ask_and_wait(

@@ -24,6 +24,7 @@ from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.plugin_errors import author_of, definition, described, is_ours, told
 from moorage.framework.runtime.answers import listed_events, nothing_of
 from moorage.framework.runtime.calls import FAILURES
+from moorage.framework.runtime.plans import Plans
 from moorage.framework.runtime.slow_calls import watched
 from moorage.state.cluster import ClusterState
 
@@ -77,14 +78,16 @@ class Profile(PluginsByPoint):
             setattr(self, POINTS[key].attribute, [self._enabled(key, ref) for ref in points.get(key, ())])
         self.with_add_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "add_pod")]
         self.with_remove_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "remove_pod")]
-        self.reserve_without_claims = [p for p in self.reserve if not p.settles_claims_only]
-        self.pre_bind_without_claims = [p for p in self.pre_bind if not p.settles_claims_only]
+        left_out = [p for p in self.plugins.values() if p.settles_claims_only and services.shortcuts]
+        self.reserve_without_claims = [p for p in self.reserve if p not in left_out]
+        self.pre_bind_without_claims = [p for p in self.pre_bind if p not in left_out]
         self.registrations = self._registrations(points)
         finding = (
             *self.pre_filter,
             *(fast_or_easy.plugin for fast_or_easy in self.filter),
             *self.post_filter,
         )
+        self.plans = Plans(self, are_used=services.shortcuts)
         self.treats_like_pods_alike = not services.extenders and all(
             plugin.treats_like_pods_alike for plugin in finding
         )

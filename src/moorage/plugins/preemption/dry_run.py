@@ -49,7 +49,7 @@ class DryRun:
             profile = self._handle.profile
             assert profile is not None
             with state.priorities.gone_below(self._pod.priority):
-                left = filter_nodes(profile, self._cycle, self._pod, nodes, statuses)
+                left = filter_nodes(profile, profile.plans.general, self._cycle, self._pod, nodes, statuses)
             rows = rows if left is None else rows[left]
         return rows
 
