@@ -66,7 +66,7 @@ class Plugin:
     filters says so, pods that are like one which failed are not tried in vain, and a hint is asked once.
     """
     settles_claims_only: ClassVar[bool] = False
-    """Not for plugins: whether Reserve and PreBind have nothing to do for pods without claims."""
+    """Whether Reserve and PreBind have nothing to do for pods without claims; not for plugins."""
 
     looks_at_requests: ClassVar[bool] = False
     """For in-tree plugins: whether what a pod requests matters here; of most plugins it does not."""
