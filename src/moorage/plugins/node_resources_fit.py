@@ -49,6 +49,12 @@ class Demand(NamedTuple):
     amount: int
 
 
+def demands_in(cycle: CycleState) -> tuple[Demand, ...] | None:
+    """What the pod of an attempt cannot do without; None if nobody found out."""
+    found: tuple[Demand, ...] | None = cycle.get(_REQUEST)
+    return found
+
+
 class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Keeps pods off nodes without room for their requests; prefers by default the emptiest nodes."""
 

@@ -49,6 +49,7 @@ class Placement:
     def confirm(self, pod: Pod) -> None:
         """The API server has the pod where it was assumed to be."""
         self.assumed = False
+        self.node.pod_changes()
         self.node.remove(self.info)
         self.info.pod = pod
         self.node.add(self.info)
@@ -246,6 +247,7 @@ class ClusterState:
             table.nonzero_requested.hold(info.row, pod_info.nonzero)
             table.pod_count.data[info.row] += 1
             table.usage_changes.note(info.row)
+            table.pod_changes.note(info.row)
 
     def unuse(self, info: NodeInfo, pod_info: PodInfo) -> None:
         info.remove(pod_info)
@@ -258,6 +260,7 @@ class ClusterState:
             table.nonzero_requested.release(info.row, pod_info.nonzero)
             table.pod_count.data[info.row] -= 1
             table.usage_changes.note(info.row)
+            table.pod_changes.note(info.row)
 
     def _put_on(self, info: NodeInfo, pod_info: PodInfo) -> None:
         self.use(info, pod_info)

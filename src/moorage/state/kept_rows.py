@@ -54,12 +54,13 @@ class KeptRows:
         if isinstance(rows, slice):
             self._fill_unknown(rows.start >> _CHUNK_BITS, ((rows.stop - 1) >> _CHUNK_BITS) + 1)
         elif 0 in self._known:
-            # The rows of a search come in two runs at most: it may begin anew at the first row.
+            # Rows come in any order: a search may begin anew at the first one, extenders answer as they like.
             chunks = rows >> _CHUNK_BITS
-            turn = int(chunks.argmin())
-            self._fill_unknown(int(chunks[turn]), int(chunks[-1]) + 1)
-            if turn:
-                self._fill_unknown(int(chunks[0]), int(chunks[turn - 1]) + 1)
+            unknown = np.frombuffer(self._known, dtype=np.uint8)[chunks] == 0
+            if unknown.any():
+                wanted = np.unique(chunks[unknown])
+                for run in np.split(wanted, np.flatnonzero(np.diff(wanted) > 1) + 1):
+                    self._fill_unknown(int(run[0]), int(run[-1]) + 1)
 
     def _fill_unknown(self, first: int, end: int) -> None:
         """Computes those of the chunks that are not known."""

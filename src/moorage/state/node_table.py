@@ -138,7 +138,8 @@ class NodeTable:
     """All nodes. `static_version` changes with names, labels, taints, cordons, features; not with usage.
 
     `labels_version` changes with the labels of nodes and the order of rows alone, `order_version` with that
-    order alone. `node_changes` tells which nodes changed, `usage_changes` also where pods came and went.
+    order alone. `node_changes` tells which nodes changed, `usage_changes` also where pods came and went,
+    `pod_changes` even where one changed.
     """
 
     def __init__(self) -> None:
@@ -152,6 +153,7 @@ class NodeTable:
         self.order_version = 0
         self.node_changes = RowChanges()
         self.usage_changes = RowChanges()
+        self.pod_changes = RowChanges()
 
         self.allocatable = ResourceColumns(self.columns)
         self.requested = ResourceColumns(self.columns)
@@ -257,6 +259,7 @@ class NodeTable:
         info.node = node
         self.node_changes.note(row)
         self.usage_changes.note(row)
+        self.pod_changes.note(row)
         self._order.put(node)
         if info.name in self._allocatable:
             self.allocatable.release(row, self._allocatable[info.name])

@@ -34,7 +34,7 @@ from tests.plugins.preemption.preemption_cases import (
             {"tolerations": [{"operator": "Exists"}], "nodeSelector": {"kubernetes.io/hostname": "n"}},
             True,
         ),
-        ([nominated("rival", "1", 1)], {}, False),
+        ([nominated("rival", "1", 1)], {}, True),
         ([], {"affinity": apart("a")}, False),
         ([], {"containers": [{"name": "c", "ports": [{"hostPort": 1}]}]}, False),
     ],

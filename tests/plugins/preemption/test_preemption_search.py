@@ -186,6 +186,11 @@ def test_an_error_while_judging_by_columns_is_told() -> None:
     assert answer.message == 'preemption: running "NodeResourcesFit" filter plugin: RuntimeError: broken'
 
 
+def one_by_one() -> Any:
+    """Has nodes tried with everything that takes part, and not by numbers."""
+    return patch.object(DryRun, "_usage_decides", return_value=False)
+
+
 def test_a_filter_that_fails_when_a_pod_is_put_back_makes_it_a_victim() -> None:
     world = scenario(make_node("n"), on_n("p", "3"), on_n("q", "100m"))
     decision = decide(world, preemptor())
@@ -194,7 +199,7 @@ def test_a_filter_that_fails_when_a_pod_is_put_back_makes_it_a_victim() -> None:
     def failing(self: WhatIf) -> Status | None:
         return Status.error("broken") if len(self.node.pods) else plain(self)
 
-    with patch.object(WhatIf, "filters", failing):
+    with patch.object(WhatIf, "filters", failing), one_by_one():
         found = preemption(world).find_candidates(decision.cycle, preemptor(), decision.statuses)
     assert [victim.name for victim in found.candidates[0].victims] == ["p", "q"]
 
@@ -203,7 +208,7 @@ def test_no_victim_at_all_is_an_internal_error() -> None:
     """A filter that rejects the pod before and lets it pass with everybody back."""
     world = scenario(make_node("n"), on_n("p", "3"))
     decision = decide(world, preemptor())
-    with patch.object(WhatIf, "filters", return_value=None):
+    with patch.object(WhatIf, "filters", return_value=None), one_by_one():
         found = preemption(world).find_candidates(decision.cycle, preemptor(), decision.statuses)
     assert (found.candidates, found.error) == (
         [],

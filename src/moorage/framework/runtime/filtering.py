@@ -21,12 +21,14 @@ from moorage.framework.verdicts import Verdicts
 from moorage.state.columns import Bools
 from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
+from moorage.state.nominated_usage import NominatedUsage
 
 if TYPE_CHECKING:
     from moorage.framework.runtime.plans import FilterStep, Plan
     from moorage.framework.runtime.profile import Profile
     from moorage.framework.runtime.signed_answers import SignedVerdicts
 
+_NOMINATED_USAGE = "moorage.io/nominated-usage"
 _PRE_FILTER = Question("PreFilter", nodes_or_status)
 _ADD_POD = Question("PreFilterExtensionAddPod", status_of("add_pod"))
 _REMOVE_POD = Question("PreFilterExtensionRemovePod", status_of("remove_pod"))
@@ -224,6 +226,21 @@ def _without_broken(nodes: Nodes, statuses: NodeStatuses) -> Bools:
             left[place] = False
             statuses.set_row(nodes.info(place).row, Status.unresolvable(problem))
     return left
+
+
+def usage_decides(profile: Profile, cycle: CycleState) -> bool:
+    """Whether the filters that take part look at nothing of pods but their number and what they request."""
+    return all(plugin.reads_usage_only or plugin.name in cycle.skip_filter for plugin, _ in profile.filter)
+
+
+def nominated_usage(profile: Profile, cycle: CycleState, pod: Pod) -> NominatedUsage:
+    """The usage of nodes with the pods nominated to them that are as important; once for each attempt."""
+    found: NominatedUsage | None = cycle.get(_NOMINATED_USAGE)
+    if found is None:
+        rivals = profile.services.nominations.rivals(pod)
+        found = NominatedUsage(profile.state.table, rivals, profile.trials)
+        cycle.write(_NOMINATED_USAGE, found)
+    return found
 
 
 def filter_one(profile: Profile, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:

@@ -110,8 +110,10 @@ class Plan:
         self.score: list[ScoreStep] = []
         """The other plugins that score."""
         self._plan_scores(plans, pod)
-        self.fitting = 1.0
-        """Of the nodes that were looked at for the last pod, how many fit."""
+        self.may_look_ahead = all(step.is_ours for step in self.filter)
+        """Whether nobody notices about how many nodes more than needed the filters are asked."""
+        self.fitting = 0.9
+        """Which part of the nodes that were looked at for the last pod fit."""
 
     def _plan_scores(self, plans: Plans, pod: Pod) -> None:
         summed: list[tuple[RowScores, int]] = []

@@ -45,7 +45,7 @@ class SignedRows:
 
     def unknown(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Those of the rows that the plugin has to be asked about."""
-        table, changes = self._table, self._table.usage_changes
+        table, changes = self._table, self._table.pod_changes
         changed = changes.since(self._position)
         if self._order != table.order_version or changed is None:
             self._known = np.zeros(len(table), dtype=np.bool_)

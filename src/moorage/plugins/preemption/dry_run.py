@@ -13,10 +13,12 @@ from moorage.api.workloads import PodDisruptionBudget
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.node_statuses import NodeStatuses
-from moorage.framework.runtime.filtering import filter_nodes
+from moorage.framework.runtime.filtering import filter_nodes, nominated_usage, usage_decides
 from moorage.framework.runtime.what_if import WhatIf
 from moorage.framework.status import Status
 from moorage.plugins.preemption.candidates import Candidate, by_importance
+from moorage.plugins.preemption.known_candidates import OfTemplate
+from moorage.plugins.preemption.room import Room
 from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
 
@@ -27,13 +29,20 @@ class DryRun:
     """Tries nodes for one pod, within one cycle."""
 
     def __init__(
-        self, handle: Handle, cycle: CycleState, pod: Pod, budgets: Sequence[PodDisruptionBudget]
+        self,
+        handle: Handle,
+        cycle: CycleState,
+        pod: Pod,
+        budgets: Sequence[PodDisruptionBudget],
+        known: OfTemplate | None = None,
     ) -> None:
         self._handle = handle
         self._cycle = cycle
         self._pod = pod
         self._budgets = budgets
         self._now = handle.clock()
+        self._room: Room | None = None
+        self._known = known
 
     def rule_out(self, rows: NDArray[np.intp], statuses: NodeStatuses) -> NDArray[np.intp]:
         """Which nodes are worth a try, judged on columns; the others get their status at once."""
@@ -44,44 +53,74 @@ class DryRun:
         without_victims = statuses.add_status(_NO_VICTIMS)
         statuses.set_rows(rows[below[rows] == 0], without_victims)
         rows = rows[below[rows] > 0]
-        if len(rows) and self._usage_decides():
-            nodes = Nodes(state.table, rows)
-            profile = self._handle.profile
-            assert profile is not None
-            with state.priorities.gone_below(self._pod.priority):
-                left = filter_nodes(profile, profile.plans.general, self._cycle, self._pod, nodes, statuses)
-            rows = rows if left is None else rows[left]
-        return rows
-
-    def _usage_decides(self) -> bool:
-        """Whether the filters that take part look at usage only and nobody is nominated anywhere."""
         profile = self._handle.profile
         assert profile is not None
-        return not len(self._handle.nominator) and all(
-            plugin.reads_usage_only or plugin.name in self._cycle.skip_filter for plugin, _ in profile.filter
+        if not len(rows) or not self._usage_decides():
+            return rows
+        nodes = Nodes(state.table, rows)
+        nominated = nominated_usage(profile, self._cycle, self._pod)
+        with state.priorities.gone_below(self._pod.priority), nominated:
+            left = filter_nodes(profile, profile.plans.general, self._cycle, self._pod, nodes, statuses)
+        # Whatever does not depend on usage has nothing against those that are left.
+        self._room = Room.needed(self._handle, self._cycle, self._pod)
+        return rows if left is None else rows[left]
+
+    def _usage_decides(self) -> bool:
+        """Whether nothing counts of the pods on nodes, and of those nominated to them, but their usage."""
+        profile = self._handle.profile
+        assert profile is not None
+        return (
+            usage_decides(profile, self._cycle) and nominated_usage(profile, self._cycle, self._pod).is_whole
         )
 
     def on(self, node: NodeInfo) -> Candidate | Status:
         """The victims on one node, or why no victims would help."""
+        if self._room is not None and self._known is not None:
+            known = self._known.get(node)
+            if known is not None:
+                return known
         below = [pod for pod in node.pods if pod.priority < self._pod.priority]
         if not below:
             return _NO_VICTIMS
+        if self._room is not None:
+            found = self._reprieve_by_numbers(self._room, node, below)
+            if found is not None:
+                if self._known is not None:
+                    self._known.put(node, found)
+                return found
         with self._handle.what_if(self._cycle, self._pod, node) as tried:
             for pod in below:
                 tried.remove(pod)
             status = tried.filters()
             return self._reprieve(tried, below) if status is None else status
 
-    def _reprieve(self, tried: WhatIf, below: list[Pod]) -> Candidate | Status:
-        """Puts back whoever may stay, the most important first, those that budgets protect before all."""
-        key = by_importance(self._now)
-        ordered = sorted(below, key=key)
-        protected = self._protected(ordered)
-        violating = [pod for pod in ordered if pod.uid in protected]
-        others = [pod for pod in ordered if pod.uid not in protected]
+    def _reprieve_by_numbers(self, room: Room, node: NodeInfo, below: list[Pod]) -> Candidate | None:
+        """The same as trying, where room is all that counts; None if the pod does not fit at all."""
+        free = room.on(node, self._handle.nominator.on(node.name))
+        requests = {pod.uid: info.request for pod in below if (info := node.info_of(pod)) is not None}
+        for pod in below:
+            free.give(requests[pod.uid])
+        if not free.is_enough():
+            return None
+        ordered, protected = self._in_order(below)
         victims: list[Pod] = []
         violations = 0
-        for pod in (*violating, *others):
+        for pod in ordered:
+            free.take(requests[pod.uid])
+            if not free.is_enough():
+                free.give(requests[pod.uid])
+                victims.append(pod)
+                violations += pod.uid in protected
+        if not victims:
+            return None
+        return self._candidate(node, victims, violations, protected)
+
+    def _reprieve(self, tried: WhatIf, below: list[Pod]) -> Candidate | Status:
+        """Puts back whoever may stay, the most important first, those that budgets protect before all."""
+        ordered, protected = self._in_order(below)
+        victims: list[Pod] = []
+        violations = 0
+        for pod in ordered:
             tried.add(pod)
             if tried.filters() is not None:
                 tried.remove(pod)
@@ -91,9 +130,22 @@ class DryRun:
                 return tried.failed
         if not victims:
             return Status.error(f'expected at least one victim pod on node "{tried.node.name}"')
-        if violating and others:
-            victims.sort(key=key)
-        return Candidate(tried.node.name, tuple(victims), violations)
+        return self._candidate(tried.node, victims, violations, protected)
+
+    def _in_order(self, below: list[Pod]) -> tuple[list[Pod], set[str]]:
+        """In which order pods may stay, and which of them budgets protect."""
+        ordered = sorted(below, key=by_importance(self._now))
+        protected = self._protected(ordered) if self._budgets else set()
+        if protected:
+            ordered.sort(key=lambda pod: pod.uid not in protected)
+        return ordered, protected
+
+    def _candidate(
+        self, node: NodeInfo, victims: list[Pod], violations: int, protected: set[str]
+    ) -> Candidate:
+        if protected:
+            victims.sort(key=by_importance(self._now))
+        return Candidate(node.name, tuple(victims), violations)
 
     def _protected(self, pods: Sequence[Pod]) -> set[str]:
         """The uids of the pods whose going, in this order, would exceed some disruption budget."""
