@@ -28,7 +28,7 @@ _SHOWN_OPERATORS = {
 }
 _LONGEST = 100
 """A signature with more letters has a line for each parameter."""
-_PROPERTIES = ("property", "cached_property")
+_PROPERTIES = ("property", "cached_property", "computed_once")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

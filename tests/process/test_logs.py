@@ -116,3 +116,9 @@ def test_a_file_may_have_a_verbosity_of_its_own(files: str, shown: int, capsys: 
         log.info(v, f"info {v}")
         assert log.enabled(v) == (v <= shown)
     assert written(capsys) == ([], [f"info {v}" for v in range(shown + 1)])
+
+
+def test_whoever_collects_ends_when_it_is_closed() -> None:
+    handler = logs.CollectingHandler(sys.stdout, logs.Split(100, 600.0))
+    handler.close()
+    handler._flush_each(0.0)

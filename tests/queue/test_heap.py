@@ -143,7 +143,7 @@ def test_emptied_entries_do_not_pile_up() -> None:
     heap.push(queued)
     for _ in range(10_000):
         heap.reorder(queued)
-    assert len(heap._heap) < 200
+    assert len(heap._heap) + len(heap._line) < 200
 
 
 @pytest.mark.parametrize("number", [1, 50, 1000])

@@ -362,7 +362,7 @@ def test_even_a_failure_of_the_scheduler_itself_leaves_nothing_behind(
     def broken(*args: Any) -> None:
         raise Boom("broken")
 
-    monkeypatch.setattr(module, "permit", broken)
+    monkeypatch.setattr(module, "nothing_to_reserve", broken)
     world = World()
     world.add()
     world.schedule()

@@ -285,7 +285,7 @@ class Churn:
         assert self.scheduler.door._pods.keys() == self.pods.keys()
         assert len(self.scheduler.services.nominations) <= waiting
         assert len(self.scheduler.services.waiting_pods) == 0
-        assert not self.scheduler._tasks
+        assert not self.scheduler._binding.under_way
         assert state.ghost_count <= MOST_NODES
         assert len(state.counts) <= state.pod_total
         assert len(list(table.columns)) < MOST_COLUMNS

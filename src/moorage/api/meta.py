@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -13,6 +14,24 @@ Quantity: TypeAlias = str | int | float
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """Numbers as wide as the API has them: what is larger would not fit the columns they are counted in."""
+
+
+T = TypeVar("T")
+
+
+class computed_once(Generic[T]):  # noqa: N801, as it is used like `property`
+    """A property that is computed when it is first asked for: `cached_property` without its lock."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, item: Any, owner: type | None = None) -> T:
+        if item is None:
+            return self  # type: ignore[return-value]
+        found = item.__dict__[self._name] = self._compute(item)
+        return found
 
 
 class Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

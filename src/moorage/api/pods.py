@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from moorage.api.meta import Int32, Object, Part, Quantity
+from moorage.api.meta import Int32, Object, Part, Quantity, computed_once
 from moorage.api.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorError
 from moorage.api.taints import Taint, Toleration, tolerates, untolerated
 
@@ -287,6 +286,17 @@ class Pod(Object, kw_only=True):
         return self.status.phase in ("Succeeded", "Failed")
 
     @property
+    def has_claims(self) -> bool:
+        """Whether it has volumes that stand for claims, or claims devices; not for plugins."""
+        spec = self.spec
+        if spec.resource_claims:
+            return True
+        for volume in spec.volumes:
+            if volume.persistent_volume_claim is not None or volume.ephemeral is not None:
+                return True
+        return False
+
+    @property
     def requests(self) -> Resources:
         """What a node must have left for the pod to fit: cpu in millicores, others in whole units.
 
@@ -327,18 +337,19 @@ class Pod(Object, kw_only=True):
         """
         return untolerated(taints, self.spec.tolerations)
 
-    @cached_property
+    @computed_once
     def host_ports(self) -> tuple[tuple[str, str, int], ...]:
         """The (address, protocol, port) triples the pod takes on its node."""
-        containers = [*self.spec.containers, *(c for c in self.spec.init_containers if restartable(c))]
-        return tuple(
-            (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
-            for container in containers
-            for port in container.ports
-            if port.host_port > 0
-        )
+        found: list[tuple[str, str, int]] = []
+        for container in self.spec.containers:
+            if container.ports:
+                found += _host_ports(container)
+        for container in self.spec.init_containers:
+            if container.ports and restartable(container):
+                found += _host_ports(container)
+        return tuple(found)
 
-    @cached_property
+    @computed_once
     def volume_uses(self) -> tuple[VolumeUse, ...]:
         """What its volumes take that other pods, or the limits of its node, may be in the way of."""
         from moorage.api.volume_uses import uses_of
@@ -348,6 +359,24 @@ class Pod(Object, kw_only=True):
     def condition(self, type: str) -> Condition | None:
         """The condition of this type, or None: `pod.condition("PodScheduled")`."""
         return next((condition for condition in self.status.conditions if condition.type == type), None)
+
+
+def on_node(pod: Pod, node_name: str) -> Pod:
+    """The pod as it is when it has a node; it shares all else with the one given."""
+    # What `copy` calls, which takes several times as long to find out.
+    spec: PodSpec = pod.spec.__copy__()  # type: ignore[attr-defined]
+    spec.node_name = node_name
+    placed: Pod = pod.__copy__()  # type: ignore[attr-defined]
+    placed.spec = spec
+    return placed
+
+
+def _host_ports(container: Container) -> Iterator[tuple[str, str, int]]:
+    return (
+        (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
+        for port in container.ports
+        if port.host_port > 0
+    )
 
 
 def restartable(container: Container) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 
-from moorage.api.pods import Condition, Pod
+from moorage.api.pods import Condition, Pod, on_node
 from moorage.client.errors import NotFound
 
 
@@ -26,10 +26,7 @@ class MemoryClient:
         old = self._known(pod)
         if old.spec.node_name:
             raise RuntimeError(f"pod {pod.key} is already assigned to node {old.spec.node_name!r}")
-        new = copy(old)
-        new.spec = copy(old.spec)
-        new.spec.node_name = node_name
-        self._change(new)
+        self._change(on_node(old, node_name))
 
     def write_pod_status(
         self, pod: Pod, *, condition: Condition | None = None, nominated_node: str | None = None

@@ -163,7 +163,8 @@ class Door:
 
     def _put_pod(self, pod: Pod) -> None:
         pod = self._follower.adopt(pod)
-        old = self._pods.get(pod.key)
+        key = pod.key
+        old = self._pods.get(key)
         if old is not None and old.uid != pod.uid:
             self._remove_pod(old)
             old = None
@@ -171,7 +172,7 @@ class Door:
             if old is not None:
                 self._remove_pod(pod)
             return
-        self._pods[pod.key] = pod
+        self._pods[key] = pod
         self._list(pod)
         if pod.spec.node_name:
             self.state.add_pod(pod)

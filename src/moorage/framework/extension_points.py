@@ -65,6 +65,8 @@ class Plugin:
     While nothing changes in the cluster, one answer then serves for all of them: where every plugin that
     filters says so, pods that are like one which failed are not tried in vain, and a hint is asked once.
     """
+    settles_claims_only: ClassVar[bool] = False
+    """Whether Reserve and PreBind have nothing to do for pods without claims; not for plugins."""
 
     looks_at_particulars: ClassVar[bool] = False
     """In-tree, not for plugins of others: whether requests of pods, or nodes they ask for, matter."""
@@ -76,6 +78,8 @@ class Plugin:
         if "treats_like_pods_alike" not in cls.__dict__:
             # What a class promises, another one that is made of it may not keep.
             cls.treats_like_pods_alike = False
+        if "settles_claims_only" not in cls.__dict__:
+            cls.settles_claims_only = False
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self.args = args

@@ -6,6 +6,7 @@ import builtins
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from moorage.api import kinds
@@ -34,6 +35,11 @@ class ResourceName(NamedTuple):
     def event_resource(self) -> str:
         """How a cluster event names this resource: `plural.version.group`."""
         return kinds.dotted(*self)
+
+
+@lru_cache(maxsize=256)
+def _name_of(kind: builtins.type[Object]) -> ResourceName:
+    return ResourceName(kind.group, kind.version, kind.resource)
 
 
 class Requirement(NamedTuple):
@@ -200,13 +206,13 @@ class Listers:
         found = self._by_type.get(kind)
         if found is not None:
             return found
-        views = self._by_name.get(ResourceName(kind.group, kind.version, kind.resource))
+        views = self._by_name.get(_name_of(kind))
         return None if views is None else views.get(Object)
 
     def beside(self, item: Object) -> Iterator[Lister[Any]]:
         """The listers that show an object like this one as another type."""
         kind = item.__class__
-        views = self._by_name.get(ResourceName(kind.group, kind.version, kind.resource), {})
+        views = self._by_name.get(_name_of(kind), {})
         used = kind if kind in self._by_type else Object
         return (lister for lister in views.values() if lister.type is not used)
 

@@ -7,6 +7,9 @@ from typing import Protocol
 
 from moorage.framework.queued_pod import QueuedPod
 
+Points = tuple[tuple[str, str], ...]
+"""Extension points, each with the code that it ended with."""
+
 
 class Observer(Protocol):
     """Told of attempts, extension points and plugins; the scheduler's metrics are one."""
@@ -22,6 +25,9 @@ class Observer(Protocol):
 
     def extension_point(self, profile: str, point: str, code_label: str, seconds: float) -> None:
         """All plugins of a point were run for one pod."""
+
+    def points_passed(self, profile: str, points: Points) -> None:
+        """A pod passed these points, where no plugin had anything to do for it, in no time."""
 
     def plugin_evaluated(self, plugin: str, point: str, profile: str, count: int = 1) -> None:
         """A plugin was asked so many times."""
@@ -96,6 +102,9 @@ class NoObserver:
         pass
 
     def extension_point(self, profile: str, point: str, code_label: str, seconds: float) -> None:
+        pass
+
+    def points_passed(self, profile: str, points: Points) -> None:
         pass
 
     def plugin_evaluated(self, plugin: str, point: str, profile: str, count: int = 1) -> None:

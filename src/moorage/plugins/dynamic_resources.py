@@ -50,6 +50,7 @@ class DynamicResources(
 
     treats_like_pods_alike = True
     pre_filters_alike = True
+    settles_claims_only = True
     args_type = DynamicResourcesArgs
     allows_parallel = True
     reads_usage_only = True

@@ -86,7 +86,7 @@ class CollectingHandler(logging.Handler):
         self._stream, self._most = stream, split.bytes
         self._lines: list[str] = []
         self._bytes = 0
-        self._closed = threading.Event()
+        self._is_over = threading.Event()
         if self._most:
             threading.Thread(target=self._flush_each, args=(split.seconds,), daemon=True).start()
 
@@ -111,12 +111,12 @@ class CollectingHandler(logging.Handler):
                 self._stream.flush()
 
     def close(self) -> None:
-        self._closed.set()
+        self._is_over.set()
         self.flush()
         super().close()
 
     def _flush_each(self, seconds: float) -> None:
-        while not self._closed.wait(seconds):
+        while not self._is_over.wait(seconds):
             self.flush()
 
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from moorage.framework.observer import Points
 from moorage.framework.queued_pod import QueuedPod
 from moorage.process.event_recorder import WHY_DROPPED
 from moorage.process.instruments import Families, Labels, exponential
@@ -98,6 +99,7 @@ class SchedulerMetrics(Families):
         )
         # By extension point and profile first, so that all plugins of a point are counted in one go.
         self._evaluated: defaultdict[Labels, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self._passed: defaultdict[tuple[str, Points], int] = defaultdict(int)
         self._victims = self.histograms(
             "scheduler_preemption_victims", "[STABLE] Victims selected per preemption.", exponential(1, 2, 7)
         )
@@ -211,6 +213,10 @@ class SchedulerMetrics(Families):
     def extension_point(self, profile: str, point: str, code_label: str, seconds: float) -> None:
         self._point_seconds[point, code_label, profile].observe(seconds)
 
+    def points_passed(self, profile: str, points: Points) -> None:
+        """As `extension_point` for each of them with no time at all, and cheaper."""
+        self._passed[profile, points] += 1
+
     def plugin_evaluated(self, plugin: str, point: str, profile: str, count: int = 1) -> None:
         self._evaluated[point, profile][plugin] += count
 
@@ -309,8 +315,13 @@ class SchedulerMetrics(Families):
     def reset(self) -> None:
         super().reset()
         self._evaluated.clear()
+        self._passed.clear()
 
     def read(self) -> None:
+        for (passed_in, points), count in self._passed.items():
+            for point, label in points:
+                self._point_seconds[point, label, passed_in].observe(0.0, count)
+        self._passed.clear()
         for profile in self._profiles:
             self._show_plugins(profile)
         for (point, name), plugins in self._evaluated.items():

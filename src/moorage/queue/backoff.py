@@ -125,8 +125,11 @@ class BackoffQueue:
         return self._rejected.get(key) or self._failed.get(key)
 
     def remove(self, key: str) -> QueuedPod | None:
+        queued = self._rejected.remove(key)
+        if queued is None:
+            return self._failed.remove(key)
         self._early.remove(key)
-        return self._rejected.remove(key) or self._failed.remove(key)
+        return queued
 
     def reorder(self, queued: QueuedPod) -> None:
         if self._rejected.get(queued.pod.key) is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
@@ -32,12 +33,15 @@ class _Entry:
 class PodHeap:
     """Pods by namespace and name, smallest `order_of` first, equal ones in the order they came.
 
-    A removed pod's entry stays in the heap, emptied, until it surfaces or too many have gathered.
+    Most pods come in the order in which they are to go. Those stand in a line, at the end of which a new one
+    has to be compared with one other only; the heap has the rest. A removed pod's entry stays where it is,
+    emptied, until it surfaces or too many have gathered.
     """
 
     def __init__(self, order_of: Callable[[QueuedPod], tuple[Any, ...]]) -> None:
         self._order_of = order_of
         self._numbers = count()
+        self._line: deque[_Entry] = deque()
         self._heap: list[_Entry] = []
         self._entries: dict[str, _Entry] = {}
 
@@ -46,19 +50,28 @@ class PodHeap:
         self._push(queued, next(self._numbers))
 
     def peek(self) -> QueuedPod | None:
-        while self._heap:
-            queued = self._heap[0].queued
-            if queued is not None:
-                return queued
-            heappop(self._heap)
-        return None
+        first = self._first()
+        return None if first is None else first[0].queued
 
     def pop(self) -> QueuedPod | None:
-        queued = self.peek()
-        if queued is not None:
-            heappop(self._heap)
-            del self._entries[queued.pod.key]
+        first = self._first()
+        if first is None:
+            return None
+        queued = (heappop(self._heap) if first is self._heap else self._line.popleft()).queued
+        assert queued is not None
+        del self._entries[queued.pod.key]
         return queued
+
+    def _first(self) -> Sequence[_Entry] | None:
+        """Where the first pod is: at the head of the line or of the heap."""
+        line, heap = self._line, self._heap
+        while line and line[0].queued is None:
+            line.popleft()
+        while heap and heap[0].queued is None:
+            heappop(heap)
+        if heap and (not line or heap[0] < line[0]):
+            return heap
+        return line or None
 
     def get(self, key: str) -> QueuedPod | None:
         entry = self._entries.get(key)
@@ -69,8 +82,9 @@ class PodHeap:
         if entry is None:
             return None
         queued, entry.queued = entry.queued, None
-        stale = len(self._heap) - len(self._entries)
+        stale = len(self._heap) + len(self._line) - len(self._entries)
         if stale > max(len(self._entries), _FEWEST_STALE):
+            self._line.clear()
             self._heap = list(self._entries.values())
             heapify(self._heap)
         return queued
@@ -84,7 +98,10 @@ class PodHeap:
     def _push(self, queued: QueuedPod, number: int) -> None:
         entry = _Entry(self._order_of(queued), number, queued)
         self._entries[queued.pod.key] = entry
-        heappush(self._heap, entry)
+        if not self._line or self._line[-1] < entry:
+            self._line.append(entry)
+        else:
+            heappush(self._heap, entry)
 
     def __len__(self) -> int:
         return len(self._entries)

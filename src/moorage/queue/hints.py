@@ -38,6 +38,7 @@ class Interests:
     def __init__(self, profiles: Mapping[str, Profile]) -> None:
         self._profiles = profiles
         self._matching: dict[tuple[str, int], dict[str, list[Registration]]] = {}
+        self._plugins: dict[tuple[str, int], set[str]] = {}
 
     def wanted(self, event: ClusterEvent) -> bool:
         """Whether an event can matter to any pod at all."""
@@ -45,7 +46,12 @@ class Interests:
 
     def plugins(self, event: ClusterEvent) -> set[str]:
         """The plugins, of whatever profile, that want to hear of an event."""
-        return {wanting.plugin for matches in self._matches(event).values() for wanting in matches}
+        kind = (event.resource, int(event.action))
+        found = self._plugins.get(kind)
+        if found is None:
+            matches = self._matches(event).values()
+            found = self._plugins[kind] = {wanting.plugin for each in matches for wanting in each}
+        return found
 
     def group(self, queued: QueuedPod) -> Hashable:
         """Equal for pods that no event can tell apart, unless it is about one of them."""

@@ -62,6 +62,8 @@ class InFlightPods:
     def finish(self, uid: str) -> None:
         """Forgets a pod and the events that no other pod can ask for any more."""
         self._starts.pop(uid, None)
+        if not self._events:
+            return
         self._own.pop(uid, None)
         oldest = next(iter(self._starts.values()), self.end)
         while self._forgotten < oldest:

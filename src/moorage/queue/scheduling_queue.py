@@ -120,9 +120,9 @@ class SchedulingQueue:
         """
         # Pods that are backing off may be worth an early attempt now.
         self._sub_queues.arrival.set()
-        if not self._interests.wanted(event):
-            return
         waiting = self._sub_queues.unschedulable
+        if not (len(waiting) or len(self._in_flight)) or not self._interests.wanted(event):
+            return
         groups = waiting.groups() if event.wildcard else waiting.rejected_by(self._interests.plugins(event))
         if groups:
             self._moves.do(self._move(groups, waiting.entries, event, old, new, pre_check))

@@ -184,5 +184,7 @@ class SubQueues:
         return False
 
     def _count_rejections(self, queued: QueuedPod, change: int) -> None:
+        if not (queued.unschedulable_plugins or queued.pending_plugins):
+            return
         for plugin in queued.rejecting_plugins:
             self._observer.unschedulable(plugin, queued.pod.spec.scheduler_name, change)

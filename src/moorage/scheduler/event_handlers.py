@@ -30,6 +30,10 @@ from moorage.scheduler.legacy_annotation import LegacyAnnotation
 
 log = Logger(__name__)
 
+_ASSIGNED_ADDED = ASSIGNED_POD_ADD.label
+_WAITING_ADDED = UNSCHEDULABLE_POD_ADD.label
+_WAITING_DELETED = UNSCHEDULABLE_POD_DELETE.label
+
 
 class EventHandlers:
     """Follows the door: has those pods queued that wait, and those tried again that a change may help."""
@@ -89,7 +93,7 @@ class EventHandlers:
             started = time.perf_counter()
             log.info(3, "Add event for unscheduled pod", pod=pod)
             self._queue.add(pod)
-            self._handled(UNSCHEDULABLE_POD_ADD, started)
+            self._told(_WAITING_ADDED, started)
 
     def _updated(self, old: Pod, new: Pod) -> None:
         if new.spec.node_name:
@@ -100,7 +104,7 @@ class EventHandlers:
                 self._queue.delete(old)
                 if old.spec.scheduler_name in self._profiles:
                     log.info(3, "Delete event for unscheduled pod", pod=new)
-                    self._handled(UNSCHEDULABLE_POD_DELETE, started)
+                    self._told(_WAITING_DELETED, started)
                 self._assigned(new)
         elif new.spec.scheduler_name in self._profiles:
             self._waiting_updated(old, new)
@@ -121,7 +125,7 @@ class EventHandlers:
         started = time.perf_counter()
         log.info(3, "Add event for scheduled pod", pod=pod)
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
-        self._handled(ASSIGNED_POD_ADD, started)
+        self._told(_ASSIGNED_ADDED, started)
 
     def _assigned_updated(self, old: Pod, new: Pod) -> None:
         started = time.perf_counter()
@@ -193,4 +197,7 @@ class EventHandlers:
             self._handled(event, began - updating)
 
     def _handled(self, event: ClusterEvent, started: float) -> None:
-        self._services.observer.event_handled(event.label, time.perf_counter() - started)
+        self._told(event.label, started)
+
+    def _told(self, label: str, started: float) -> None:
+        self._services.observer.event_handled(label, time.perf_counter() - started)

@@ -21,7 +21,7 @@ class FailureHandler:
     def __init__(self, services: Services, queue: SchedulingQueue) -> None:
         self._services = services
         self._queue = queue
-        self._writes = StatusWrites(services)
+        self.writes = StatusWrites(services)
 
     def handle(
         self, profile: Profile, queued: QueuedPod, failure: Failure, started: float | None = None
@@ -64,8 +64,4 @@ class FailureHandler:
         if nominated == pod.status.nominated_node_name:
             nominated = None
         condition = failure.condition(pod, self._services.clock())
-        self._writes.write(StatusWrite(pod, condition, nominated))
-
-    async def withdraw(self, pod: Pod) -> None:
-        """The pod gets a node: what is not written yet about its failures must not come after that."""
-        await self._writes.withdraw(pod)
+        self.writes.write(StatusWrite(pod, condition, nominated))

@@ -13,6 +13,7 @@ from moorage.api.pods import Pod
 from moorage.client import Client
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework import diagnosis
+from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Failure
 from moorage.framework.door import Door
 from moorage.framework.handle import NoRecorder, Recorder, Services
@@ -22,7 +23,7 @@ from moorage.framework.observer import NoObserver, Observer
 from moorage.framework.plugin_errors import IN_TREE, described
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
-from moorage.framework.runtime.reserving import permit, reserve, unreserve
+from moorage.framework.runtime.reserving import Permitted, nothing_to_reserve, permit, reserve, unreserve
 from moorage.framework.runtime.waiting_pods import WaitingPod
 from moorage.framework.status import Status
 from moorage.queue.observer import QueueObserver
@@ -31,6 +32,7 @@ from moorage.scheduler.binding_cycle import BindingCycle, PodToBind, activate_po
 from moorage.scheduler.cycle import Decision, NodeChooser, observe
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
+from moorage.scheduler.garbage import seldom_collected
 from moorage.scheduler.known_failures import KnownFailures
 from moorage.scheduler.profiles import make_profiles
 from moorage.state.cluster import AssumeError, ClusterState
@@ -39,10 +41,13 @@ from moorage.state.nominations import Nominations
 log = Logger(__name__)
 
 DEFAULT_MAX_IN_UNSCHEDULABLE = 300.0
-_TASKS_AT_ONCE = 16
+_TRIED_AT_ONCE = 16
 _SLICE = 0.005
+_SHORT_SLICE = 0.001
 _TOLD_BESIDE = 8
 SECONDS_TO_STOP = 5.0
+
+_NOTHING_TO_RESERVE = (("Reserve", "Success"), ("Permit", "Success"))
 
 
 class Scheduler:
@@ -80,6 +85,7 @@ class Scheduler:
             may_bind=may_bind,
             shortcuts=shortcuts,
         )
+        self.state: ClusterState = self.services.state
         self.profiles: Mapping[str, Profile] = make_profiles(config, registry, self.services)
         self._known_failures = KnownFailures(self.services)
         self.queue = SchedulingQueue(
@@ -98,20 +104,19 @@ class Scheduler:
         """Pods that failed like others did, in whose queue records and conditions that is still to be put."""
         self._failures = FailureHandler(self.services, self.queue)
         self._binding = BindingCycle(self.services, self.queue, self._failures)
-        self._tasks: set[asyncio.Task[None]] = set()
         self._was_known = False
         self.is_running = False
         self._at_once = False
-
-    @property
-    def state(self) -> ClusterState:
-        return self.services.state
 
     async def run(self) -> None:
         """Schedules until `stop` is called; running binds are finished unless they take too long.
 
         Stopped at once, they are not waited for.
         """
+        with seldom_collected():
+            await self._run()
+
+    async def _run(self) -> None:
         self.is_running = True
         self.services.writes.open()
         timers = asyncio.create_task(self.queue.run_timers())
@@ -119,26 +124,24 @@ class Scheduler:
             while not self.queue.closed:
                 if not self._known_to_fail:
                     await self.queue.ready()
-                is_idle = not await self._try_some()
-                self._tell_some(None if is_idle else _TOLD_BESIDE)
-                # Binding tasks and watches get their turn after every search.
+                searches = await self._try_some()
+                self._tell_some(searches * _TOLD_BESIDE or None)
+                # Answers and watches get their turn.
                 await asyncio.sleep(0)
         finally:
             timers.cancel()
             seconds = 0 if self._at_once else SECONDS_TO_STOP
             writes = asyncio.create_task(self.services.writes.close(seconds))
-            if self._tasks:
-                _, late = await asyncio.wait(self._tasks, timeout=seconds)
-                for task in late:
-                    task.cancel()
-            await asyncio.gather(timers, writes, *self._tasks, return_exceptions=True)
+            await self._binding.end(seconds)
+            await asyncio.gather(timers, writes, return_exceptions=True)
             await self.services.extenders.close()
 
     async def drain(self, progress: Callable[[int], None] | None = None) -> None:
         """Tries every pod that waits now once and lets binds and writes end; `progress` is told the tries."""
         self.services.writes.open()
         try:
-            await self._drain(progress)
+            with seldom_collected():
+                await self._drain(progress)
         finally:
             await self.services.writes.close(SECONDS_TO_STOP)
             await self.services.extenders.close()
@@ -151,11 +154,11 @@ class Scheduler:
                 tried += 1
                 if progress is not None:
                     progress(tried)
-                if len(self._tasks) >= _TASKS_AT_ONCE:
+                if tried % _TRIED_AT_ONCE == 0:
                     await asyncio.sleep(0)
-            if not self._tasks:
+            if not self._binding.under_way:
                 return
-            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            await self._binding.one_ended()
 
     def stop(self, *, at_once: bool = False) -> None:
         self._at_once |= at_once
@@ -182,13 +185,17 @@ class Scheduler:
         self.attempt(queued)
         return True
 
-    async def _try_some(self) -> bool:
-        """Tries pods until one needed a search; how others fail is known, which takes no time to speak of."""
-        end = time.perf_counter() + _SLICE
+    async def _try_some(self) -> int:
+        """Tries pods for a short while; how many of them needed a search.
+
+        How others fail is known, which takes no time to speak of: if there are only such, it may be longer.
+        """
+        started, searches = time.perf_counter(), 0
         while await self._in_its_turn(self._pop_and_attempt):
-            if not self._was_known or time.perf_counter() > end:
-                return True
-        return False
+            searches += not self._was_known
+            if time.perf_counter() - started > (_SHORT_SLICE if searches else _SLICE):
+                return searches or 1
+        return searches
 
     def _tell_some(self, most: int | None = None) -> None:
         """Does what follows from known failures: so many, or as many as there is time for."""
@@ -210,11 +217,14 @@ class Scheduler:
         """Decides for a pod that was taken from the queue and acts on the decision."""
         pod = queued.pod
         profile = self.profiles.get(pod.spec.scheduler_name)
-        log.info(4, "About to try and schedule pod", pod=pod)
+        tells = log.enabled(3)
+        if tells:
+            log.info(4, "About to try and schedule pod", pod=pod)
         if profile is None or self._skip(profile, pod):
             self.queue.done(pod.uid)
             return
-        log.info(3, "Attempting to schedule pod", pod=pod)
+        if tells:
+            log.info(3, "Attempting to schedule pod", pod=pod)
         try:
             self._attempt(profile, queued, pod)
         except Exception as error:
@@ -262,28 +272,34 @@ class Scheduler:
             self._failures.handle(profile, queued, failure, started)
             return
         self.services.nominations.remove(pod.uid)
-        began = time.perf_counter()
-        status = reserve(profile, cycle, assumed, node_name)
-        observe(profile, "Reserve", status, began)
         waiting: WaitingPod | None = None
-        if status is None:
-            began = time.perf_counter()
-            status, waiting = permit(profile, cycle, assumed, node_name)
-            observe(profile, "Permit", status, began)
-        if status is not None:
-            unreserve(profile, cycle, assumed, node_name)
-            self.state.forget(assumed)
-            self._failures.handle(profile, queued, diagnosis.chosen_node_failed(status), started)
-            return
+        if nothing_to_reserve(profile, cycle, assumed):
+            self.services.observer.points_passed(profile.name, _NOTHING_TO_RESERVE)
+        else:
+            status, waiting = _reserve_and_permit(profile, cycle, assumed, node_name)
+            if status is not None:
+                unreserve(profile, cycle, assumed, node_name)
+                self.state.forget(assumed)
+                self._failures.handle(profile, queued, diagnosis.chosen_node_failed(status), started)
+                return
         activate_pods(self.queue, cycle)
-        binding = PodToBind(profile, queued, cycle, assumed, node_name, waiting, decision, started)
-        task = self._binding.start(binding)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._binding.start(PodToBind(profile, queued, cycle, assumed, node_name, waiting, decision, started))
 
 
 class SchedulerObserver(Observer, QueueObserver, Protocol):
     """Told of everything that is counted: by the queue and by the cycles."""
+
+
+def _reserve_and_permit(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Permitted:
+    began = time.perf_counter()
+    status = reserve(profile, cycle, pod, node_name)
+    observe(profile, "Reserve", status, began)
+    if status is not None:
+        return Permitted(status)
+    began = time.perf_counter()
+    permitted = permit(profile, cycle, pod, node_name)
+    observe(profile, "Permit", permitted.status, began)
+    return permitted
 
 
 def log_scores(profile: Profile, pod: Pod, decision: Decision) -> None:

@@ -65,6 +65,11 @@ class StatusWrites:
             self._waiting[uid] = new
             self._begin_some()
 
+    def withdraw_at_once(self, uid: str) -> bool:
+        """As `withdraw`, where nothing is on its way that has to be waited for; False if something is."""
+        self._waiting.pop(uid, None)
+        return uid not in self._tasks
+
     async def withdraw(self, pod: Pod) -> None:
         """The pod gets a node: what is not written yet must not come after that."""
         self._waiting.pop(pod.uid, None)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from copy import copy
 
 from moorage.api.nodes import Node
-from moorage.api.pods import Pod
+from moorage.api.pods import Condition, Pod, PodStatus, on_node
 from moorage.state.counts import PodCounts
 from moorage.state.node_info import NodeInfo, PodInfo
 from moorage.state.node_table import NodeTable
@@ -44,11 +43,7 @@ class Placement:
             known.metadata.labels == pod.metadata.labels
             and known.deleting == pod.deleting
             and known.spec == pod.spec
-            and known.status.container_statuses == pod.status.container_statuses
-            and known.status.init_container_statuses == pod.status.init_container_statuses
-            and known.status.resources == pod.status.resources
-            and known.status.allocated_resources == pod.status.allocated_resources
-            and known.condition("PodResizePending") == pod.condition("PodResizePending")
+            and (known.status is pod.status or _takes_the_same(known.status, pod.status))
         )
 
     def confirm(self, pod: Pod) -> None:
@@ -58,6 +53,23 @@ class Placement:
         self.node.remove(self.info)
         self.info.pod = pod
         self.node.add(self.info)
+
+
+def _takes_the_same(known: PodStatus, new: PodStatus) -> bool:
+    return (
+        known.container_statuses == new.container_statuses
+        and known.init_container_statuses == new.init_container_statuses
+        and known.resources == new.resources
+        and known.allocated_resources == new.allocated_resources
+        and _pending_resize(known) == _pending_resize(new)
+    )
+
+
+def _pending_resize(status: PodStatus) -> Condition | None:
+    for condition in status.conditions:
+        if condition.type == "PodResizePending":
+            return condition
+    return None
 
 
 class AssumeError(Exception):
@@ -172,14 +184,13 @@ class ClusterState:
 
     def assume(self, pod: Pod, node_name: str) -> Pod:
         """Places a pod on the node chosen for it; returns the copy that has this node as its `nodeName`."""
-        if pod.uid in self._placements:
-            raise AssumeError(f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed")
-        if not pod.uid:
+        uid = pod.metadata.uid
+        if uid in self._placements:
+            raise AssumeError(f"pod {uid}({pod.key}) is in the cache, so can't be assumed")
+        if not uid:
             raise AssumeError(f"pod {pod.key} has no uid, so can't be assumed")
-        assumed = copy(pod)
+        assumed = on_node(pod, node_name)
         assumed.__dict__.update(pod.__dict__)
-        assumed.spec = copy(pod.spec)
-        assumed.spec.node_name = node_name
         self._place(assumed, node_name, assumed=True)
         return assumed
 

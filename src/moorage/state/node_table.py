@@ -71,7 +71,12 @@ class ResourceColumns:
                 column = self._by_name[name] = self._columns.create()
                 self._holders[name] = 0
             self._holders[name] += 1
-            if not 0 <= column.add(row, amount) <= ORDINARY:
+            data = column.data
+            total = data.item(row) + amount
+            if 0 <= total <= ORDINARY:
+                data[row] = total
+            else:
+                column.add(row, amount)
                 self.extreme = True
 
     def release(self, row: int, amounts: Mapping[str, int]) -> None:

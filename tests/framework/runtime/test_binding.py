@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.runtime.binding import bind, post_bind, pre_bind, pre_bind_groups, pre_bind_pre_flight
+from moorage.framework.runtime.calls import settled
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Code, Status
 from moorage.testing import make_pod
@@ -16,7 +17,7 @@ from tests.framework.scripted import Binds, PostBinds, PreBinds, Script, World, 
 
 NO = Status.unschedulable("no")
 PLAIN = make_pod("p")
-Step = Callable[[Profile, CycleState, Any, str], Coroutine[Any, Any, Any]]
+Step = Callable[[Profile, CycleState, Any, str], Any]
 
 
 def later(answer: Any, seconds: float = 1) -> Any:
@@ -39,7 +40,8 @@ def run(step: Step, *plugins: type[Any], cycle: CycleState | None = None) -> tup
     """What a step answers, and how long that takes."""
 
     async def main() -> tuple[Any, float]:
-        return await step(World(*plugins).profile, cycle or CycleState(), PLAIN, "n0"), fake_time.now()
+        answer = await settled(step(World(*plugins).profile, cycle or CycleState(), PLAIN, "n0"))
+        return answer, fake_time.now()
 
     return fake_time.run(main())
 

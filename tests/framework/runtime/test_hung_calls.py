@@ -19,6 +19,7 @@ from moorage.client.loops import LoopThread
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.logger import FIELDS
 from moorage.framework.runtime import hung_calls
+from moorage.framework.runtime.calls import settled
 from moorage.framework.runtime.hung_calls import DidNotReturn, HangWatch
 from moorage.framework.runtime.reserving import reserve
 from moorage.framework.status import Status
@@ -102,7 +103,7 @@ def test_every_point_of_binding_is_watched(point: str) -> None:
         world = World(plugin(base, "Stuck", way), nodes=1)
 
         async def call(world: World = world) -> None:
-            await step(world.profile, CycleState(), POD, "n0")
+            await settled(step(world.profile, CycleState(), POD, "n0"))
 
         with watched(world):
             asyncio.run(call())

@@ -17,6 +17,7 @@ from moorage.framework.observer import NoObserver
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime import slow_calls
 from moorage.framework.runtime.binding import bind, post_bind, pre_bind, pre_bind_pre_flight
+from moorage.framework.runtime.calls import settled
 from moorage.framework.runtime.filtering import filter_nodes, pre_filter
 from moorage.framework.runtime.post_filtering import post_filter
 from moorage.framework.runtime.reserving import permit, reserve, unreserve
@@ -143,7 +144,7 @@ AT_ONCE: dict[str, tuple[type[Scripted], Step]] = {
     "Unreserve": (Unreserves, lambda world, cycle: unreserve(world.profile, cycle, POD, "n0")),
     "Permit": (Permits, lambda world, cycle: permit(world.profile, cycle, POD, "n0")),
 }
-BINDING: dict[str, tuple[type[Scripted], Callable[..., Awaitable[Any]]]] = {
+BINDING: dict[str, tuple[type[Scripted], Callable[..., Any]]] = {
     "PreBindPreFlight": (PreFlights, pre_bind_pre_flight),
     "PreBind": (PreBinds, pre_bind),
     "Bind": (Binds, bind),
@@ -160,12 +161,12 @@ def watched_world(*plugins: type[Scripted]) -> tuple[World, Slow]:
 def run_binding(point: str, answer: Any) -> list[tuple[str, str, str]]:
     base, step = BINDING[point]
     world, slow = watched_world(plugin(base, "A", answer))
-    asyncio.run(_awaited(step(world.profile, CycleState(), POD, "n0")))
+    asyncio.run(_answered(step, world))
     return slow.calls
 
 
-async def _awaited(answer: Awaitable[Any]) -> None:
-    await answer
+async def _answered(step: Callable[..., Any], world: World) -> None:
+    await settled(step(world.profile, CycleState(), POD, "n0"))
 
 
 @pytest.mark.parametrize("answer", [None, ValueError("broken")], ids=["answers", "raises"])

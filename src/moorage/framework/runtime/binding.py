@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import PreBindPlugin
+from moorage.framework.extension_points import BindPlugin, PreBindPlugin
 from moorage.framework.runtime.answers import nothing_of, status_of
-from moorage.framework.runtime.calls import Question, ask_and_wait
+from moorage.framework.runtime.calls import Question, Unanswered, ask, ask_and_wait, ask_or_wait
 from moorage.framework.status import Code, Status
 
 if TYPE_CHECKING:
@@ -26,10 +26,26 @@ _BIND = Question("Bind", status_of("bind"))
 _POST_BIND = Question("PostBind", nothing_of("post_bind"))
 
 
+def nothing_to_pre_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> bool:
+    """Whether it is known without asking that no PreBind plugin will have work."""
+    if profile.pre_bind_without_claims or pod.has_claims:
+        return False
+    if cycle.is_timed:
+        for plugin in profile.pre_bind:
+            ask(
+                _PRE_BIND_PRE_FLIGHT, profile, plugin, True, plugin.pre_bind_pre_flight, cycle, pod, node_name
+            )
+    return True
+
+
 async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
     """None if some PreBind plugin will have work, Skip if none has, Error if one fails."""
     has_work = False
+    everyone = cycle.is_timed or pod.has_claims  # as when it was reserved
     for plugin in profile.pre_bind:
+        if not everyone and plugin not in profile.pre_bind_without_claims:
+            cycle.skip_pre_bind.add(plugin.name)
+            continue
         status = await ask_and_wait(
             _PRE_BIND_PRE_FLIGHT,
             profile,
@@ -117,24 +133,71 @@ async def _pre_bind_one(
     return diagnosis.rejected_or_failed("PreBind", plugin.name, status)
 
 
-async def bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+def bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | Binding | None:
     """The first binds that does not skip: the extender for it, if there is one, then the Bind plugins.
 
-    Skip if all of them do.
+    Skip if all of them do. Where that takes a while, what is returned can be awaited.
     """
     if profile.services.extenders:
-        status = await profile.services.extenders.bind(pod, node_name)
-        if status is None or status.code is not Code.SKIP:
-            return status
-    for plugin in profile.bind:
-        status = await ask_and_wait(
-            _BIND, profile, plugin, cycle.is_timed, plugin.bind, cycle, pod, node_name
-        )
-        if status is None or status.code is Code.SUCCESS:
+        return Binding(None, -1, profile, cycle, pod, node_name)
+    for place, plugin in enumerate(profile.bind):
+        answer = ask_or_wait(_BIND, profile, plugin, cycle.is_timed, plugin.bind, cycle, pod, node_name)
+        if answer is None:
             return None
-        if status.code is not Code.SKIP:
-            return diagnosis.rejected_or_failed("Bind", plugin.name, status)
+        if not isinstance(answer, Status):
+            return Binding(answer, place, profile, cycle, pod, node_name)
+        if answer.code is not Code.SKIP:
+            return _told_of_bind(plugin, answer)
     return Status.skip()
+
+
+class Binding:
+    """A bind that takes a while: its answer when it is awaited; if it is not, `close` it."""
+
+    __slots__ = ("_about", "_answer", "_place")
+
+    def __init__(
+        self,
+        answer: Unanswered[Status | None] | None,
+        place: int,
+        profile: Profile,
+        cycle: CycleState,
+        pod: Pod,
+        node_name: str,
+    ) -> None:
+        """`answer` is that of the plugin in this place; without one, the extender is asked first."""
+        self._answer = answer
+        self._place = place
+        self._about = profile, cycle, pod, node_name
+
+    def __await__(self) -> Generator[Any, Any, Status | None]:
+        profile, cycle, pod, node_name = self._about
+        if self._answer is not None:
+            status = yield from self._answer.__await__()
+            if status is None or status.code is not Code.SKIP:
+                return _told_of_bind(profile.bind[self._place], status)
+        else:
+            status = yield from profile.services.extenders.bind(pod, node_name).__await__()
+            if status is None or status.code is not Code.SKIP:
+                return status
+        for plugin in profile.bind[self._place + 1 :]:
+            status = yield from ask_and_wait(
+                _BIND, profile, plugin, cycle.is_timed, plugin.bind, cycle, pod, node_name
+            ).__await__()
+            if status is None or status.code is not Code.SKIP:
+                return _told_of_bind(plugin, status)
+        return Status.skip()
+
+    def close(self) -> None:
+        """Nobody will wait for it."""
+        if self._answer is not None:
+            self._answer.close()
+
+
+def _told_of_bind(plugin: BindPlugin, status: Status | None) -> Status | None:
+    if status is None or status.code is Code.SUCCESS:
+        return None
+    return diagnosis.rejected_or_failed("Bind", plugin.name, status)
 
 
 async def post_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, TypeVarTuple
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, TypeVarTuple
 
 from moorage.framework.diagnosis import call_failed
 from moorage.framework.extension_points import Plugin
@@ -85,27 +85,85 @@ async def ask_and_wait(
     *arguments: *Arguments,
 ) -> T | Status:
     """As `ask`, for a method that may be `async def`: waiting is fine, blocking is what is named."""
+    answer = ask_or_wait(question, profile, plugin, is_timed, method, *arguments)
+    return await answer if isinstance(answer, Unanswered) else answer
+
+
+def ask_or_wait(
+    question: Question[T],
+    profile: Profile,
+    plugin: Plugin,
+    is_timed: bool,
+    method: Callable[[*Arguments], object],
+    *arguments: *Arguments,
+) -> T | Status | Unanswered[T]:
+    """As `ask_and_wait`, but what need not be waited for is answered at once."""
     started = time.perf_counter()
-    label = "Error"
+    checked: T | Status
     try:
         answer = watched(profile, plugin, question.point, method, *arguments)
-        if isinstance(answer, Awaitable):
-            answer = await Steps(answer, profile, plugin, question.point)
+        if answer is not None and isinstance(answer, Awaitable):
+            return Unanswered(answer, started, question, profile, plugin, is_timed, arguments)
         checked = question.check(answer)
-        if is_timed:
-            label = _code_label(checked)
-        return checked
-    except (Exception, SystemExit, DidNotReturn) as error:
-        return call_failed(error, profile, plugin, question.point, arguments)
     except asyncio.CancelledError as error:
-        if _this_task_is_cancelled():
-            raise
-        cancelled = asyncio.CancelledError(_CANCELLED).with_traceback(error.__traceback__)
-        return call_failed(cancelled, profile, plugin, question.point, arguments)
-    finally:
-        if is_timed:
-            seconds = time.perf_counter() - started
-            profile.observer.plugin_executed(plugin.name, question.point, label, seconds)
+        checked = call_failed(_cancelled(error), profile, plugin, question.point, arguments)
+    except FAILURES as error:
+        checked = call_failed(error, profile, plugin, question.point, arguments)
+    if is_timed:
+        seconds = time.perf_counter() - started
+        profile.observer.plugin_executed(plugin.name, question.point, _code_label(checked), seconds)
+    return checked
+
+
+class Unanswered(Generic[T]):
+    """What a method that is `async def` will answer, when it is awaited; if it is not, `close` it."""
+
+    __slots__ = ("_about", "_answer", "_arguments", "_is_timed", "_started")
+
+    def __init__(
+        self,
+        answer: Awaitable[object],
+        started: float,
+        question: Question[T],
+        profile: Profile,
+        plugin: Plugin,
+        is_timed: bool,
+        arguments: tuple[object, ...],
+    ) -> None:
+        self._answer = answer
+        self._started = started
+        self._about = question, profile, plugin
+        self._is_timed = is_timed
+        self._arguments = arguments
+
+    def __await__(self) -> Generator[Any, Any, T | Status]:
+        question, profile, plugin = self._about
+        label = "Error"
+        try:
+            steps = Steps(self._answer, profile, plugin, question.point)
+            checked = question.check((yield from steps.__await__()))
+            if self._is_timed:
+                label = _code_label(checked)
+            return checked
+        except (Exception, SystemExit, DidNotReturn) as error:
+            return call_failed(error, profile, plugin, question.point, self._arguments)
+        except asyncio.CancelledError as error:
+            if _this_task_is_cancelled():
+                raise
+            return call_failed(_cancelled(error), profile, plugin, question.point, self._arguments)
+        finally:
+            if self._is_timed:
+                seconds = time.perf_counter() - self._started
+                profile.observer.plugin_executed(plugin.name, question.point, label, seconds)
+
+    def close(self) -> None:
+        """Nobody will wait for it."""
+        if isinstance(self._answer, Coroutine):
+            self._answer.close()
+
+
+def _cancelled(error: asyncio.CancelledError) -> asyncio.CancelledError:
+    return asyncio.CancelledError(_CANCELLED).with_traceback(error.__traceback__)
 
 
 async def settled(answer: T | Awaitable[T]) -> T:

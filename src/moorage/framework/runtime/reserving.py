@@ -26,9 +26,18 @@ _UNRESERVE = Question("Unreserve", nothing_of("unreserve"))
 _PERMIT = Question("Permit", wait_or_status)
 
 
+def nothing_to_reserve(profile: Profile, cycle: CycleState, pod: Pod) -> bool:
+    """Whether no Reserve or Permit plugin has anything to do for a pod."""
+    return not (profile.reserve_without_claims or profile.permit or cycle.is_timed or pod.has_claims)
+
+
 def reserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
-    """Runs the Reserve plugins up to the first that fails; the caller then unreserves."""
-    for plugin in profile.reserve:
+    """Runs the Reserve plugins up to the first that fails; the caller then unreserves.
+
+    Those that have nothing to do for a pod are asked only where each plugin is timed.
+    """
+    everyone = cycle.is_timed or pod.has_claims
+    for plugin in profile.reserve if everyone else profile.reserve_without_claims:
         status = ask(_RESERVE, profile, plugin, cycle.is_timed, plugin.reserve, cycle, pod, node_name)
         if status is not None and status.code is not Code.SUCCESS:
             return diagnosis.rejected_or_failed("Reserve", plugin.name, status)

@@ -60,32 +60,40 @@ class Steps(Awaitable[T]):
         self._about = profile, plugin, point
 
     def __await__(self) -> Generator[Any, Any, T]:
-        steps = self._awaitable.__await__()
-        step = _sending(steps, None)
+        profile, plugin, point = self._about
+        running = profile.running
+        steps: Any = self._awaitable.__await__()
+        sent: Any = None
+        error: BaseException | None = None
         try:
             while True:
+                outer = running.call
+                started = time.perf_counter()
+                running.call = plugin.name, point, started
                 try:
-                    waiting_for = watched(*self._about, step)
+                    if error is not None:
+                        waiting_for = steps.throw(error)
+                    elif sent is None:
+                        waiting_for = next(steps)
+                    else:
+                        waiting_for = steps.send(sent)
                 except StopIteration as done:
                     result: T = done.value
                     return result
+                finally:
+                    running.call = outer
+                    seconds = time.perf_counter() - started
+                    if seconds > SLOW_SECONDS and running.interrupted < started:
+                        notice(profile, plugin, point, seconds)
+                error = None
                 try:
                     sent = yield waiting_for
                 except GeneratorExit:
                     raise
-                except BaseException as error:
-                    step = _throwing(steps, error)
-                else:
-                    step = _sending(steps, sent)
+                except BaseException as thrown:
+                    error = thrown
         finally:
+            error = None  # it knows this frame
             close = getattr(steps, "close", None)
             if close is not None:
                 close()
-
-
-def _sending(steps: Any, value: Any) -> Callable[[], Any]:
-    return (lambda: next(steps)) if value is None else (lambda: steps.send(value))
-
-
-def _throwing(steps: Any, error: BaseException) -> Callable[[], Any]:
-    return lambda: steps.throw(error)

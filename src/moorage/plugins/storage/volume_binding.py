@@ -66,6 +66,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
     treats_like_pods_alike = True
     pre_filters_alike = True
     pre_scores_alike = True
+    settles_claims_only = True
     args_type = VolumeBindingArgs
     allows_parallel = True
     reads_usage_only = True
