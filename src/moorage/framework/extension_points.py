@@ -131,8 +131,9 @@ class QueueSortPlugin(Plugin):
 class PreFilterPlugin(Plugin):
     """Looks at the pod once before the nodes are filtered."""
 
-    pre_filters_alike: ClassVar[bool] = False
-    """In-tree, not for plugins of others: whether like pods get the same answer, whatever the cluster has."""
+    def pre_filters_alike(self, pod: Pod) -> bool:
+        """In-tree, not for plugins of others: whether like pods get the same answer in any cluster."""
+        return False
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | set[str] | None:
         """A set narrows the search to these nodes; `Status.skip()` switches this plugin's filter off."""
@@ -189,8 +190,9 @@ class PostFilterPlugin(Plugin):
 class PreScorePlugin(Plugin):
     """Looks at the pod and the nodes that fit before these are scored."""
 
-    pre_scores_alike: ClassVar[bool] = False
-    """In-tree, not for plugins of others: whether like pods get the same answer, whatever the cluster has."""
+    def pre_scores_alike(self, pod: Pod) -> bool:
+        """In-tree, not for plugins of others: whether like pods get the same answer in any cluster."""
+        return False
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """None to go on; `Status.skip()` switches this plugin's score off for the pod."""

@@ -49,7 +49,6 @@ class DynamicResources(
     """Finds devices for pods with resource claims; pods that have some are refused for now."""
 
     treats_like_pods_alike = True
-    pre_filters_alike = True
     settles_claims_only = True
     args_type = DynamicResourcesArgs
     allows_parallel = True
@@ -60,6 +59,9 @@ class DynamicResources(
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         return None
+
+    def pre_filters_alike(self, pod: Pod) -> bool:
+        return True
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status:
         cycle.write(_STATE, True)

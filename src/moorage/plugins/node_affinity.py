@@ -45,8 +45,6 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Keeps pods to the nodes that their node selector and node affinity ask for; heeds preferences."""
 
     treats_like_pods_alike = True
-    pre_filters_alike = True
-    pre_scores_alike = True
     looks_at_particulars = True
     args_type = NodeAffinityArgs
     reads_usage_only = True
@@ -76,6 +74,9 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             total += term.weight * term_mask(self._table, term.preference)
         total.flags.writeable = False
         return total
+
+    def pre_filters_alike(self, pod: Pod) -> bool:
+        return True
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | set[str] | None:
         affinity = node_affinity_of(pod)
@@ -124,6 +125,9 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         refused: Bools = ~self._added_masks.get(self._added, version)[nodes.rows]
         codes = np.where(refused, np.int8(1), unmatched * np.int8(2))
         return Verdicts(codes, (None, _ENFORCED, _UNMATCHED))
+
+    def pre_scores_alike(self, pod: Pod) -> bool:
+        return True
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         preferred = _preferred_of(pod)

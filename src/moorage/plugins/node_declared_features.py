@@ -46,8 +46,10 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     """Keeps a pod off nodes that do not declare the features it needs."""
 
     treats_like_pods_alike = True
-    pre_filters_alike = True
     reads_usage_only = True
+
+    def pre_filters_alike(self, pod: Pod) -> bool:
+        return True
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         needed = needed_features(pod)

@@ -39,7 +39,6 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     """Prefers nodes on which the pod evens out the use of cpu, memory and other resources."""
 
     args_type = NodeResourcesBalancedAllocationArgs
-    pre_scores_alike = True
     looks_at_particulars = True
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs | None, handle: Handle) -> None:
@@ -49,6 +48,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         self._resources = args.resources
         self._table = handle.state.table
         self._row_scores = Lru[tuple[CountedResource, ...], RowScores](_KNOWN_REQUESTS)
+
+    def pre_scores_alike(self, pod: Pod) -> bool:
+        return True
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         wanted = self._wanted(pod)

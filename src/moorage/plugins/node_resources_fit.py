@@ -24,7 +24,6 @@ from moorage.framework.verdicts import Verdicts
 from moorage.plugins.cycle_reads import read
 from moorage.plugins.resource_scoring import (
     CountedResource,
-    amount_at,
     are_ordinary,
     counted_resources,
     make_strategy,
@@ -59,8 +58,6 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     """Keeps pods off nodes without room for their requests; prefers by default the emptiest nodes."""
 
     treats_like_pods_alike = True
-    pre_filters_alike = True
-    pre_scores_alike = True
     looks_at_particulars = True
     args_type = NodeResourcesFitArgs
     reads_usage_only = True
@@ -81,6 +78,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._row_scores = Lru[tuple[CountedResource, ...], RowScores](_KNOWN_REQUESTS)
 
     # Filter
+
+    def pre_filters_alike(self, pod: Pod) -> bool:
+        return True
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> None:
         cycle.write(_REQUEST, self._demands(pod))
@@ -127,6 +127,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     # Score
 
+    def pre_scores_alike(self, pod: Pod) -> bool:
+        return True
+
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
         cycle.write(_WANTED, self._wanted(pod))
 
@@ -168,12 +171,15 @@ def _lack_something(nodes: Nodes, demands: Sequence[Demand]) -> Bools:
 
 def _lacks_something(table: NodeTable, row: int, demands: Sequence[Demand]) -> bool:
     """The same for one row, as long as amounts are ordinary."""
-    if table.pod_count[row] >= table.allowed_pods[row]:
+    if table.pod_count.data.item(row) >= table.allowed_pods.data.item(row):
         return True
-    return any(
-        amount_at(table.allocatable, row, name) - amount_at(table.requested, row, name) < amount
-        for name, amount in demands
-    )
+    for name, amount in demands:
+        column = table.allocatable.find(name)
+        free = 0 if column is None else column.data.item(row)
+        column = table.requested.find(name)
+        if (free if column is None else free - column.data.item(row)) < amount:
+            return True
+    return False
 
 
 def _verdicts(nodes: Nodes, full: Bools, checks: Sequence[tuple[Demand, Bools]]) -> Verdicts:

@@ -125,9 +125,11 @@ def amount_at(columns: ResourceColumns, row: int, name: str) -> int:
 
 def allocatable_and_used_at(table: NodeTable, row: int, wanted: CountedResource) -> tuple[int, int]:
     """As `allocatable_and_used`, of one node."""
-    name = wanted.name
-    columns = table.nonzero_requested if name in (CPU, MEMORY) else table.requested
-    return amount_at(table.allocatable, row, name), amount_at(columns, row, name) + wanted.amount
+    name, _, amount = wanted
+    column = table.allocatable.find(name)
+    allocatable = 0 if column is None else column.data.item(row)
+    column = (table.nonzero_requested if name in (CPU, MEMORY) else table.requested).find(name)
+    return allocatable, amount if column is None else column.data.item(row) + amount
 
 
 def are_extreme(nodes: Nodes, wanted: Iterable[CountedResource]) -> bool:
@@ -158,11 +160,13 @@ class WeightedMean:
 
     def of_row(self, table: NodeTable, row: int, wanted: Sequence[CountedResource]) -> int:
         total = weights = 0
+        of_one = self._of_one
         for resource in wanted:
             allocatable, used = allocatable_and_used_at(table, row, resource)
             if allocatable:
-                total += self._of_one(allocatable, used) * resource.weight
-                weights += resource.weight
+                weight = resource.weight
+                total += of_one(allocatable, used) * weight
+                weights += weight
         return total // weights if weights else 0
 
     def __call__(self, nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:

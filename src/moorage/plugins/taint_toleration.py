@@ -38,7 +38,6 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
     """Keeps pods off nodes with taints they do not tolerate; prefers few PreferNoSchedule taints."""
 
     treats_like_pods_alike = True
-    pre_scores_alike = True
     reads_usage_only = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -87,6 +86,9 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         if not rejecting.any():
             return Verdicts.passed()
         return Verdicts.where(rejecting.take(nodes.take(nodes.table.taint_code)), _TAINTED)
+
+    def pre_scores_alike(self, pod: Pod) -> bool:
+        return True
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
         cycle.write(_TOLERATIONS, _that_may_matter(pod))

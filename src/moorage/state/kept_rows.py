@@ -167,7 +167,7 @@ NEVER_REJECTS = NeverRejects()
 class RowScores:
     """How a plugin scores rows; `of_rows` and `of_row` tell the same.
 
-    They change with the row, and all of them with `version` where there is one.
+    They change with the row; those that have a `version` change with that instead.
     """
 
     __slots__ = ("of_row", "of_rows", "version")
@@ -234,10 +234,12 @@ class KeptScores(KeptRows):
             totals += found * weight
 
     def _correct(self, row: int) -> None:
-        total = 0
+        total, parts = 0, self._parts
         for index, (scores, weight) in enumerate(self._weighted):
-            found = scores.of_row(row)
-            self._parts[index, row] = found
+            if scores.version is None:
+                found = parts[index, row] = scores.of_row(row)
+            else:
+                found = parts.item(index, row)  # of no row alone does it change
             total += found * weight
         self._totals[row] = total
 

@@ -15,7 +15,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.runtime.answers import nodes_or_status, status_of, verdicts_for
-from moorage.framework.runtime.calls import Question, ask
+from moorage.framework.runtime.calls import Question, ask, ask_often
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
 from moorage.state.columns import Bools
@@ -62,7 +62,7 @@ def pre_filter(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod) -> Pre
     remembered: Status | None = None
     profile.observer.plugins_evaluated(plan.passed_pre_filter, "PreFilter", profile.name)
     for plugin in plan.pre_filter:
-        answer = ask(_PRE_FILTER, profile, plugin, cycle.is_timed, plugin.pre_filter, cycle, pod)
+        answer = ask_often(_PRE_FILTER, profile, plugin, cycle.is_timed, plugin.pre_filter, cycle, pod)
         if isinstance(answer, Status) and answer.code is Code.SKIP:
             cycle.skip_filter.add(plugin.name)
             continue
@@ -173,7 +173,7 @@ def _verdicts_of(
     plugin = step.plugin
 
     def ask_about(some: Nodes) -> Verdicts | Status:
-        return ask(about(some), profile, plugin, cycle.is_timed, plugin.filter_nodes, cycle, pod, some)
+        return ask_often(about(some), profile, plugin, cycle.is_timed, plugin.filter_nodes, cycle, pod, some)
 
     verdicts = ask_about(nodes) if signed is None else signed.of(nodes, ask_about)
     if isinstance(verdicts, Status):
@@ -255,7 +255,7 @@ def filter_one(profile: Profile, cycle: CycleState, pod: Pod, node: NodeInfo) ->
         if plugin.name in cycle.skip_filter:
             continue
         evaluated(plugin.name, "Filter", profile.name)
-        answer = ask(question, profile, plugin, cycle.is_timed, plugin.filter_nodes, cycle, pod, nodes)
+        answer = ask_often(question, profile, plugin, cycle.is_timed, plugin.filter_nodes, cycle, pod, nodes)
         if isinstance(answer, Status):
             return diagnosis.rejected_by_filter(plugin.name, answer)
         if answer.codes is not None and answer.codes[0]:

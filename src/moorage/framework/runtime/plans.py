@@ -22,7 +22,6 @@ from moorage.framework.extension_points import (
     PreScorePlugin,
     ScorePlugin,
 )
-from moorage.framework.plugin_errors import is_ours
 from moorage.framework.runtime.signed_answers import SignedAnswers
 from moorage.framework.status import Code, Status
 from moorage.state.kept_rows import KeptRawScores, KeptScores, KeptVerdicts, RowScores
@@ -95,7 +94,7 @@ class Plan:
         self._skip_filter = {each.name for each in profile.pre_filter if of(each).pre_filter is SKIPS}
         self.filter = [
             FilterStep(
-                plugin, is_fast, plugin in plans.ours, of(plugin).verdicts, plans.signed.get(plugin.name)
+                plugin, is_fast, plugin in profile.ours, of(plugin).verdicts, plans.signed.get(plugin.name)
             )
             for plugin, is_fast in profile.filter
             if plugin.name not in self._skip_filter
@@ -166,9 +165,8 @@ class Plans:
         self._plans = Lru[bytes, Plan](_TEMPLATES)
         self._shapes = Lru[bytes, tuple[dict[str, Finding], Plan]](_TEMPLATES)
         self._seen = Lru[bytes, bool](_TEMPLATES)
-        self.ours = {plugin for plugin in profile.plugins.values() if is_ours(type(plugin))}
-        self._by_shape = [plugin for plugin in self.ours if not plugin.looks_at_particulars]
-        self._by_particulars = [plugin for plugin in self.ours if plugin.looks_at_particulars]
+        self._by_shape = [plugin for plugin in profile.ours if not plugin.looks_at_particulars]
+        self._by_particulars = [plugin for plugin in profile.ours if plugin.looks_at_particulars]
         self.general = Plan(profile, {}, self, Pod())
         """By which every plugin is asked, for single questions beside the search."""
 
@@ -207,9 +205,13 @@ class Plans:
         verdicts: KeptVerdicts | None = None
         scores: RowScores | None = None
         try:
-            if isinstance(plugin, PreFilterPlugin) and plugin.pre_filters_alike and plugin in pre_filters:
+            if (
+                isinstance(plugin, PreFilterPlugin)
+                and plugin in pre_filters
+                and plugin.pre_filters_alike(pod)
+            ):
                 pre_filter = _known(plugin.pre_filter(filtering, pod))
-            if isinstance(plugin, PreScorePlugin) and plugin.pre_scores_alike and plugin in pre_scores:
+            if isinstance(plugin, PreScorePlugin) and plugin in pre_scores and plugin.pre_scores_alike(pod):
                 pre_score = _known(plugin.pre_score(scoring, pod, Nodes(self._table, slice(0, 0))))
             # Where its earlier point is not enabled a plugin may fail at the later one; let it.
             is_prepared = not isinstance(plugin, PreFilterPlugin) or plugin in pre_filters

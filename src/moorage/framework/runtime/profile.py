@@ -72,6 +72,8 @@ class Profile(PluginsByPoint):
         self.trials = services.state.trials
         self.recorder = services.recorder_of(name)
         self.plugins = dict(plugins)
+        self.ours = {plugin for plugin in plugins.values() if is_ours(type(plugin))}
+        """The in-tree ones."""
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
 
         for key in BASES:

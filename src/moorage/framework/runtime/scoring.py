@@ -13,7 +13,7 @@ from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.runtime.answers import WrongAnswer, checked_scores, status_of
-from moorage.framework.runtime.calls import Question, ask
+from moorage.framework.runtime.calls import Question, ask_often
 from moorage.framework.status import Code, Status
 from moorage.state.columns import Bools, Int64s
 from moorage.state.nodes import Nodes
@@ -64,7 +64,7 @@ def pre_score(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: 
     plan.begin_scoring(cycle)
     profile.observer.plugins_evaluated(plan.passed_pre_score, "PreScore", profile.name)
     for plugin in plan.pre_score:
-        status = ask(_PRE_SCORE, profile, plugin, cycle.is_timed, plugin.pre_score, cycle, pod, nodes)
+        status = ask_often(_PRE_SCORE, profile, plugin, cycle.is_timed, plugin.pre_score, cycle, pod, nodes)
         if status is not None and status.code is Code.SKIP:
             cycle.skip_score.add(plugin.name)
             continue
@@ -110,7 +110,7 @@ def _scores_of(
         return plugin.normalize_scores(cycle, pod, raw)
 
     def ask_about(some: Nodes) -> Int64s | Status:
-        return ask(
+        return ask_often(
             _to_score(len(some)), profile, plugin, cycle.is_timed, plugin.score_nodes, cycle, pod, some
         )
 
@@ -119,7 +119,9 @@ def _scores_of(
     if isinstance(scores, Status):
         return diagnosis.score_failed(plugin.name, scores, normalizing=False)
     if step.normalizes:
-        scores = ask(_to_normalize(size), profile, plugin, False, plugin.normalize_scores, cycle, pod, scores)
+        scores = ask_often(
+            _to_normalize(size), profile, plugin, False, plugin.normalize_scores, cycle, pod, scores
+        )
         if isinstance(scores, Status):
             return diagnosis.score_failed(plugin.name, scores, normalizing=True)
     return scores

@@ -49,6 +49,7 @@ _HARD_STATE = "PreFilterPodTopologySpread"
 _SOFT_STATE = "PreScorePodTopologySpread"
 _CACHED_DOMAINS = 512
 _KNOWN_TEMPLATES = 1024
+_FEW_DOMAINS = 16
 
 
 class DomainsKey(NamedTuple):
@@ -67,22 +68,33 @@ class Domains(NamedTuple):
     included: Bools | None
     """The nodes that count; None stands for all."""
     registered: Bools
-    size: int
+    codes: list[int]
+    """Of the domains that are registered."""
+    everywhere: bool
+    """Whether all nodes, those that do not count included, have the label."""
+
+
+class Hard(NamedTuple):
+    """The hard constraints of pods of one template."""
+
+    constraints: tuple[Constraint, ...]
+    keys: list[DomainsKey]
+    own: list[int]
+    """By constraint: 1 if the pod itself counts."""
 
 
 class HardState:
     """Matching pods per domain and constraint, with what `add_pod` and `remove_pod` changed since."""
 
-    def __init__(
-        self, constraints: tuple[Constraint, ...], domains: list[Domains], counts: list[Int64s]
-    ) -> None:
-        self.constraints = constraints
+    def __init__(self, hard: Hard, domains: list[Domains], counts: list[Int64s]) -> None:
+        self.hard = hard
+        self.constraints = hard.constraints
         self.domains = domains
         self.counts = counts
-        self.changes: tuple[dict[int, int], ...] = tuple({} for _ in constraints)
+        self.changes: tuple[dict[int, int], ...] = tuple({} for _ in hard.constraints)
 
     def clone(self) -> HardState:
-        copy = HardState(self.constraints, self.domains, self.counts)
+        copy = HardState(self.hard, self.domains, self.counts)
         copy.changes = tuple(dict(change) for change in self.changes)
         return copy
 
@@ -125,6 +137,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             for action in (HARD, SOFT)
         }
         self._belonging = Belonging(self._state.objects)
+        self._hard = FreshByTemplate(_KNOWN_TEMPLATES, lambda pod: _hard(pod, own_constraints(pod, HARD)))
         self._own = {
             action: FreshByTemplate(_KNOWN_TEMPLATES, partial(own_constraints, action=action))
             for action in (HARD, SOFT)
@@ -167,8 +180,10 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         label = table.label(key.topology_key)
         registered = np.zeros(len(label.codes), dtype=np.bool_)
         registered[label.column.data[: len(table)][included]] = True
-        size = int(np.count_nonzero(registered))
-        return Domains(None if included.all() else included, registered, size)
+        everywhere = bool(label.column.data[: len(table)].all())
+        return Domains(
+            None if included.all() else included, registered, registered.nonzero()[0].tolist(), everywhere
+        )
 
     def _sums(self, pod: Pod, selector: Selector, key: DomainsKey, domains: Domains) -> Int64s:
         """Matching pods per domain code over the nodes that count; not to be written to."""
@@ -187,23 +202,25 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     # Hard constraints
 
+    def pre_filters_alike(self, pod: Pod) -> bool:
+        return not pod.spec.topology_spread_constraints and not self._defaults[HARD]
+
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         try:
-            constraints = self._constraints(pod, HARD)
+            own = bool(pod.spec.topology_spread_constraints)
+            hard = self._hard.get(pod) if own else _hard(pod, self._constraints(pod, HARD))
         except SelectorError as error:
             return Status.error(
                 f"get constraints from pod: obtaining pod's hard topology spread constraints: {error}"
             )
-        if not constraints:
+        if not hard.constraints:
             return Status.skip()
-        needed = tuple(sorted({constraint.topology_key for constraint in constraints}))
-        keys = [_domains_key(pod, constraint, needed) for constraint in constraints]
-        domains = [self._domains_of(key) for key in keys]
+        domains = [self._domains_of(key) for key in hard.keys]
         counts = [
             self._sums(pod, constraint.selector, key, found)
-            for constraint, key, found in zip(constraints, keys, domains, strict=True)
+            for constraint, key, found in zip(hard.constraints, hard.keys, domains, strict=True)
         ]
-        cycle.write(_HARD_STATE, HardState(constraints, domains, counts))
+        cycle.write(_HARD_STATE, HardState(hard, domains, counts))
         return None
 
     def add_pod(self, cycle: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> None:
@@ -231,19 +248,13 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         codes: NDArray[np.int8] | None = None
         for index, constraint in enumerate(state.constraints):
             domains = state.domains[index]
-            counts = state.counts_now(index)
-            smallest = 0
-            if domains.size >= constraint.min_domains and domains.size:
-                smallest = int(counts[domains.registered].min())
-            own = int(constraint.selector.matches(pod.metadata.labels))
-            places = nodes.take(self._state.table.label(constraint.topology_key).column)
-            too_many = counts > constraint.max_skew + smallest - own
             # By domain first, of which there may be few; code 0 stands for no label.
-            by_code = too_many.view(np.int8) * np.int8(2)
-            by_code[0] = 1
-            verdict = by_code[places]
+            by_code = _too_many(state.counts_now(index), constraint, domains, state.hard.own[index])
+            if by_code is None:
+                continue
+            verdict = by_code[nodes.take(self._state.table.label(constraint.topology_key).column)]
             codes = verdict if codes is None else np.where(codes == 0, verdict, codes)
-        return Verdicts(codes, (None, _MISSING_LABEL, _TOO_SKEWED))
+        return Verdicts.passed() if codes is None else Verdicts(codes, (None, _MISSING_LABEL, _TOO_SKEWED))
 
     # Soft constraints
 
@@ -378,6 +389,30 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             node = new or old
             queue = node is not None and has_all(node)
         return Hint.QUEUE if queue else Hint.SKIP
+
+
+def _too_many(counts: Int64s, constraint: Constraint, domains: Domains, own: int) -> NDArray[np.int8] | None:
+    """By domain code: 2 where one pod more would be too many, and 1 for no domain; None if no node minds."""
+    enough = bool(domains.codes) and len(domains.codes) >= constraint.min_domains
+    if len(counts) <= _FEW_DOMAINS:
+        listed: list[int] = counts.tolist()
+        most = constraint.max_skew + (min(listed[code] for code in domains.codes) if enough else 0) - own
+        if domains.everywhere and all(count <= most for count in listed[1:]):
+            return None
+        return np.array([1, *(2 if count > most else 0 for count in listed[1:])], dtype=np.int8)
+    most = constraint.max_skew + (int(counts[domains.registered].min()) if enough else 0) - own
+    by_code = (counts > most).view(np.int8) * np.int8(2)
+    by_code[0] = 1
+    return by_code
+
+
+def _hard(pod: Pod, constraints: tuple[Constraint, ...]) -> Hard:
+    needed = tuple(sorted({constraint.topology_key for constraint in constraints}))
+    return Hard(
+        constraints,
+        [_domains_key(pod, constraint, needed) for constraint in constraints],
+        [int(constraint.selector.matches(pod.metadata.labels)) for constraint in constraints],
+    )
 
 
 def _domains_key(pod: Pod, constraint: Constraint, needed_keys: tuple[str, ...]) -> DomainsKey:

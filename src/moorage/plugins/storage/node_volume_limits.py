@@ -52,7 +52,6 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
     """Keeps the number of attached volumes within what the CSI drivers of a node say it can take."""
 
     treats_like_pods_alike = True
-    pre_filters_alike = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -61,6 +60,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         for kind in (PersistentVolume, StorageClass, VolumeAttachment):
             handle.lister_of(kind)
         self._known = handle.state.volumes
+
+    def pre_filters_alike(self, pod: Pod) -> bool:
+        return True
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         return None if any(map(_may_count, pod.spec.volumes)) else Status.skip()

@@ -64,8 +64,6 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
     """Keeps pods to nodes that their volumes can be used on; finds volumes for claims, or has them made."""
 
     treats_like_pods_alike = True
-    pre_filters_alike = True
-    pre_scores_alike = True
     settles_claims_only = True
     args_type = VolumeBindingArgs
     allows_parallel = True
@@ -81,6 +79,9 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
 
     def events(self) -> list[ClusterEvent]:
         return binding_events.events()
+
+    def pre_filters_alike(self, pod: Pod) -> bool:
+        return True
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         volumes = PodVolumes()
@@ -99,6 +100,9 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
             if volumes.judgement.problem:
                 self._failed("predicate")
         return volumes.judgement.verdicts(nodes)
+
+    def pre_scores_alike(self, pod: Pod) -> bool:
+        return True
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         return Status.skip()

@@ -51,12 +51,14 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
     """Keeps pods apart that may not share a volume."""
 
     treats_like_pods_alike = True
-    pre_filters_alike = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)
         self._claims = handle.lister_of(PersistentVolumeClaim)
         self._volumes = handle.state.volumes
+
+    def pre_filters_alike(self, pod: Pod) -> bool:
+        return True
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         if not pod.volume_uses:

@@ -58,7 +58,6 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
     """Keeps pods in the zone and the region that stand in the labels of their volumes."""
 
     treats_like_pods_alike = True
-    pre_filters_alike = True
     reads_usage_only = True
 
     def __init__(self, args: None, handle: Handle) -> None:
@@ -68,6 +67,9 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         self._volumes = handle.lister_of(PersistentVolume)
         self._classes = handle.lister_of(StorageClass)
         self._masks = Fresh(_KNOWN_ZONES, self._out_of_reach)
+
+    def pre_filters_alike(self, pod: Pod) -> bool:
+        return True
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         found = self._topologies(pod)
