@@ -24,11 +24,12 @@ from moorage.client.errors import (
     Withheld,
     error_of,
 )
+from moorage.client.http2 import HttpAnswer
 from moorage.client.observer import ClientObserver
 from moorage.client.proxies import proxy_from_environment
 from moorage.client.rate_limit import RateLimiter
 from moorage.client.tls import tls_context
-from moorage.client.wire import HttpAnswer, Wire
+from moorage.client.wire import Request, Wire
 
 JSON = "application/json"
 CONNECTIONS = 500
@@ -86,7 +87,6 @@ class Session:
         self._retired: aiohttp.ClientSession | None = None  # it finishes what it has begun
         self._opened_at = 0.0
         self._wires: list[Wire] = []  # the last one is in use, the others finish what they have begun
-        self._heads: dict[str, str] = {}  # what is the same in all requests, by content type
         self._base_path = urlsplit(config.server).path
         self._host = urlsplit(config.server).netloc.rpartition("@")[2]
 
@@ -233,9 +233,11 @@ class Session:
         self, method: str, target: str, body: bytes | None, content_type: str, seconds: float | None
     ) -> HttpAnswer:
         check = None if method == "GET" or self._may_write is None else self._check_may_write
-        if body is not None and self._wires:
-            request = self._request(method, target, content_type, body)
-            return await self._wires[-1].exchange(request, seconds=seconds, before_sending=check)
+        if self._wires:
+            wire = self._wires[-1]
+            request = Request(method, self._base_path + target, body, "" if body is None else content_type)
+            if await wire.takes(request):
+                return await wire.exchange(request, seconds=seconds, before_sending=check)
         if body is None and check is not None:
             check()  # without a body, the head is all there is
         response = await self._ask(
@@ -299,41 +301,25 @@ class Session:
             **self._options,
         )
 
-    def _request(self, method: str, target: str, content_type: str, body: bytes) -> bytes:
-        """A whole request as it goes over the wire."""
-        head = self._heads.get(content_type)
-        if head is None:
-            fields = {"Host": self._wires[-1].host_header, "Content-Type": content_type}
-            lines = [f"{name}: {value}\r\n" for name, value in (*fields.items(), *self._headers.items())]
-            if any("\n" in line[:-2] or "\r" in line[:-2] for line in lines):
-                raise ConfigurationError("a token or a user name to send has a line break in it; remove it")
-            head = self._heads[content_type] = "".join(lines)
-        target = self._base_path + target
-        if not target.isascii() or not target.isprintable() or " " in target:
-            raise ValueError(f"not a path: {target!r}")
-        return (
-            f"{method} {target} HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode("latin-1")
-            + body
-        )
-
     def _use(self, identity: Identity) -> None:
         old, self._identity = self._identity, identity
-        self._heads.clear()
         if identity.authorization:
             self._headers["Authorization"] = identity.authorization
         else:
             self._headers.pop("Authorization", None)
         if old is None or (old.certificate, old.authorities) != (identity.certificate, identity.authorities):
             self._connect_as(identity)
+        elif self._wires:
+            self._wires[-1].show(list(self._headers.items()))
 
     def _connect_as(self, identity: Identity) -> None:
         """Another certificate or authority needs another TLS context, and with it come other connections."""
         config = self._config
-        tls = None
+        own = None
         if config.server.startswith("https:"):
-            tls = tls_context(config, identity.certificate, identity.authorities)
-        if tls is not None:
-            self._options["ssl"] = tls
+            self._options["ssl"] = tls_context(config, identity.certificate, identity.authorities)
+            own = tls_context(config, identity.certificate, identity.authorities)
+            own.set_alpn_protocols(["h2", "http/1.1"])
         if "proxy" in self._options:
             return
         for wire in self._wires:
@@ -342,8 +328,9 @@ class Session:
         self._wires.append(
             Wire(
                 config.server,
-                tls=tls,
+                tls=own,
                 tls_server_name=config.tls_server_name,
+                fields=list(self._headers.items()),
                 limit=CONNECTIONS,
                 seconds=self._request_seconds,
                 keep_alive=KEEP_ALIVE_SECONDS,
