@@ -46,9 +46,12 @@ BUSY_IN_GO = bytes.fromhex("200e0335303300861db2192b1a4f03782d790f26820801")
 def talk(request: pytest.FixtureRequest) -> Callable[..., Any]:
     def talk(server: Talk, conversation: Conversation, **options: Any) -> Any:
         async def main() -> Any:
-            async with asyncio.timeout(30), http2_server(server) as config:
-                async with HttpClient(config, **{"qps": -1, **options}) as client:
-                    return await conversation(client)
+            async with (
+                asyncio.timeout(30),
+                http2_server(server) as config,
+                HttpClient(config, **{"qps": -1, **options}) as client,
+            ):
+                return await conversation(client)
 
         return request.param(main())
 

@@ -24,6 +24,9 @@ _NAMES = {
 _NEVER_INDEXED = 0x10  # secrets may be among them: no proxy is to keep them in a table
 _HUFFMAN = 0x80
 _STATUSES = {8: 200, 9: 204, 10: 206, 11: 304, 12: 400, 13: 404, 14: 500}
+_OK = 0x88
+_CREATED = (bytes.fromhex("0e821003"), bytes.fromhex("08821003"))
+"""How nearly all answers begin: status 200, and 201 as Go's servers write it."""
 _RETRY_AFTER = 53
 _RETRY_AFTER_NAMES = (b"retry-after", bytes.fromhex("b0a9b3d2c39525b3"))
 _LAST_STATIC = 61
@@ -60,6 +63,8 @@ def status_and_wait(block: bytes) -> tuple[int, float | None]:
 
     Raises ValueError or IndexError for what is not a header block, or one that needs a table.
     """
+    if block[0] == _OK or block[:4] in _CREATED:
+        return (200 if block[0] == _OK else 201), None
     at = 0
     while block[at] & 0xE0 == 0x20:  # how large the table is: it is empty
         _, at = _read_integer(block, at, 5)

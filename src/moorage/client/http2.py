@@ -50,7 +50,7 @@ class NotTaken(ConnectionResetError):
     """The server has not looked at the request and never will: it may be sent again as it is."""
 
 
-class _Exchange:
+class Exchange:
     """A request, and what has come of its answer."""
 
     __slots__ = (
@@ -110,8 +110,8 @@ class Http2Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._waiting: deque[_Exchange] = deque()
-        self._streams: dict[int, _Exchange] = {}
+        self._waiting: deque[Exchange] = deque()
+        self._streams: dict[int, Exchange] = {}
         self._next = 1
         self._most_streams = _MOST_STREAMS_AT_FIRST
         self._window = _FIRST_WINDOW  # how much the server takes of bodies, all together
@@ -129,25 +129,22 @@ class Http2Connection(asyncio.Protocol):
         self.lost: asyncio.Future[None] = self._loop.create_future()
 
     @property
-    def is_idle(self) -> bool:
-        return not self._streams and not self._waiting
+    def is_busy(self) -> bool:
+        return bool(self._streams or self._waiting)
 
     # Asking
 
-    async def ask(
-        self, head: bytes, body: bytes | None, *, seconds: float, check: Callable[[], object] | None
-    ) -> HttpAnswer:
-        """The whole answer; raises TimeoutError so many `seconds` after the request has left.
+    def ask(
+        self, head: bytes, body: bytes | None, seconds: float, check: Callable[[], object] | None
+    ) -> Exchange:
+        """Has a request sent whose `answer` is to be awaited.
 
-        `check` is called when nothing but the sending is left, and may raise to prevent it.
+        It ends with TimeoutError so many `seconds` after the request has left. `check` is called when nothing
+        but the sending is left, and may raise to prevent it. Who waits no more has to `give_up`.
         """
-        exchange = _Exchange(self._loop.create_future(), head, body, seconds, check)
+        exchange = Exchange(self._loop.create_future(), head, body, seconds, check)
         self._put(exchange)
-        try:
-            return await exchange.answer
-        except asyncio.CancelledError:
-            self._give_up(exchange)
-            raise
+        return exchange
 
     async def stream(
         self, head: bytes, *, opening: float, silence: float
@@ -156,7 +153,7 @@ class Http2Connection(asyncio.Protocol):
 
         Raises TimeoutError if the first takes longer than `opening`, or nothing more comes for `silence`.
         """
-        exchange = _Exchange(self._loop.create_future(), head, None, opening, silence=silence)
+        exchange = Exchange(self._loop.create_future(), head, None, opening, silence=silence)
         self._put(exchange)
         try:
             yield await exchange.answer
@@ -174,7 +171,7 @@ class Http2Connection(asyncio.Protocol):
                     exchange.wake = self._loop.create_future()
                     await exchange.wake
         finally:
-            self._give_up(exchange)
+            self.give_up(exchange)
 
     def retire(self) -> None:
         """Takes no new requests; those that run are finished, then the connection is closed."""
@@ -189,16 +186,18 @@ class Http2Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _give_up(self, exchange: _Exchange) -> None:
+    def give_up(self, exchange: Exchange) -> None:
+        """Nobody waits for it any more; the server is told."""
         exchange.answer.cancel()  # one that still waits is passed over
         self._forget(exchange)
         self._close_if_done()
 
     # Sending
 
-    def _put(self, exchange: _Exchange) -> None:
+    def _put(self, exchange: Exchange) -> None:
         if not self.usable:
-            raise NotTaken("the connection is closed")
+            exchange.fail(NotTaken("the connection is closed"))
+            return
         self._waiting.append(exchange)
         exchange.since = self._loop.time()
         self._watch_time(exchange.since + exchange.seconds)
@@ -420,7 +419,7 @@ class Http2Connection(asyncio.Protocol):
         else:
             self._was_read(exchange, size)
 
-    def _end(self, exchange: _Exchange) -> None:
+    def _end(self, exchange: Exchange) -> None:
         del self._streams[exchange.stream]
         exchange.has_ended = True
         if exchange.silence is not None:
@@ -429,7 +428,7 @@ class Http2Connection(asyncio.Protocol):
             body = b"".join(exchange.parts)
             exchange.answer.set_result(HttpAnswer(exchange.status, exchange.retry_after, body))
 
-    def _was_read(self, exchange: _Exchange, size: int) -> None:
+    def _was_read(self, exchange: Exchange, size: int) -> None:
         exchange.unread += size
         if exchange.unread > _OUR_WINDOW // 2 and not exchange.has_ended:
             self._send(_frame(_WINDOW, 0, exchange.stream, _number.pack(exchange.unread)))
@@ -460,7 +459,7 @@ class Http2Connection(asyncio.Protocol):
 
     # The end
 
-    def _forget(self, exchange: _Exchange) -> None:
+    def _forget(self, exchange: Exchange) -> None:
         """Whatever comes for it later is passed over."""
         if self._streams.pop(exchange.stream, None) is not None:
             self._send(_frame(_RESET, 0, exchange.stream, _number.pack(_CANCEL)))

@@ -113,16 +113,22 @@ class Session:
         seconds: float | None = None,
     ) -> bytes:
         """The body of a good answer; `seconds` is how long one try may take, without its wait for a turn."""
-        target = f"{path}?{urlencode(params)}" if params else path
+        target = f"{self._base_path}{path}?{urlencode(params)}" if params else self._base_path + path
+        request = Request(method, target, body, "" if body is None else content_type)
+        check = None if method == "GET" or self._may_write is None else self._check_may_write
         renewed, times = False, 0
         while True:
             times += 1
             began = time.perf_counter()
-            await self._limiter.acquire()
-            waited = time.perf_counter() - began
-            identity = await self._current()
+            if waited := self._limiter.take():
+                await self._limiter.wait(waited)
+                waited = time.perf_counter() - began
+            identity = self._credentials.at_hand()
+            if identity is None or identity is not self._identity or not self._is_open:
+                identity = await self._current()
             try:
-                answer = await self._exchange(method, target, body, content_type, seconds)
+                way = self._ready_way(request) or await self._way(request, seconds)
+                answer = await way.exchange(request, seconds=seconds, before_sending=check)
             except OSError as error:
                 self._tell(method, NO_ANSWER, times, began, waited, body)
                 if not renewed and _is_not_believed(error) and self._credentials.rejected(identity):
@@ -152,7 +158,7 @@ class Session:
             identity = await self._current()
             answer: HttpAnswer | None = None
             try:
-                way = await self._way(request)
+                way = await self._way(request, opening)
                 async with aclosing(
                     way.stream(request, opening=opening, silence=self._silence_seconds)
                 ) as pieces:
@@ -221,16 +227,12 @@ class Session:
             self._use(identity)
         return identity
 
-    async def _exchange(
-        self, method: str, target: str, body: bytes | None, content_type: str, seconds: float | None
-    ) -> HttpAnswer:
-        check = None if method == "GET" or self._may_write is None else self._check_may_write
-        request = Request(method, self._base_path + target, body, "" if body is None else content_type)
-        way = await self._way(request)
-        return await way.exchange(request, seconds=seconds, before_sending=check)
+    def _ready_way(self, request: Request) -> Wire | None:
+        wire = self._wires[-1] if self._wires else None
+        return wire if wire is not None and wire.is_ready_for(request) else None
 
-    async def _way(self, request: Request) -> Wire | GeneralClient:
-        if self._wires and await self._wires[-1].takes(request):
+    async def _way(self, request: Request, seconds: float | None) -> Wire | GeneralClient:
+        if self._wires and await self._wires[-1].takes(request, seconds):
             return self._wires[-1]
         if self._general is None:
             # What comes with it takes longer to load than all the rest, and few need it.

@@ -109,16 +109,23 @@ class Wire:
                     connection = await self._multiplexed()
             if connection is None:
                 break
+            asked = connection.ask(self._block(request), request.body, seconds, before_sending)
             try:
-                return await connection.ask(
-                    self._block(request), request.body, seconds=seconds, check=before_sending
-                )
+                return await asked.answer
             except NotTaken:
                 if not tries_left:
                     raise
+            except asyncio.CancelledError:
+                connection.give_up(asked)
+                raise
         return await self._exchange_alone(request, seconds, before_sending)
 
-    async def takes(self, request: Request) -> bool:
+    def is_ready_for(self, request: Request) -> bool:
+        """Whether a request can be sent here and now, in HTTP/2."""
+        shared = self._shared
+        return shared is not None and shared.usable and len(request.body or b"") <= LONGEST_BODY
+
+    async def takes(self, request: Request, seconds: float | None = None) -> bool:
         """Whether this is the way for a request: one with a body that is not large, or any other in HTTP/2.
 
         Raises what `exchange` raises if there is no connection yet and none can be made.
@@ -127,24 +134,30 @@ class Wire:
             return len(request.body) <= LONGEST_BODY or self._has_no_http2
         if self._has_no_http2 or self._shared is not None:
             return not self._has_no_http2
-        async with asyncio.timeout(self._seconds):
+        async with asyncio.timeout(seconds or self._seconds):
             return await self._multiplexed() is not None
 
     async def stream(
         self, request: Request, *, opening: float, silence: float
     ) -> AsyncGenerator[HttpAnswer | bytes, None]:
         """The answer without its body, and then the body in pieces; for servers that speak HTTP/2."""
-        connection = self._shared
-        if connection is None or not self._is_fresh(connection):
+        for tries_left in reversed(range(_TRIES)):
             async with asyncio.timeout(opening):
                 connection = await self._multiplexed()
-        if connection is None:
-            raise ConnectionResetError("the server speaks HTTP/2 no more")
-        async with aclosing(
-            connection.stream(self._block(request), opening=opening, silence=silence)
-        ) as pieces:
-            async for piece in pieces:
-                yield piece
+            if connection is None:
+                raise ConnectionResetError("the server speaks HTTP/2 no more")
+            begun = False
+            try:
+                async with aclosing(
+                    connection.stream(self._block(request), opening=opening, silence=silence)
+                ) as pieces:
+                    async for piece in pieces:
+                        begun = True
+                        yield piece
+                return
+            except NotTaken:
+                if begun or not tries_left:
+                    raise
 
     def retire(self) -> None:
         """Uses no connection again: exchanges that run are finished, then all is closed."""
@@ -157,7 +170,7 @@ class Wire:
         """Closes the connections that nobody uses, for whoever asks next to make a new one."""
         while self._idle:
             self._idle.pop().abort()
-        if self._shared is not None and self._shared.is_idle:
+        if self._shared is not None and not self._shared.is_busy:
             self._shared.retire()
 
     async def close(self) -> None:
@@ -174,10 +187,10 @@ class Wire:
     def _is_fresh(self, connection: Http2Connection) -> bool:
         if not connection.usable:
             return False
-        if connection.is_idle and self._loop.time() - connection.heard_at > self._keep_alive:
-            connection.retire()
-            return False
-        return True
+        if connection.is_busy or self._loop.time() - connection.heard_at <= self._keep_alive:
+            return True
+        connection.retire()
+        return False
 
     async def _multiplexed(self) -> Http2Connection | None:
         """The connection for all, made if need be; None if the server does not speak HTTP/2."""
@@ -228,9 +241,7 @@ class Wire:
             connection = self._reused() or await self._new()
             if isinstance(connection, Http2Connection):  # another server, behind the same address
                 self._shared, self._has_no_http2 = connection, False
-                return await connection.ask(
-                    self._block(request), request.body, seconds=seconds, check=before_sending
-                )
+                return await self.exchange(request, seconds=seconds, before_sending=before_sending)
             try:
                 if before_sending is not None:
                     before_sending()
