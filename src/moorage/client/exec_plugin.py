@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from cryptography import x509
 
 from moorage.client.credentials import ClientCertificate, Identity, bearer
 from moorage.client.errors import ConfigurationError
@@ -118,6 +117,8 @@ class ExecCredentials:
         if self._observer is None or certificate == self._told_of:
             return
         self._told_of = certificate
+        from cryptography import x509
+
         try:
             read = x509.load_pem_x509_certificate(certificate.certificate)
         except ValueError:  # whoever connects with it says what is wrong
