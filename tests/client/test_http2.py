@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Callable, Coroutine
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 import pytest
 import uvloop
 
 from moorage.api.pods import Pod
+from moorage.client.connection import ConnectionConfig
 from moorage.client.credentials import FixedCredentials, Identity
 from moorage.client.errors import Gone, TimedOut, TooManyRequests, Unreachable, Withheld
 from moorage.client.http import HttpClient
@@ -484,6 +485,79 @@ def test_an_idle_connection_is_not_trusted_for_ever(talk: Talks) -> None:
 
     talk(server, conversation)
     assert numbers == [1, 2]
+
+
+def test_others_on_a_frozen_connection_are_told_at_once(talk: Talks) -> None:
+    async def server(peer: Peer) -> None:
+        await peer.greet()
+        if peer.number == 1:
+            await peer.reader.read()
+        await peer.answer_all()
+
+    async def conversation(client: HttpClient) -> None:
+        long = asyncio.create_task(client.request_json("POST", "/long", {}))
+        with pytest.raises(TimedOut):
+            await client.send("POST", "/short", b"{}", seconds=0.05)
+        with pytest.raises(Unreachable, match="says nothing any more"):
+            await long
+        assert await client.request_json("POST", "/x", {}) == {}
+
+    talk(server, conversation)
+
+
+def test_a_retired_wire_closes_the_connection_it_was_just_making(talk: Talks) -> None:
+    gone = asyncio.Event()
+
+    async def server(peer: Peer) -> None:
+        await peer.greet()
+        peer.answer((await peer.request()).stream)
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            await peer.request()
+        gone.set()
+
+    async def conversation(client: HttpClient) -> None:
+        wire = client._session._wires[-1]  # type: ignore[union-attr]
+        asking = asyncio.create_task(client.request_json("POST", "/x", {}))
+        await asyncio.sleep(0)
+        assert wire.connections == 1
+        wire.retire()
+        assert await asking == {}
+        await gone.wait()
+
+    talk(server, conversation)
+
+
+def test_a_client_that_is_closed_meanwhile(talk: Talks) -> None:
+    async def server(peer: Peer) -> None:
+        await peer.greet()
+        await peer.reader.read()
+
+    async def conversation(client: HttpClient) -> None:
+        opening = asyncio.create_task(client.request_json("POST", "/x", {}))
+        await asyncio.sleep(0)
+        await client.close()
+        with pytest.raises(Unreachable, match="the client is closed"):
+            await opening
+
+    talk(server, conversation)
+
+
+def test_a_handshake_that_is_never_answered() -> None:
+    """Who waits for the connection gives up in time, while it is still being made."""
+
+    async def main() -> None:
+        async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+            writer.transport.abort()
+
+        async with await asyncio.start_server(deaf, "127.0.0.1", 0) as server:
+            config = ConnectionConfig(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+            async with HttpClient(config, qps=-1) as client:
+                for method, body in (("POST", b"{}"), ("GET", None)):
+                    with pytest.raises(TimedOut):
+                        await client.send(method, "/x", body, seconds=0.02)
+
+    asyncio.run(main())
 
 
 # Watches

@@ -280,7 +280,8 @@ class Http2Connection(asyncio.Protocol):
         if late:
             self.retire()
         if any(each.since >= self.heard_at for each in late):
-            self.abort()  # nothing at all came since then, and nothing is to leave any more
+            # Nothing at all came since then. What may not have left yet is not to leave any more.
+            self._fail(ConnectionResetError("the server says nothing any more"))
         elif pending := self._streams.values() or self._waiting:
             self._watch_time(min(each.since + each.seconds for each in pending))
 

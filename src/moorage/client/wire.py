@@ -19,6 +19,7 @@ from moorage.client.http1 import Http1Connection
 from moorage.client.http2 import LONGEST_BODY, Http2Connection, HttpAnswer, NotTaken
 
 _TRIES = 3
+_OPENING_SECONDS = 10.0
 _PATH = text_field(":path")
 _BODY_SIZE = text_field("content-length")
 
@@ -82,7 +83,7 @@ class Wire:
 
     @property
     def connections(self) -> int:
-        return len(self._all)
+        return len(self._all) + (self._opening is not None)
 
     def show(self, fields: list[tuple[str, str]]) -> None:
         """Has requests carry other headers from now on."""
@@ -118,6 +119,9 @@ class Wire:
             except asyncio.CancelledError:
                 connection.give_up(asked)
                 raise
+            finally:
+                if self._closing:
+                    connection.retire()
         return await self._exchange_alone(request, seconds, before_sending)
 
     def is_ready_for(self, request: Request) -> bool:
@@ -201,10 +205,18 @@ class Wire:
         if self._opening is None:
             self._opening = self._loop.create_task(self._open())
             self._opening.add_done_callback(self._note_opened)
-        return await asyncio.shield(self._opening)
+        opening = self._opening
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            if opening.cancelled():
+                raise ConnectionResetError("the client is closed") from None
+            raise
 
     async def _open(self) -> Http2Connection | None:
-        connection = await self._new()
+        # Who waits for it may have less time, and leaves it to those who come later.
+        async with asyncio.timeout(_OPENING_SECONDS):
+            connection = await self._new()
         if isinstance(connection, Http2Connection):
             self._shared = connection
             return connection
