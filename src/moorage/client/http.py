@@ -206,6 +206,10 @@ class HttpClient:
         path = resource.path(namespace or _meta(document, "namespace"), name, subresource)
         return await self._write("POST", path, _encode(document))
 
+    async def post(self, resource: Resource[Any], document: Mapping[str, Any]) -> None:
+        """As `create`, for those who need not know what was made of it."""
+        await self.send("POST", resource.path(_meta(document, "namespace")), _encode(document))
+
     async def update(
         self,
         resource: Resource[Any],

@@ -30,6 +30,7 @@ _MOST_STREAMS_AT_FIRST = 100
 _LAST_STREAM = 2**31 - 1
 _LONGEST_FRAME = 2**14
 _LONGEST_HEAD = 2**16
+_SPACE = 2**17
 
 _frame_head = struct.Struct(">HBBBI")
 _number = struct.Struct(">I")
@@ -104,7 +105,7 @@ class Exchange:
             wake.set_result(None)
 
 
-class Http2Connection(asyncio.Protocol):
+class Http2Connection(asyncio.BufferedProtocol):
     """Exchanges on one connection. Who asks while the server takes no more of them waits, in order."""
 
     def __init__(self) -> None:
@@ -117,6 +118,8 @@ class Http2Connection(asyncio.Protocol):
         self._window = _FIRST_WINDOW  # how much the server takes of bodies, all together
         self._stream_window = _FIRST_WINDOW
         self._unread = 0
+        # A buffer of its own: event loops would make a large new one for each piece they read.
+        self._space = memoryview(bytearray(_SPACE))
         self._rest = b""
         self._begun_head: tuple[int, int, bytes] | None = None  # its stream, flags and beginning
         self._out: list[bytes] = []
@@ -311,10 +314,12 @@ class Http2Connection(asyncio.Protocol):
         if not self.lost.done():
             self.lost.set_result(None)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._space
+
+    def buffer_updated(self, nbytes: int) -> None:
         self.heard_at = self._loop.time()
-        if self._rest:
-            data = self._rest + data
+        data = self._rest + self._space[:nbytes] if self._rest else bytes(self._space[:nbytes])
         at, size = 0, len(data)
         try:
             while size - at >= 9:
