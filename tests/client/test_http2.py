@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing, suppress
 from typing import Any
@@ -16,6 +17,7 @@ from moorage.client.connection import ConnectionConfig
 from moorage.client.credentials import FixedCredentials, Identity
 from moorage.client.errors import Gone, TimedOut, TooManyRequests, Unreachable, Withheld
 from moorage.client.http import HttpClient
+from moorage.client.http2 import Http2Connection
 from moorage.client.pod_writer import PodWriter
 from moorage.client.resources import Resource
 from tests.client.conversations import POD
@@ -280,11 +282,13 @@ def test_a_frozen_server_is_left(talk: Talks) -> None:
         connections.append(peer.number)
         await peer.greet()
         if peer.number == 1:
+            peer.answer((await peer.request()).stream)
             await peer.reader.read()
         else:
             await peer.answer_all()
 
     async def conversation(client: HttpClient) -> None:
+        await client.request_json("GET", "/first")
         with pytest.raises(TimedOut, match="POST /x: no answer in time"):
             await client.send("POST", "/x", b"{}", seconds=0.05)
         assert await client.request_json("POST", "/x", {}) == {}
@@ -294,11 +298,42 @@ def test_a_frozen_server_is_left(talk: Talks) -> None:
     assert connections == [1, 2]
 
 
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_a_process_that_was_held_up_reads_before_it_gives_up(run: Callable[..., None]) -> None:
+    class Silent(asyncio.Transport):
+        def write(self, data: object) -> None:
+            pass
+
+        def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+            pass
+
+        def is_closing(self) -> bool:
+            return False
+
+    async def main() -> None:
+        connection = Http2Connection()
+        connection.connection_made(Silent())
+        asked = connection.ask(b"", None, 0.01, None)
+        await asyncio.sleep(0)  # it leaves
+
+        def come() -> None:
+            answer = b"\x00\x00\x01\x01\x05\x00\x00\x00\x01\x88"
+            connection.get_buffer(-1)[: len(answer)] = answer
+            connection.buffer_updated(len(answer))
+
+        time.sleep(0.15)
+        asyncio.get_running_loop().call_soon(come)
+        assert (await asked.answer).status == 200
+
+    run(main())
+
+
 def test_one_slow_answer_ends_no_other(talk: Talks) -> None:
     given_up: list[int] = []
 
     async def server(peer: Peer) -> None:
         await peer.greet()
+        peer.answer((await peer.request()).stream)
         slow, other = await peer.request(), await peer.request()
         assert (await peer.until(RESET)).payload == CANCEL.to_bytes(4)
         given_up.append(slow.stream)
@@ -307,6 +342,7 @@ def test_one_slow_answer_ends_no_other(talk: Talks) -> None:
         await peer.reader.read()
 
     async def conversation(client: HttpClient) -> None:
+        await client.request_json("GET", "/first")
         slow = asyncio.create_task(client.send("POST", "/slow", b"{}", seconds=0.05))
         other = asyncio.create_task(client.request_json("POST", "/other", {}))
         with pytest.raises(TimedOut):
@@ -326,7 +362,7 @@ def test_one_slow_answer_ends_no_other(talk: Talks) -> None:
             pinging.cancel()
 
     talk(chatty, conversation)
-    assert given_up == [1]
+    assert given_up == [3]
 
 
 def test_cancelled_requests_are_called_off(talk: Talks) -> None:
@@ -491,10 +527,12 @@ def test_others_on_a_frozen_connection_are_told_at_once(talk: Talks) -> None:
     async def server(peer: Peer) -> None:
         await peer.greet()
         if peer.number == 1:
+            peer.answer((await peer.request()).stream)
             await peer.reader.read()
         await peer.answer_all()
 
     async def conversation(client: HttpClient) -> None:
+        await client.request_json("GET", "/first")
         long = asyncio.create_task(client.request_json("POST", "/long", {}))
         with pytest.raises(TimedOut):
             await client.send("POST", "/short", b"{}", seconds=0.05)
@@ -652,8 +690,9 @@ def test_a_silent_watch_is_given_up_and_the_connection_with_it(talk: Talks, begi
         seen: list[str] = []
         with pytest.raises(TimedOut):
             await changes_of(client, seen)
-        await changes_of(client, seen)
-        assert seen[-1] == "ADDED a/b"
+        while "ADDED a/b" not in seen:  # on a busy machine a new connection takes as long
+            with suppress(TimedOut):
+                await changes_of(client, seen)
 
     talk(server, conversation, silence_seconds=0.05)
 
@@ -663,15 +702,15 @@ def test_a_watch_is_silent_only_after_its_last_word(talk: Talks) -> None:
         await peer.greet()
         watch = await peer.request()
         peer.head(watch.stream, 200)
-        for name in "bcdefg":  # each in time, though all together take longer
-            await asyncio.sleep(0.05)
+        for name in "bcdefgh":  # each in time, though all together take longer
+            await asyncio.sleep(0.04)
             peer.send(DATA, 0, watch.stream, line("ADDED", name))
         peer.send(DATA, END_STREAM, watch.stream)
         await peer.request()
 
     seen: list[str] = []
-    talk(server, lambda client: changes_of(client, seen), silence_seconds=0.2)
-    assert seen[-1] == "ADDED a/g"
+    talk(server, lambda client: changes_of(client, seen), silence_seconds=0.25)
+    assert seen[-1] == "ADDED a/h"
 
 
 def test_who_leaves_a_watch_ends_it(talk: Talks) -> None:

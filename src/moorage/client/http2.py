@@ -31,6 +31,7 @@ _LAST_STREAM = 2**31 - 1
 _LONGEST_FRAME = 2**14
 _LONGEST_HEAD = 2**16
 _SPACE = 2**17
+_HELD_UP = 0.1
 
 _frame_head = struct.Struct(">HBBBI")
 _number = struct.Struct(">I")
@@ -272,6 +273,10 @@ class Http2Connection(asyncio.BufferedProtocol):
     def _look_for_late(self) -> None:
         self._timer = None
         now = self._loop.time()
+        if now - self._timer_at > _HELD_UP:
+            # This process was, and not the server: what has come meanwhile is read before anything is judged.
+            self._watch_time(now + _HELD_UP / 2)
+            return
         late = [each for each in self._streams.values() if each.since + each.seconds <= now]
         for exchange in late:
             self._forget(exchange)
