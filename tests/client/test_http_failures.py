@@ -59,7 +59,7 @@ def test_after_silence_other_connections_are_used() -> None:
             await client.request_json("POST", "/x", {})
 
         await both()
-        client._session._opened_at = -math.inf  # type: ignore[union-attr]  # it was opened long ago
+        client._session._general._opened_at = -math.inf  # type: ignore[union-attr]  # it was opened long ago
         for method, body in (("GET", None), ("POST", {})):
             with pytest.raises(TimedOut):
                 await client.send(method, "/frozen", None if body is None else b"{}", seconds=0.02)

@@ -6,6 +6,8 @@ import json
 import logging
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
@@ -87,3 +89,31 @@ def test_nonsense_is_an_error_that_names_the_watch(line: bytes) -> None:
 def test_what_no_api_server_says_ends_the_watch(line: bytes) -> None:
     with pytest.raises(ApiError, match="a record cannot be read"):
         change_of(PODS, line)
+
+
+@given(
+    st.sampled_from(["ADDED", "MODIFIED", "DELETED"]),
+    st.dictionaries(st.text(max_size=5), st.text(max_size=10), max_size=3),
+    st.sampled_from(["", '{"type":"ADDED","object":{}}', "}}", '"', "\\\\"]),
+    st.booleans(),
+)
+def test_lines_say_the_same_however_they_are_written(
+    kind: str, labels: dict[str, str], odd: str, more: bool
+) -> None:
+    """As API servers write them, and with spaces or with fields that nobody expects."""
+    metadata = {"name": "b", "namespace": "a", "resourceVersion": "7", "labels": labels}
+    document = {"metadata": metadata, "spec": {"schedulerName": odd}}
+    event = {"type": kind, "object": document} | ({"more": {"object": document}} if more else {})
+    lines = [json.dumps(event, separators=(",", ":")).encode(), json.dumps(event).encode()]
+    usual, spaced = (change_of(PODS, line) for line in lines)
+    for change in (usual, spaced):
+        assert (change.type, change.key, change.resource_version) == (kind, "a/b", "7")
+        assert change.object is not None and change.object.raw == document
+        assert change.object.spec.scheduler_name == odd and change.object.labels == labels
+
+
+@pytest.mark.parametrize("cut", [1, 2, 5, 40])
+def test_a_line_that_is_cut_short_is_not_believed(cut: int) -> None:
+    line = b'{"type":"MODIFIED","object":{"metadata":{"name":"b","namespace":"a"},"spec":{}}}'
+    with pytest.raises(ApiError, match="cannot be read"):
+        change_of(PODS, line[:-cut])

@@ -14,14 +14,15 @@ from aiohttp import web
 from moorage.api.decoding import from_document
 from moorage.api.pods import Pod
 from moorage.client.http import HttpClient
+from moorage.client.http2 import HttpAnswer, ProtocolError
 from moorage.client.pod_writer import PodWriter
-from moorage.client.wire import HttpAnswer, ProtocolError, Wire
+from moorage.client.wire import Request, Wire
 from tests.client.loopback import connected
 
 Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]
 Run = Callable[[Coroutine[Any, Any, None]], None]
 
-REQUEST = b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
+REQUEST = Request("POST", "/", b"", "application/json")
 PLAIN = b"HTTP/1.1 201 Created\r\ncontent-length: 5\r\n\r\nhello"
 CHUNKED = (
     b"HTTP/1.1 429 Busy\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -62,7 +63,7 @@ class Server:
         given = {"limit": 10, "seconds": 10.0, "keep_alive": 60.0} | options
         async with await asyncio.start_server(self, "127.0.0.1", 0) as server:
             address = server.sockets[0].getsockname()
-            wire = Wire(f"http://{address[0]}:{address[1]}", tls=None, **given)
+            wire = Wire(f"http://{address[0]}:{address[1]}", tls=None, fields=[], **given)
             try:
                 yield wire
             finally:

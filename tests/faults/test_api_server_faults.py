@@ -37,7 +37,9 @@ def balancer(servers: tuple[str, str]) -> Iterator[Balancer]:
 
 def test_one_of_two_api_servers_freezes(scene: Scene, balancer: Balancer, soak: bool) -> None:
     """Nothing is closed, nothing comes: watches that stood there are noticed to be dead, and go elsewhere."""
+    balancer.refuse(1)  # all watches are on one connection, and it is to lead to the first
     with scene.scheduler(scene.kubeconfig("moorage", balancer.url), serve=True) as process:
+        balancer.accept(1)
         for frozen in (0, 1) if soak else (0,):
             assert balancer.open_connections(frozen)
             balancer.freeze(frozen)

@@ -43,13 +43,12 @@ class Server:
             raise self.discovery.pop(0)
         return {"kind": "APIResourceList"}
 
-    async def create(self, resource: Resource[Any], document: dict[str, Any]) -> Any:
+    async def post(self, resource: Resource[Any], document: dict[str, Any]) -> None:
         await self._write("create", resource)
         name = document["metadata"]["name"]
         if name in self.events:
             raise Refusal(409)
         self.events[name] = document
-        return document
 
     async def patch(
         self, resource: Resource[Any], name: str, patch: dict[str, Any], *, kind: str, namespace: str

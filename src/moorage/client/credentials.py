@@ -39,6 +39,9 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class Credentials(Protocol):
+    def at_hand(self) -> Identity | None:
+        """What `identity` would return, if it need not be waited for."""
+
     async def identity(self) -> Identity:
         """What to show now. The same object as before means that nothing has changed."""
 
@@ -59,6 +62,9 @@ class FixedCredentials:
 
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
+
+    def at_hand(self) -> Identity:
+        return self._identity
 
     async def identity(self) -> Identity:
         return self._identity
@@ -91,6 +97,9 @@ class FileCredentials:
         self._read_at: float | None = None
 
     async def identity(self) -> Identity:
+        return self.at_hand()
+
+    def at_hand(self) -> Identity:
         now = self._clock()
         if self._read_at is None or now - self._read_at >= FILE_SECONDS:
             self._read(now)

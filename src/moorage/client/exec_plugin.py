@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from cryptography import x509
 
 from moorage.client.credentials import ClientCertificate, Identity, bearer
 from moorage.client.errors import ConfigurationError
@@ -78,10 +77,10 @@ class ExecCredentials:
         self._running = asyncio.Lock()
 
     async def identity(self) -> Identity:
-        if (current := self._usable()) is not None:
+        if (current := self.at_hand()) is not None:
             return current
         async with self._running:
-            if (current := self._usable()) is None:  # unless another task has run it meanwhile
+            if (current := self.at_hand()) is None:  # unless another task has run it meanwhile
                 # A thread and not an asyncio subprocess: it works in event loops of any thread and kind.
                 try:
                     printed = await asyncio.to_thread(self._run)
@@ -96,7 +95,7 @@ class ExecCredentials:
             self._current = None
         return True
 
-    def _usable(self) -> Identity | None:
+    def at_hand(self) -> Identity | None:
         if self._expires is not None and self._clock() >= self._expires:
             return None
         return self._current
@@ -118,6 +117,8 @@ class ExecCredentials:
         if self._observer is None or certificate == self._told_of:
             return
         self._told_of = certificate
+        from cryptography import x509
+
         try:
             read = x509.load_pem_x509_certificate(certificate.certificate)
         except ValueError:  # whoever connects with it says what is wrong

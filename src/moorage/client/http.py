@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
@@ -206,6 +206,10 @@ class HttpClient:
         path = resource.path(namespace or _meta(document, "namespace"), name, subresource)
         return await self._write("POST", path, _encode(document))
 
+    async def post(self, resource: Resource[Any], document: Mapping[str, Any]) -> None:
+        """As `create`, for those who need not know what was made of it."""
+        await self.send("POST", resource.path(_meta(document, "namespace")), _encode(document))
+
     async def update(
         self,
         resource: Resource[Any],
@@ -257,7 +261,7 @@ class HttpClient:
             options["preconditions"] = given
         await self.send("DELETE", resource.path(namespace, name), _encode(options))
 
-    async def send(
+    def send(
         self,
         method: str,
         path: str,
@@ -267,9 +271,9 @@ class HttpClient:
         params: Mapping[str, str] | None = None,
         tries: int = RETRY_AFTER_TRIES,
         seconds: float | None = None,
-    ) -> bytes:
+    ) -> Coroutine[Any, Any, bytes]:
         """Any request; the answer as it comes. One try may take `seconds`, without its wait for a turn."""
-        return await self._session.send(
+        return self._session.send(
             method, path, body, content_type=content_type, params=params, tries=tries, seconds=seconds
         )
 

@@ -32,17 +32,24 @@ class RateLimiter:
 
     async def acquire(self) -> None:
         """Waits until one more request may be sent."""
+        if wait := self.take():
+            await self.wait(wait)
+
+    def take(self) -> float:
+        """Takes the next turn, and says in how many seconds it is; who takes it has to `wait` for so long."""
         if self._qps < 0:
-            return
+            return 0.0
         now = self._clock()
         self._tokens = min(self._burst, self._tokens + (now - self._filled) * self._qps)
         self._filled = now
         # A bucket below zero holds the promises made to those who wait: each has a moment of its own.
         self._tokens -= 1
-        if self._tokens >= 0:
-            return
+        return 0.0 if self._tokens >= 0 else -self._tokens / self._qps
+
+    async def wait(self, seconds: float) -> None:
+        """Waits for a turn that was taken; who is cancelled meanwhile leaves it to others."""
         try:
-            await self._sleep(-self._tokens / self._qps)
+            await self._sleep(seconds)
         except BaseException:
             self._tokens += 1
             raise

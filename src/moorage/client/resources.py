@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -11,6 +12,8 @@ from urllib.parse import quote
 from moorage.api.meta import Object
 
 T = TypeVar("T", bound=Object)
+
+_is_plain = re.compile(r"[a-zA-Z0-9._-]*").fullmatch
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,19 @@ class Resource(Generic[T]):
         if namespace and not self.namespaced:
             raise ValueError(f"{self.kind}: objects of this kind have no namespace, {namespace!r} was given")
         if namespace:
-            parts += ("namespaces", quote(namespace, safe=""))
+            parts += ("namespaces", _quoted(namespace))
         elif self.namespaced and name:
             raise ValueError(f"{self.kind} {name}: objects of this kind need a namespace")
         parts.append(self.plural)
         if name:
-            parts.append(quote(name, safe=""))
+            parts.append(_quoted(name))
         if subresource:
             parts.append(subresource)
         return "/".join(parts)
 
     def __str__(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+def _quoted(name: str) -> str:
+    return name if _is_plain(name) else quote(name, safe="")

@@ -7,12 +7,9 @@ import os
 import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlencode, urlsplit
-
-import aiohttp
-from multidict import CIMultiDict
-from yarl import URL
 
 from moorage.client.connection import ConnectionConfig
 from moorage.client.credentials import Identity, basic
@@ -24,26 +21,24 @@ from moorage.client.errors import (
     Withheld,
     error_of,
 )
+from moorage.client.http2 import HttpAnswer
 from moorage.client.observer import ClientObserver
 from moorage.client.proxies import proxy_from_environment
 from moorage.client.rate_limit import RateLimiter
 from moorage.client.tls import tls_context
-from moorage.client.wire import HttpAnswer, Wire
+from moorage.client.wire import Request, Wire
+
+if TYPE_CHECKING:
+    from moorage.client.general import GeneralClient
 
 JSON = "application/json"
 CONNECTIONS = 500
-CONNECT_SECONDS = 10.0
 WATCH_OPENING_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 60.0  # less than the 90 s after which an API server closes an idle connection
-BUFFER = 2**18
 RETRY_AFTER_TRIES = 10
 RETRY_AFTER_LIMIT = 60.0
 
 NO_ANSWER = "<error>"  # in place of a code
-
-_NETWORK_ERRORS = (aiohttp.ClientError, OSError)
-_NOT_BELIEVED = (aiohttp.ClientConnectorCertificateError, ssl.SSLCertVerificationError)
-"""The server's certificate is of another authority than those known here; there may be new ones."""
 
 
 class Session:
@@ -53,8 +48,7 @@ class Session:
     server rejects are renewed once. `may_write` is asked right before the bytes of a write leave.
 
     Behind one address there may be several servers, and one of them may freeze without closing anything.
-    So no connection of a watch is used again, and when a request gets no answer in time, the next ones use
-    new connections.
+    So when a request gets no answer in time, or a watch falls silent, the next ones use new connections.
     """
 
     def __init__(
@@ -74,24 +68,24 @@ class Session:
         self._observer = observer
         self._credentials = config.credentials(observer)
         self._sleep = sleep
-        self._headers = _headers(config, user_agent)
+        self._always = _always(config, user_agent)
+        self._fields = self._always
+        self._tls: ssl.SSLContext | None = None
         self._identity: Identity | None = None
         self._options: dict[str, Any] = request_options(config)
         if not config.server.startswith("https:"):  # there is no CONNECT that could carry them
-            self._headers.update(self._options.get("proxy_headers", {}))
+            self._always += self._options.get("proxy_headers", {}).items()
         self._silence_seconds = silence_seconds
         self._request_seconds = request_seconds
         self._may_write = may_write
-        self._http: aiohttp.ClientSession | None = None
-        self._retired: aiohttp.ClientSession | None = None  # it finishes what it has begun
-        self._opened_at = 0.0
+        self._is_open = False
         self._wires: list[Wire] = []  # the last one is in use, the others finish what they have begun
-        self._heads: dict[str, str] = {}  # what is the same in all requests, by content type
+        self._general: GeneralClient | None = None  # for what a wire does not take, made when it is needed
         self._base_path = urlsplit(config.server).path
         self._host = urlsplit(config.server).netloc.rpartition("@")[2]
 
     async def open(self) -> None:
-        self._http = self._new_session()
+        self._is_open = True
         try:
             self._use(await self._credentials.identity())
         except BaseException:
@@ -99,11 +93,10 @@ class Session:
             raise
 
     async def close(self) -> None:
-        sessions = (self._http, self._retired)
-        self._http = self._retired = None
-        for each in sessions:
-            if each is not None:
-                await each.close()
+        self._is_open = False
+        general, self._general = self._general, None
+        if general is not None:
+            await general.close()
         wires, self._wires = self._wires, []
         for wire in wires:
             await wire.close()
@@ -120,19 +113,25 @@ class Session:
         seconds: float | None = None,
     ) -> bytes:
         """The body of a good answer; `seconds` is how long one try may take, without its wait for a turn."""
-        target = f"{path}?{urlencode(params)}" if params else path
+        target = f"{self._base_path}{path}?{urlencode(params)}" if params else self._base_path + path
+        request = Request(method, target, body, "" if body is None else content_type)
+        check = None if method == "GET" or self._may_write is None else self._check_may_write
         renewed, times = False, 0
         while True:
             times += 1
             began = time.perf_counter()
-            await self._limiter.acquire()
-            waited = time.perf_counter() - began
-            identity = await self._current()
+            if waited := self._limiter.take():
+                await self._limiter.wait(waited)
+                waited = time.perf_counter() - began
+            identity = self._credentials.at_hand()
+            if identity is None or identity is not self._identity or not self._is_open:
+                identity = await self._current()
             try:
-                answer = await self._exchange(method, target, body, content_type, seconds)
-            except _NETWORK_ERRORS as error:
+                way = self._ready_way(request) or await self._way(request, seconds)
+                answer = await way.exchange(request, seconds=seconds, before_sending=check)
+            except OSError as error:
                 self._tell(method, NO_ANSWER, times, began, waited, body)
-                if not renewed and isinstance(error, _NOT_BELIEVED) and self._credentials.rejected(identity):
+                if not renewed and _is_not_believed(error) and self._credentials.rejected(identity):
                     renewed = True
                     continue
                 if isinstance(error, TimeoutError):
@@ -152,39 +151,38 @@ class Session:
 
         The first piece is empty: it says that the server has begun to answer.
         """
-        target = f"{path}?{urlencode(params)}"
+        request = Request("GET", f"{self._base_path}{path}?{urlencode(params)}")
+        opening = min(WATCH_OPENING_SECONDS, self._silence_seconds)
         renewed = False
         for tries in reversed(range(RETRY_AFTER_TRIES)):
             identity = await self._current()
-            code = NO_ANSWER
+            answer: HttpAnswer | None = None
             try:
-                async with asyncio.timeout(min(WATCH_OPENING_SECONDS, self._silence_seconds)):
-                    response = await self._ask("GET", target)
-                connection = response.connection
-                transport = None if connection is None else connection.transport
-                code = str(response.status)
-                self._tell("GET", code, RETRY_AFTER_TRIES - tries)
-                try:
-                    if response.status < 300:
-                        yield b""
-                        while chunk := await response.content.readany():
-                            yield chunk
-                        return
-                    answer = HttpAnswer(response.status, _retry_after(response), await response.read())
-                finally:
-                    if transport is not None:
-                        # Nobody uses it again. A farewell over TLS could outlive the client, and the loop.
-                        transport.abort()
-                    response.close()
-            except _NETWORK_ERRORS as error:
-                if code is NO_ANSWER:
-                    self._tell("GET", code, RETRY_AFTER_TRIES - tries)
-                if not renewed and isinstance(error, _NOT_BELIEVED) and self._credentials.rejected(identity):
+                way = await self._way(request, opening)
+                async with aclosing(
+                    way.stream(request, opening=opening, silence=self._silence_seconds)
+                ) as pieces:
+                    async for piece in pieces:
+                        if isinstance(piece, HttpAnswer):
+                            answer = piece
+                            self._tell("GET", str(answer.status), RETRY_AFTER_TRIES - tries)
+                            if answer.status < 300:
+                                yield b""
+                        elif answer is not None and answer.status < 300:
+                            yield piece
+                        elif answer is not None:
+                            answer = answer._replace(body=answer.body + piece)
+            except OSError as error:
+                if answer is None:
+                    self._tell("GET", NO_ANSWER, RETRY_AFTER_TRIES - tries)
+                if not renewed and _is_not_believed(error) and self._credentials.rejected(identity):
                     renewed = True
                     continue
                 if isinstance(error, TimeoutError):
                     await self._distrust_connections()
                 raise _failure("GET", path, error) from None
+            if answer is None or answer.status < 300:
+                return
             if answer.status == 401 and not renewed and self._credentials.rejected(identity):
                 renewed = True
                 continue
@@ -223,29 +221,34 @@ class Session:
 
     async def _current(self) -> Identity:
         identity = await self._credentials.identity()
-        if self._http is None:
+        if not self._is_open:
             raise RuntimeError("the client is not open; use it as `async with HttpClient(...) as client`")
         if identity is not self._identity:
             self._use(identity)
         return identity
 
-    async def _exchange(
-        self, method: str, target: str, body: bytes | None, content_type: str, seconds: float | None
-    ) -> HttpAnswer:
-        check = None if method == "GET" or self._may_write is None else self._check_may_write
-        if body is not None and self._wires:
-            request = self._request(method, target, content_type, body)
-            return await self._wires[-1].exchange(request, seconds=seconds, before_sending=check)
-        if body is None and check is not None:
-            check()  # without a body, the head is all there is
-        response = await self._ask(
-            method,
-            target,
-            None if body is None else _Body(body, check),
-            content_type,
-            total=seconds or self._request_seconds,
-        )
-        return HttpAnswer(response.status, _retry_after(response), await response.read())
+    def _ready_way(self, request: Request) -> Wire | None:
+        wire = self._wires[-1] if self._wires else None
+        return wire if wire is not None and wire.is_ready_for(request) else None
+
+    async def _way(self, request: Request, seconds: float | None) -> Wire | GeneralClient:
+        if self._wires and await self._wires[-1].takes(request, seconds):
+            return self._wires[-1]
+        if self._general is None:
+            # What comes with it takes longer to load than all the rest, and few need it.
+            from moorage.client.general import GeneralClient
+
+            parts = urlsplit(self._config.server)
+            self._general = GeneralClient(
+                f"{parts.scheme}://{parts.netloc}",
+                options=self._options,
+                tls=self._tls,
+                fields=self._fields,
+                seconds=self._request_seconds,
+                silence_seconds=self._silence_seconds,
+                keep_alive=KEEP_ALIVE_SECONDS,
+            )
+        return self._general
 
     def _check_may_write(self) -> None:
         assert self._may_write is not None
@@ -256,94 +259,41 @@ class Session:
         """Has the next requests use new connections: others may lead where no answer came from."""
         for wire in self._wires:
             wire.drop_idle()
-        now = asyncio.get_running_loop().time()
-        if self._http is None or now - self._opened_at < self._request_seconds:
-            return
-        old = self._retired
-        self._retired, self._http = self._http, self._new_session()
-        if old is not None:  # what it had begun has been over for long
-            await old.close()
-
-    def _new_session(self) -> aiohttp.ClientSession:
-        self._opened_at = asyncio.get_running_loop().time()
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=CONNECTIONS, keepalive_timeout=KEEP_ALIVE_SECONDS),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=("Accept-Encoding",),
-            read_bufsize=BUFFER,
-        )
-
-    async def _ask(
-        self,
-        method: str,
-        target: str,
-        body: _Body | None = None,
-        content_type: str = JSON,
-        total: float | None = None,
-    ) -> aiohttp.ClientResponse:
-        assert self._http is not None
-        headers = self._headers
-        if body is not None:
-            headers = headers.copy()
-            headers["Content-Type"] = content_type
-            headers["Content-Length"] = str(len(body.content))
-        return await self._http.request(
-            method,
-            URL(f"{self._config.server}{target}", encoded=True),
-            data=None if body is None else body.when_sent(),
-            headers=headers,
-            allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(
-                total=total, sock_connect=CONNECT_SECONDS, sock_read=self._silence_seconds
-            ),
-            **self._options,
-        )
-
-    def _request(self, method: str, target: str, content_type: str, body: bytes) -> bytes:
-        """A whole request as it goes over the wire."""
-        head = self._heads.get(content_type)
-        if head is None:
-            fields = {"Host": self._wires[-1].host_header, "Content-Type": content_type}
-            lines = [f"{name}: {value}\r\n" for name, value in (*fields.items(), *self._headers.items())]
-            if any("\n" in line[:-2] or "\r" in line[:-2] for line in lines):
-                raise ConfigurationError("a token or a user name to send has a line break in it; remove it")
-            head = self._heads[content_type] = "".join(lines)
-        target = self._base_path + target
-        if not target.isascii() or not target.isprintable() or " " in target:
-            raise ValueError(f"not a path: {target!r}")
-        return (
-            f"{method} {target} HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode("latin-1")
-            + body
-        )
+        if self._general is not None:
+            await self._general.distrust_connections()
 
     def _use(self, identity: Identity) -> None:
         old, self._identity = self._identity, identity
-        self._heads.clear()
+        self._fields = list(self._always)
         if identity.authorization:
-            self._headers["Authorization"] = identity.authorization
-        else:
-            self._headers.pop("Authorization", None)
+            self._fields.append(("Authorization", identity.authorization))
         if old is None or (old.certificate, old.authorities) != (identity.certificate, identity.authorities):
             self._connect_as(identity)
+        elif self._wires:
+            self._wires[-1].show(self._fields)
+        if self._general is not None:
+            self._general.show(self._fields)
+            self._general.connect_with(self._tls)
 
     def _connect_as(self, identity: Identity) -> None:
         """Another certificate or authority needs another TLS context, and with it come other connections."""
         config = self._config
-        tls = None
-        if config.server.startswith("https:"):
-            tls = tls_context(config, identity.certificate, identity.authorities)
-        if tls is not None:
-            self._options["ssl"] = tls
+        has_tls = config.server.startswith("https:")
+        self._tls = tls_context(config, identity.certificate, identity.authorities) if has_tls else None
         if "proxy" in self._options:
             return
+        own = tls_context(config, identity.certificate, identity.authorities) if has_tls else None
+        if own is not None:
+            own.set_alpn_protocols(["h2", "http/1.1"])
         for wire in self._wires:
             wire.retire()
         self._wires = [wire for wire in self._wires if wire.connections]
         self._wires.append(
             Wire(
                 config.server,
-                tls=tls,
+                tls=own,
                 tls_server_name=config.tls_server_name,
+                fields=self._fields,
                 limit=CONNECTIONS,
                 seconds=self._request_seconds,
                 keep_alive=KEEP_ALIVE_SECONDS,
@@ -351,30 +301,18 @@ class Session:
         )
 
 
-class _Body(NamedTuple):
-    """What a request carries; `check` is called when everything else has been sent, and may raise."""
-
-    content: bytes
-    check: Callable[[], object] | None
-
-    async def when_sent(self) -> AsyncGenerator[bytes, None]:
-        if self.check is not None:
-            self.check()
-        yield self.content
-
-
-def _headers(config: ConnectionConfig, user_agent: str) -> CIMultiDict[str]:
-    headers = CIMultiDict({"Accept": JSON, "User-Agent": user_agent})
+def _always(config: ConnectionConfig, user_agent: str) -> list[tuple[str, str]]:
+    """The headers of every request, whoever makes it."""
+    fields = [("Accept", JSON), ("User-Agent", user_agent)]
     if (user := config.impersonate) is not None:
-        headers["Impersonate-User"] = user.user
+        fields.append(("Impersonate-User", user.user))
         if user.uid:
-            headers["Impersonate-Uid"] = user.uid
-        for group in user.groups:
-            headers.add("Impersonate-Group", group)
-        for key, values in user.extra.items():
-            for value in values:
-                headers.add(f"Impersonate-Extra-{key}", value)
-    return headers
+            fields.append(("Impersonate-Uid", user.uid))
+        fields += (("Impersonate-Group", group) for group in user.groups)
+        fields += (
+            (f"Impersonate-Extra-{key}", value) for key, values in user.extra.items() for value in values
+        )
+    return fields
 
 
 def request_options(config: ConnectionConfig) -> dict[str, Any]:
@@ -393,19 +331,16 @@ def request_options(config: ConnectionConfig) -> dict[str, Any]:
     return options
 
 
-def _retry_after(response: aiohttp.ClientResponse) -> float | None:
-    text = response.headers.get("Retry-After", "")
-    return float(text) if text.isdigit() else None
+def _is_not_believed(error: OSError) -> bool:
+    """The server's certificate is of another authority than those known here; there may be new ones."""
+    return isinstance(error, ssl.SSLCertVerificationError)
 
 
-def _failure(method: str, path: str, error: Exception) -> ApiError:
+def _failure(method: str, path: str, error: OSError) -> ApiError:
     doing = f"{method} {path}"
-    if isinstance(error.__cause__, Withheld):  # aiohttp tells of it in its own words
-        return error.__cause__
     if isinstance(error, TimeoutError):
         return TimedOut(0, "", f"{doing}: {str(error) or 'no answer in time'}")
-    cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
-    text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
-    if isinstance(cause, ConnectionRefusedError):
+    text = error.strerror or str(error) or type(error).__name__
+    if isinstance(error, ConnectionRefusedError):
         text = "connection refused"
     return Unreachable(0, "", f"{doing}: {text}")

@@ -62,12 +62,26 @@ class _MetaOnly(msgspec.Struct):
     metadata: Meta
 
 
+_BEGINNINGS: tuple[tuple[bytes, ChangeType], ...] = (
+    (b'{"type":"MODIFIED","object":', "MODIFIED"),
+    (b'{"type":"ADDED","object":', "ADDED"),
+)
 _read_event = msgspec.json.Decoder(_Event).decode
 _read_meta = msgspec.json.Decoder(_MetaOnly).decode
 
 
 def change_of(resource: Resource[T], line: bytes) -> Change[T]:
     """What one line of a watch says; an ERROR event is raised."""
+    for beginning, usual in _BEGINNINGS:
+        if line.startswith(beginning) and line.endswith(b"}"):
+            # As API servers write it: what is between is the object, or it cannot be decoded.
+            try:
+                whole = decode(resource.type, line[len(beginning) : -1])
+            except DecodeError:
+                break
+            if whole.metadata.name:
+                return Change(usual, whole, whole.metadata.resource_version, whole.key)
+            break
     try:
         event = _read_event(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -41,7 +41,7 @@ class EventsClient(Protocol):
 
     async def request_json(self, method: str, path: str) -> Any: ...
 
-    async def create(self, resource: Resource[Any], document: Document) -> Any: ...
+    async def post(self, resource: Resource[Any], document: Document) -> None: ...
 
     async def patch(
         self, resource: Resource[Any], name: str, patch: Document, *, kind: Literal["merge"], namespace: str
@@ -258,7 +258,7 @@ class EventBroadcaster:
                 if status_of(error) != 404:
                     raise
         try:
-            await self._client.create(resource, series.document(resource))
+            await self._client.post(resource, series.document(resource))
             series.written = count
         except Exception as error:
             # After a broken connection the event may be there already.

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Protocol
 
 from moorage.framework.logger import Logger
@@ -209,9 +210,13 @@ class LeaseLock:
 
 def micro_time(seconds: float) -> str:
     """Seconds since the epoch as the API writes times with microseconds."""
-    return (
-        datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
-    )
+    micros = round(seconds * 1_000_000)
+    return f"{_whole_seconds(micros // 1_000_000)}.{micros % 1_000_000:06d}Z"
+
+
+@lru_cache(maxsize=16)
+def _whole_seconds(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().removesuffix("+00:00")
 
 
 def status_of(error: Exception) -> int | None:

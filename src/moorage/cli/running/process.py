@@ -12,7 +12,6 @@ from typing import Any
 
 from moorage.cli.running.logs import configure_logs
 from moorage.cli.running.options import RunOptions
-from moorage.cli.running.server import RunServer
 from moorage.cli.setup import BadInput, Setup
 from moorage.client.connection import ConnectionConfig, find
 from moorage.client.errors import ConfigurationError
@@ -30,7 +29,6 @@ from moorage.process.dump import dump
 from moorage.process.leader_election import ElectionEnded, LeaderElector
 from moorage.process.permissions import missing_permissions
 from moorage.process.signals import Signals, exit_now, heed_interrupts
-from moorage.server.tls import TlsError
 from moorage.version import build_info
 
 log = Logger(__name__)
@@ -53,7 +51,7 @@ def run_process(options: RunOptions) -> int:
         connection = find(setup.config.client_connection.kubeconfig, options.master or "")
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(Process(options, setup, connection).run())
-    except (ConfigurationError, TlsError) as error:
+    except ConfigurationError as error:
         raise BadInput(str(error)) from None
 
 
@@ -98,6 +96,9 @@ class Process:
             stack.push_async_callback(assembly.close)
             await assembly.open()
             if self._options.secure_port:
+                # What comes with it takes long to load, and is for nothing else.
+                from moorage.cli.running.server import RunServer
+
                 server = RunServer(
                     self._options,
                     self._config,

@@ -21,6 +21,7 @@ from moorage.server.app import Server
 from moorage.server.health import HealthChecks, ping
 from moorage.server.pages import Content
 from moorage.server.process import ProcessMetrics
+from moorage.server.tls import TlsError
 
 log = Logger(__name__)
 
@@ -39,7 +40,10 @@ class RunServer:
     async def start(self, stack: AsyncExitStack) -> None:
         """Listens until the stack is closed."""
         options = self.options
-        contexts, access = await RunSecurity(options, stack, self.client_metrics).open()
+        try:
+            contexts, access = await RunSecurity(options, stack, self.client_metrics).open()
+        except TlsError as error:
+            raise BadInput(str(error)) from None
         server = Server(
             options.listen_address,
             options.secure_port,

@@ -60,6 +60,9 @@ class SchedulerClient:
             raise _as_error(refusal) from None
         return {**document, "metadata": metadata}
 
+    async def post(self, resource: Resource[Any], document: Mapping[str, Any]) -> None:
+        await self.create(resource, document)
+
     def _create_event(self, document: bytes, namespace: str) -> dict[str, Any]:
         # Written and read again: what is stored is nobody else's, and can be sent.
         options = Options()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from moorage.api.quantities import wrapped
 from moorage.config import ConfigError, ConfigProblem
 from moorage.config.types import Extender
 from moorage.framework.extenders.envelopes import ExtenderError, Victims
-from moorage.framework.extenders.extender import HttpExtender
 from moorage.framework.extenders.suspension import Suspension
 from moorage.framework.logger import Logger
 from moorage.framework.node_statuses import NodeStatuses
@@ -22,6 +21,9 @@ from moorage.framework.status import Status
 from moorage.state.cluster import ClusterState
 from moorage.state.columns import Bools, Int64s
 from moorage.state.nodes import Nodes
+
+if TYPE_CHECKING:
+    from moorage.framework.extenders.extender import HttpExtender
 
 T = TypeVar("T")
 
@@ -173,6 +175,11 @@ class Extenders:
 def make_extenders(config: Sequence[Extender]) -> list[HttpExtender]:
     """The extenders of a configuration; raises ConfigError with all that is wrong."""
     problems: list[ConfigProblem] = []
+    if not config:
+        return []
+    # It brings a general HTTP client with it, which takes long to load.
+    from moorage.framework.extenders.extender import HttpExtender
+
     made: list[HttpExtender] = []
     for place, extender in enumerate(config):
         try:
