@@ -1,0 +1,83 @@
+"""Seeing from outside when pods get their nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+
+from moorage.api.pods import Pod
+from moorage.client.http import HttpClient
+from moorage.client.informer import Informer
+from moorage.client.resources import Resource
+from tests.controlplane.servers import ControlPlaneError, Program
+
+PATIENCE = 120.0
+"""Seconds without any bind after which a scheduler is given up."""
+_LOOK_EVERY = 0.5
+
+
+class Binds:
+    """When each of the pods was first seen with a node.
+
+    `began` is when the scheduler's work first showed: a pod was bound or, to make room for one, evicted.
+    """
+
+    def __init__(self, expected: Collection[str]) -> None:
+        self.times: dict[str, float] = {}
+        self.began = float("inf")
+        self._expected = frozenset(expected)
+        self._all = asyncio.Event()
+
+    def look(self, pod: Pod) -> None:
+        if pod.name in self._expected and pod.name not in self.times:
+            self.times[pod.name] = time.monotonic()
+            self.note_work()
+            if len(self.times) == len(self._expected):
+                self._all.set()
+
+    def note_work(self) -> None:
+        self.began = min(self.began, time.monotonic())
+
+    async def wait(self, scheduler: Program, *tasks: asyncio.Task[None]) -> None:
+        """Returns when all are bound; raises if the scheduler ends or stalls, or a task does."""
+        seen, since = 0, time.monotonic()
+        while not self._all.is_set():
+            scheduler.check_running()
+            for task in tasks:
+                if task.done():
+                    task.result()
+            if len(self.times) > seen:
+                seen, since = len(self.times), time.monotonic()
+            if time.monotonic() - since > PATIENCE:
+                raise ControlPlaneError(
+                    f"{scheduler.name} bound no pod for {PATIENCE:.0f} s, {seen} of {len(self._expected)} "
+                    f"in all:\n{scheduler.log_end()}"
+                )
+            try:
+                async with asyncio.timeout(_LOOK_EVERY):
+                    await self._all.wait()
+            except TimeoutError:
+                pass
+
+
+@asynccontextmanager
+async def watched(client: HttpClient, expected: Collection[str]) -> AsyncIterator[Binds]:
+    """Watches pods that have nodes, from when the block begins."""
+    binds = Binds(expected)
+    informer = Informer(
+        client,
+        Resource.of(Pod),
+        added=binds.look,
+        updated=lambda old, new: None,
+        deleted=lambda pod: binds.note_work(),
+        field_selector="spec.nodeName!=",
+    )
+    watching = asyncio.create_task(informer.run())
+    try:
+        await informer.wait_synced()
+        yield binds
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
