@@ -1,4 +1,4 @@
-"""The first mode: pods wait, a scheduler is started, and the clock runs until the last of them has its node."""
+"""The first mode: pods wait, a scheduler is started, and the clock runs until the last has its node."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def drain(
             try:
                 started = time.monotonic()
                 with scheduler.running() as program:
-                    await binds.wait(program, *([meanwhile] if meanwhile else ()))
+                    await binds.wait(program, meanwhile=meanwhile)
                     used = usage(program.pid)
             finally:
                 if meanwhile is not None:

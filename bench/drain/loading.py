@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from bench.drain.workload import NAMESPACE, Document, Objects, Size, Workload
-from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.client.http import HttpClient
@@ -34,14 +33,14 @@ async def create(client: HttpClient, objects: Objects) -> None:
 
     async def worker() -> None:
         for kind, document in objects:
-            await client.create(Resource.of(kind), without_uid(kind, document))
+            await client.create(Resource.of(kind), without_uid(document))
 
     async with asyncio.TaskGroup() as tasks:
         for _ in range(_AT_ONCE):
             tasks.create_task(worker())
 
 
-def without_uid(kind: type[Object], document: Document) -> Document:
+def without_uid(document: Document) -> Document:
     """The document as a client sends it: the API server gives the uid."""
     metadata = {key: value for key, value in document["metadata"].items() if key != "uid"}
     return {**document, "metadata": metadata}

@@ -1,7 +1,7 @@
 """Pods of high priority in a cluster that is full of others: each has to have a pod evicted.
 
-There is no kubelet to end pods. Those to be evicted have no time to end in, so that the API server removes them
-at once when a scheduler deletes them, whichever it is.
+There is no kubelet to end pods. Those to be evicted have no time to end in, so that the API server removes
+them at once when a scheduler deletes them, whichever it is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pods that fit beside thousands that do not, while nodes change all the while.
 
-Every node has a pod of 20 of its 32 cpus. Those that do not fit want 16, and every other change of a node gives
-it a little more CPU than before, for which each of them has to be looked at again.
+Every node has a pod of 20 of its 32 cpus. Those that do not fit want 16, and every other change of a node
+gives it a little more CPU than before, for which each of them has to be tried again.
 """
 
 from __future__ import annotations

@@ -28,36 +28,41 @@ class Binds:
         self.times: dict[str, float] = {}
         self.began = float("inf")
         self._expected = frozenset(expected)
-        self._all = asyncio.Event()
+        self._wanted = len(self._expected)
+        self._enough = asyncio.Event()
 
     def look(self, pod: Pod) -> None:
         if pod.name in self._expected and pod.name not in self.times:
             self.times[pod.name] = time.monotonic()
             self.note_work()
-            if len(self.times) == len(self._expected):
-                self._all.set()
+            if len(self.times) >= self._wanted:
+                self._enough.set()
 
     def note_work(self) -> None:
         self.began = min(self.began, time.monotonic())
 
-    async def wait(self, scheduler: Program, *tasks: asyncio.Task[None]) -> None:
-        """Returns when all are bound; raises if the scheduler ends or stalls, or a task does."""
-        seen, since = 0, time.monotonic()
-        while not self._all.is_set():
+    async def wait(
+        self, scheduler: Program, *, count: int | None = None, meanwhile: asyncio.Task[None] | None = None
+    ) -> None:
+        """Until all are bound, or so many. Raises if the scheduler ends or stalls, or the task fails."""
+        self._wanted = len(self._expected) if count is None else count
+        if len(self.times) < self._wanted:
+            self._enough.clear()
+        seen, since = len(self.times), time.monotonic()
+        while not self._enough.is_set():
             scheduler.check_running()
-            for task in tasks:
-                if task.done():
-                    task.result()
+            if meanwhile is not None and meanwhile.done():
+                meanwhile.result()
             if len(self.times) > seen:
                 seen, since = len(self.times), time.monotonic()
             if time.monotonic() - since > PATIENCE:
                 raise ControlPlaneError(
-                    f"{scheduler.name} bound no pod for {PATIENCE:.0f} s, {seen} of {len(self._expected)} "
-                    f"in all:\n{scheduler.log_end()}"
+                    f"{scheduler.name} bound no pod for {PATIENCE:.0f} s, {seen} of {self._wanted} in all:\n"
+                    f"{scheduler.log_end()}"
                 )
             try:
                 async with asyncio.timeout(_LOOK_EVERY):
-                    await self._all.wait()
+                    await self._enough.wait()
             except TimeoutError:
                 pass
 

@@ -23,6 +23,9 @@ class Size(NamedTuple):
     pods: int
 
 
+_SIZE = Size(5000, 5000)
+
+
 class Bounds(NamedTuple):
     """What Moorage has to keep to, as multiples of kube-scheduler's figures."""
 
@@ -44,7 +47,7 @@ class Workload:
     pods: Callable[[str, Size], Iterator[Document]]
     """The pods that are counted. Their names begin with what is given."""
     bounds: Bounds
-    size: Size = Size(5000, 5000)
+    size: Size = _SIZE
     most_per_node: int = 110
     """More of these pods than so many for each node may find no place."""
     lasting: Callable[[Size], Objects] = nothing
