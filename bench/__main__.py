@@ -129,12 +129,11 @@ for _name, _measure in BENCHMARKS.items():
 
 
 def run(arguments: list[str]) -> int:
-    interrupted_by_signals()
     try:
         code = main.main(arguments, prog_name="python -m bench", standalone_mode=False)
     except click.ClickException as error:
-        message = error.format_message().rstrip(".")
-        print(f"error: {message}; `python -m bench --help` shows what there is", file=sys.stderr)
+        message = error.format_message()
+        print(f"error: {message} (`python -m bench --help` shows what there is)", file=sys.stderr)
         return 2
     except Unavailable as error:
         print(f"error: {error}", file=sys.stderr)
@@ -146,4 +145,5 @@ def run(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    interrupted_by_signals()
     sys.exit(run(sys.argv[1:]))

@@ -46,12 +46,16 @@ def too_large(prefix: str, size: Size) -> Objects:
 
 
 async def change_nodes(client: HttpClient, size: Size) -> None:
-    """Gives a node more CPU and takes it back with the next change."""
     for turn in count():
-        name = f"node-{turn // 2 * 7 % size.nodes:05d}"
-        patch = {"status": {"allocatable": {"cpu": _CPUS[turn % 2]}}}
+        name, patch = change(turn, size)
         await client.patch(Resource.of(Node), name, patch, subresource="status")
         await asyncio.sleep(1 / CHANGES_A_SECOND)
+
+
+def change(turn: int, size: Size) -> tuple[str, Document]:
+    """Gives a node more CPU, and takes it back in the next turn."""
+    cpu = _CPUS[turn % len(_CPUS)]
+    return f"node-{turn // 2 * 7 % size.nodes:05d}", {"status": {"allocatable": {"cpu": cpu}}}
 
 
 WORKLOAD = Workload(
