@@ -6,12 +6,12 @@ import io
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-from bench.bounds import Check, Outcomes, Unavailable
+from bench.bounds import Check, Failed, Outcomes, Unavailable
 from bench.decisions import in_process_of_its_own, source_used
 from bench.machine import ROOT
 
@@ -30,18 +30,28 @@ def measure(commit: str = COMMIT) -> Outcomes:
         for source in sources.values():
             if not source_used(source).is_relative_to(source):
                 raise Unavailable(f"Python does not import Moorage from {source}, where it is to be measured")
-        costs: dict[tuple[str, str], list[float]] = {}
-        for number in range(1, _PASSES + 1):
-            print(f"  pass {number} of {_PASSES}", flush=True)
-            for workload in GAINS:
-                for name, source in sources.items():
-                    figure = in_process_of_its_own(workload, _NODES, 0, source)
-                    costs.setdefault((workload, name), []).append(figure.microseconds)
+        try:
+            costs = _costs(sources)
+        except subprocess.CalledProcessError as error:
+            yield Failed(f"in memory against {commit}", (error.stderr.splitlines() or [str(error)])[-1])
+            return
     print(f"{'workload':14}{'µs before':>12}{'µs now':>10}{'gain':>8}")
     for workload, least in GAINS.items():
         before, now = median(costs[workload, "before"]), median(costs[workload, "now"])
         print(f"{workload:14}{before:12.0f}{now:10.0f}{before / now:7.2f}x")
         yield Check(f"{workload} in memory, pods per second against {commit}", before / now, least, "x", True)
+
+
+def _costs(sources: Mapping[str, Path]) -> dict[tuple[str, str], list[float]]:
+    """Microseconds per pod in each pass, by workload and source."""
+    costs: dict[tuple[str, str], list[float]] = {}
+    for number in range(1, _PASSES + 1):
+        print(f"  pass {number} of {_PASSES}", flush=True)
+        for workload in GAINS:
+            for name, source in sources.items():
+                figure = in_process_of_its_own(workload, _NODES, 0, source)
+                costs.setdefault((workload, name), []).append(figure.microseconds)
+    return costs
 
 
 @contextmanager

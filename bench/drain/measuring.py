@@ -30,8 +30,8 @@ def measure(
     cases = [(WORKLOADS[name], size_of(WORKLOADS[name], nodes, pods)) for name in names or WORKLOADS]
     minutes = sum(seconds_for(size, rounds) for _, size in cases) / 60
     print(
-        f"\nMoorage and kube-scheduler in turns, {len(cases)} workloads, median of {rounds}: "
-        f"about {minutes:.0f} minutes on two cores",
+        f"\nMoorage and kube-scheduler in turns, workloads: {len(cases)}, rounds: {rounds}, "
+        f"minutes on two cores: about {minutes:.0f}",
         flush=True,
     )
     found: list[Compared] = []

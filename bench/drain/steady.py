@@ -44,7 +44,7 @@ def measure(nodes: int = 5000, rate: int = 200, seconds: int = 25, rounds: int =
     """Pods arrive at `rate` a second for so many seconds."""
     found_programs = programs()
     minutes = (rounds * 2 * (seconds + 15) + nodes / 300 + 15) / 60
-    print(f"\n{rate} plain pods a second, {nodes} nodes; about {minutes:.0f} minutes", flush=True)
+    print(f"\n{rate} plain pods a second, {nodes} nodes; minutes: about {minutes:.0f}", flush=True)
     size = Size(nodes, rate * seconds)
     try:
         with control_plane(found_programs, _WORKLOAD, size) as (plane, both):
