@@ -67,7 +67,7 @@ def _told(outcomes: Outcomes) -> int:
 @main.command(epilog=f"Workloads: {', '.join(WORKLOADS)}.")
 @click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...", type=click.Choice(list(WORKLOADS)))
 @click.option("--nodes", type=_AT_LEAST_ONE, help="Instead of 5000; 500 for preemption.")
-@click.option("--pods", type=_AT_LEAST_ONE, help="Instead of 5000; 500 for preemption, 2000 for volumes.")
+@click.option("--pods", type=_AT_LEAST_ONE, help="Instead of 5000, or of the fewer that some have.")
 @click.option("--rounds", type=_AT_LEAST_ONE, default=measuring.ROUNDS, help="How often each scheduler runs.")
 @click.option("--record", is_flag=True, help="Put the ratios on record, and draw the picture of them.")
 @click.pass_context

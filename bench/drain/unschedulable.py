@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterator
 from itertools import count
 
-from bench.drain.workload import NAMESPACE, Bounds, Document, Objects, Size, Workload, for_the_bench, with_cpu
+from bench.drain.workload import Bounds, Document, Objects, Size, Workload, for_the_bench, with_cpu
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.api.workloads import Namespace
@@ -38,11 +38,11 @@ def placed(size: Size) -> Objects:
 
 
 def too_large(prefix: str, size: Size) -> Objects:
-    """Pods that do not fit, as many as fit. By name, and so in the queue, each is beside one that does."""
-    for pod in make_pods("plain", size.pods, prefix):
+    """Pods that do not fit, as many as nodes. By name, and so in the queue, they are among those that do."""
+    for number, pod in enumerate(make_pods("plain", size.nodes, prefix)):
         document = with_cpu(for_the_bench(pod.raw), _WANTED)
-        name = f"{pod.name}-too-large"
-        yield Pod, {**document, "metadata": {**document["metadata"], "name": name, "namespace": NAMESPACE}}
+        name = f"{prefix}-{number * size.pods // size.nodes:06d}-too-large-{number}"
+        yield Pod, {**document, "metadata": {**document["metadata"], "name": name}}
 
 
 async def change_nodes(client: HttpClient, size: Size) -> None:
@@ -62,6 +62,7 @@ WORKLOAD = Workload(
     "unschedulable",
     pods,
     Bounds(2.5, 0.25),
+    size=Size(5000, 1000),  # kube-scheduler takes a minute or more for those
     most_per_node=100,
     lasting=placed,
     company=too_large,
