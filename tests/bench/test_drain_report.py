@@ -123,5 +123,6 @@ def test_who_begins_changes_with_every_round(capsys: pytest.CaptureFixture[str])
 def test_latency_is_from_the_request_to_the_bind() -> None:
     sent = {f"pod-{number}": float(number) for number in range(101)}
     bound = {name: at + number / 1000 for number, (name, at) in enumerate(sent.items())}
-    found = latency_of(sent, bound | {"another": 1e9})
-    assert (round(found.p50), round(found.p99)) == (50, 99)
+    created = {name: at + 0.003 for name, at in sent.items()}
+    found = latency_of(sent, created, bound | {"another": 1e9})
+    assert (round(found.p50), round(found.p99), round(found.created)) == (50, 99, 3)
