@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from bench.bounds import Check, Failed, Outcomes
-from bench.drain import picture, ratios
+from bench.drain import page, picture, ratios
 from bench.drain.contest import EMBEDDED, contest
 from bench.drain.programs import NOT_MEASURED, programs, told
 from bench.drain.report import HEADINGS, Compared, middle
@@ -26,8 +26,12 @@ def measure(
     record: bool = False,
 ) -> Outcomes:
     """The workloads of these names, or all; each of its own size where no other is given."""
+    if record:
+        picture.check_possible()
     found_programs = programs()
-    cases = [(WORKLOADS[name], size_of(WORKLOADS[name], nodes, pods)) for name in names or WORKLOADS]
+    cases = [
+        (WORKLOADS[name], size_of(WORKLOADS[name], nodes, pods)) for name in dict.fromkeys(names or WORKLOADS)
+    ]
     minutes = sum(seconds_for(size, rounds) for _, size in cases) / 60
     print(
         f"\nMoorage and kube-scheduler in turns, workloads: {len(cases)}, rounds: {rounds}, "
@@ -36,20 +40,25 @@ def measure(
     )
     found: list[Compared] = []
     failed: list[Failed] = []
-    for number, (workload, size) in enumerate(cases, start=1):
-        began = time.monotonic()
-        print(f"{workload.name} ({number} of {len(cases)}): {size.nodes} nodes, {size.pods} pods", flush=True)
-        try:
-            found.append(Compared(workload, size, contest(found_programs, workload, size, rounds)))
-        except NOT_MEASURED as error:
-            failed.append(Failed(f"drain {workload.name}", told(error)))
-            print(f"  {failed[-1]}", flush=True)
-        print(f"  took {time.monotonic() - began:.0f} s", flush=True)
-    _report(found)
+    try:
+        for number, (workload, size) in enumerate(cases, start=1):
+            began = time.monotonic()
+            print(
+                f"{workload.name} ({number} of {len(cases)}): {size.nodes} nodes, {size.pods} pods",
+                flush=True,
+            )
+            try:
+                found.append(Compared(workload, size, contest(found_programs, workload, size, rounds)))
+            except NOT_MEASURED as error:
+                failed.append(Failed(f"drain {workload.name}", told(error)))
+                print(f"  {failed[-1]}", flush=True)
+            print(f"  took {time.monotonic() - began:.0f} s", flush=True)
+    finally:
+        _report(found)  # of a run that is interrupted, too
     if record:
         ratios.write(found, describe())
-        picture.draw(ratios.read())
-        print(f"on record: {ratios.FILE} and {picture.FILE}")
+        page.write()
+        print(f"on record: {ratios.FILE}, {page.FILE} and {picture.FILE}")
     yield from failed
     on_record = {} if record else ratios.read()
     for each in found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from bench.bounds import Unavailable
@@ -13,11 +14,14 @@ FILE = ROOT / "docs" / "performance.png"
 _RATE, _CPU, _BOUND = "#2a7f9e", "#c8793a", "#333333"
 
 
+def check_possible() -> None:
+    if find_spec("matplotlib") is None:
+        raise Unavailable("the picture needs matplotlib, which `make bench` installs")
+
+
 def draw(ratios: Ratios, file: Path = FILE) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise Unavailable("the picture needs matplotlib, which `make bench ARGS=...` installs") from None
+    from matplotlib.figure import Figure
+
     names = [name for name in WORKLOADS if name in ratios]
     rows = range(len(names))
     figure = Figure(figsize=(9, 0.7 + 0.36 * len(names)), dpi=100, facecolor="white", layout="constrained")

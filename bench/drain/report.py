@@ -42,6 +42,10 @@ class Compared:
         return self.moorage.cpu_per_thousand / self.original.cpu_per_thousand
 
     @property
+    def rounds(self) -> int:
+        return len(self.runs[MOORAGE])
+
+    @property
     def of_full_size(self) -> bool:
         """Whether the bounds hold for it."""
         return self.size == self.workload.size

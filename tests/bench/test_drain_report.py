@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.bounds import Check, Failed
-from bench.drain import ratios
+from bench.drain import page, ratios
 from bench.drain.contest import EMBEDDED, in_turns
 from bench.drain.draining import Drained
 from bench.drain.measuring import checks
@@ -15,6 +15,16 @@ from bench.drain.schedulers import MOORAGE, ORIGINAL
 from bench.drain.steady import latency_of
 from bench.drain.workload import Size
 from bench.drain.workloads import WORKLOADS
+
+MACHINE = {
+    "cpu": "a fast one",
+    "cores": 2,
+    "memory_gb": 8.0,
+    "kernel": "6.1",
+    "python": "3.11.7",
+    "commit": "1234567",
+    "date": "2026-11-16 22:00 UTC",
+}
 
 
 def drained(rate: float, cpu: float = 1.0, *, first_bind: float = 2.0, megabytes: float = 100.0) -> Drained:
@@ -74,7 +84,7 @@ def test_failed_case_is_one_line_that_counts() -> None:
 @pytest.mark.parametrize(("rate", "cpu", "kept"), [(81, 1.19, True), (79, 1.0, False), (100, 1.21, False)])
 def test_a_fifth_behind_the_record_is_too_far(tmp_path: Path, rate: float, cpu: float, kept: bool) -> None:
     file = tmp_path / "ratios.json"
-    ratios.write([compared(drained(100, 1.0), drained(100, 1.0))], {"cpu": "a fast one"}, file)
+    ratios.write([compared(drained(100, 1.0), drained(100, 1.0))], MACHINE, file)
     outcomes = list(ratios.against_record(compared(drained(rate, cpu), drained(100, 1.0)), ratios.read(file)))
     assert len(outcomes) == 2 and all(each.kept for each in outcomes) is kept
 
@@ -82,20 +92,28 @@ def test_a_fifth_behind_the_record_is_too_far(tmp_path: Path, rate: float, cpu: 
 def test_record_is_for_one_size_and_keeps_other_workloads(tmp_path: Path) -> None:
     file = tmp_path / "ratios.json"
     assert ratios.read(file) == {}
-    ratios.write([compared(drained(300, 1.0), drained(100, 4.0))], {}, file)
+    first = compared(drained(300, 1.0), drained(100, 4.0))
+    ratios.write([first], MACHINE, file)
     another = compared(drained(200, 1.0), drained(100, 2.0), name="affinity")
     small = compared(drained(500, 1.0), drained(100, 2.0), size=Size(500, 500))
-    ratios.write([another, small], {"cpu": "a fast one"}, file)
+    ratios.write([another, small], MACHINE | {"commit": "89abcde"}, file)
     assert ratios.read(file) == {
-        "spread": ratios.Ratio(5000, 5000, 3.0, 0.25),
-        "affinity": ratios.Ratio(5000, 5000, 2.0, 0.5),
+        "spread": ratios.ratio_of(first, "1234567"),
+        "affinity": ratios.ratio_of(another, "89abcde"),
     }
-    assert json.loads(file.read_text())["machine"] == {"cpu": "a fast one"}
+    assert json.loads(file.read_text())["machine"] == MACHINE | {"commit": "89abcde"}
     assert not list(ratios.against_record(small, ratios.read(file)))
 
 
-def test_record_of_the_repository_can_be_read() -> None:
-    assert set(ratios.read()) <= set(WORKLOADS)
+def test_page_shows_what_is_on_record(tmp_path: Path) -> None:
+    text = page.FILE.read_text()
+    assert page.with_record(text) == text
+    file = tmp_path / "ratios.json"
+    ratios.write([compared(drained(300, 1.0), drained(100, 4.0))], MACHINE, file)
+    shown = page.with_record(text, file)
+    assert "| spread | 300 | 100 | **3.00** | 1.00 | 4.00 | **0.25** | 100 | 100 | 2.0 s |\n" in shown
+    assert "![" in shown and page.with_record(shown, file) == shown
+    assert page.with_record(shown) == text
 
 
 def test_picture_is_small(tmp_path: Path) -> None:
@@ -103,7 +121,8 @@ def test_picture_is_small(tmp_path: Path) -> None:
     from bench.drain import picture
 
     file = tmp_path / "ratios.png"
-    picture.draw({name: ratios.Ratio(5000, 5000, 3.0, 0.2) for name in WORKLOADS}, file)
+    found = (compared(drained(300, 1.0), drained(100, 4.0), name=name) for name in WORKLOADS)
+    picture.draw({each.workload.name: ratios.ratio_of(each, "1234567") for each in found}, file)
     assert file.read_bytes().startswith(b"\x89PNG") and file.stat().st_size < 100_000
 
 
