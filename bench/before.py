@@ -36,10 +36,15 @@ def measure(commit: str = COMMIT) -> Outcomes:
             yield Failed(f"in memory against {commit}", (error.stderr.splitlines() or [str(error)])[-1])
             return
     print(f"{'workload':14}{'µs before':>12}{'µs now':>10}{'gain':>8}")
-    for workload, least in GAINS.items():
+    gains: dict[str, float] = {}
+    for workload in GAINS:
         before, now = median(costs[workload, "before"]), median(costs[workload, "now"])
+        gains[workload] = before / now
         print(f"{workload:14}{before:12.0f}{now:10.0f}{before / now:7.2f}x")
-        yield Check(f"{workload} in memory, pods per second against {commit}", before / now, least, "x", True)
+    print()
+    for workload, least in GAINS.items():
+        what = f"{workload} in memory, pods per second against {commit}"
+        yield Check(what, gains[workload], least, "x", at_least=True)
 
 
 def _costs(sources: Mapping[str, Path]) -> dict[tuple[str, str], list[float]]:

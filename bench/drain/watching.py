@@ -14,7 +14,7 @@ from moorage.client.resources import Resource
 from tests.controlplane.servers import ControlPlaneError, Program
 
 PATIENCE = 120.0
-"""Seconds without any bind after which a scheduler is given up."""
+"""Seconds without any bind or eviction after which a scheduler is given up."""
 _LOOK_EVERY = 0.5
 
 
@@ -27,6 +27,7 @@ class Binds:
     def __init__(self, expected: Collection[str]) -> None:
         self.times: dict[str, float] = {}
         self.began = float("inf")
+        self._latest = 0.0
         self._expected = frozenset(expected)
         self._wanted = len(self._expected)
         self._enough = asyncio.Event()
@@ -39,7 +40,8 @@ class Binds:
                 self._enough.set()
 
     def note_work(self) -> None:
-        self.began = min(self.began, time.monotonic())
+        self._latest = time.monotonic()
+        self.began = min(self.began, self._latest)
 
     async def wait(
         self, scheduler: Program, *, count: int | None = None, meanwhile: asyncio.Task[None] | None = None
@@ -48,17 +50,15 @@ class Binds:
         self._wanted = len(self._expected) if count is None else count
         if len(self.times) < self._wanted:
             self._enough.clear()
-        seen, since = len(self.times), time.monotonic()
+        self._latest = time.monotonic()
         while not self._enough.is_set():
             scheduler.check_running()
             if meanwhile is not None and meanwhile.done():
                 meanwhile.result()
-            if len(self.times) > seen:
-                seen, since = len(self.times), time.monotonic()
-            if time.monotonic() - since > PATIENCE:
+            if time.monotonic() - self._latest > PATIENCE:
+                so_far = f"{len(self.times)} of {self._wanted}"
                 raise ControlPlaneError(
-                    f"{scheduler.name} bound no pod for {PATIENCE:.0f} s, {seen} of {self._wanted} in all:\n"
-                    f"{scheduler.log_end()}"
+                    f"{scheduler.name} bound no pod for {PATIENCE:.0f} s, {so_far} in all:\n{scheduler.log_end()}"
                 )
             try:
                 async with asyncio.timeout(_LOOK_EVERY):
