@@ -56,10 +56,9 @@ class Binds:
             if meanwhile is not None and meanwhile.done():
                 meanwhile.result()
             if time.monotonic() - self._latest > PATIENCE:
-                so_far = f"{len(self.times)} of {self._wanted}"
-                raise ControlPlaneError(
-                    f"{scheduler.name} bound no pod for {PATIENCE:.0f} s, {so_far} in all:\n{scheduler.log_end()}"
-                )
+                waited = f"{scheduler.name} bound no pod for {PATIENCE:.0f} s"
+                in_all = f"{len(self.times)} of {self._wanted} in all"
+                raise ControlPlaneError(f"{waited}, {in_all}:\n{scheduler.log_end()}")
             try:
                 async with asyncio.timeout(_LOOK_EVERY):
                     await self._enough.wait()
