@@ -89,7 +89,7 @@ class Backlog:
             return await load(client, self._workload, self._size, "embedded")
 
     def drain(self) -> Drained:
-        """How the embedded cluster fares with it; the figures are those of the whole cluster."""
+        """How the embedded cluster fares with it, as a whole. Its first bind is when it was ready."""
         data, config = self._folder / "copy", self._folder / "scheduler.yaml"
         shutil.copyfile(self._data, data)
         config.write_text(_CONFIG)

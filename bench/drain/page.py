@@ -44,7 +44,7 @@ def _recorded(record: Path) -> str:
         f"![Moorage's figures as multiples of kube-scheduler's]({picture.FILE.name})\n\n"
         f"| {' | '.join(_COLUMNS)} |\n|{'---|' * len(_COLUMNS)}\n{_rows(known)}\n"
         f"Rounds: {rounds}. {machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
-        f"Linux {machine['kernel']},\nPython {machine['python']}, {machine['date']}, commit {commits}.\n"
+        f"Python {machine['python']}, {machine['date']}, commit {commits}.\n"
     )
 
 
