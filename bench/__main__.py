@@ -27,7 +27,7 @@ BENCHMARKS: dict[str, Callable[[], Outcomes]] = {
 
 _EXAMPLES = """
 \b
-  make bench                                      all, about an hour
+  make bench                                      all, more than an hour
   make bench ARGS=decisions                       one of them
   make bench ARGS="drain plain spread"            two workloads
   make bench ARGS="drain plain --nodes 500 --pods 2000 --rounds 1"

@@ -32,7 +32,7 @@ def measure(
     cases = [
         (WORKLOADS[name], size_of(WORKLOADS[name], nodes, pods)) for name in dict.fromkeys(names or WORKLOADS)
     ]
-    minutes = sum(seconds_for(size, rounds) for _, size in cases) / 60
+    minutes = sum(seconds_for(workload, size, rounds) for workload, size in cases) / 60
     print(
         f"\nMoorage and kube-scheduler in turns, workloads: {len(cases)}, rounds: {rounds}, "
         f"minutes on two cores: about {minutes:.0f}",
@@ -74,9 +74,10 @@ def size_of(workload: Workload, nodes: int | None, pods: int | None) -> Size:
     return size if pods else Size(size.nodes, min(size.pods, most))
 
 
-def seconds_for(size: Size, rounds: int) -> float:
+def seconds_for(workload: Workload, size: Size, rounds: int) -> float:
     """About how long a workload takes."""
-    return 20 + size.nodes / 400 + rounds * (20 + size.pods / 120)
+    share = size.pods / workload.size.pods
+    return 20 + size.nodes / 400 + rounds * (10 + workload.round_seconds * share)
 
 
 def checks(found: Compared) -> Outcomes:

@@ -62,7 +62,8 @@ WORKLOAD = Workload(
     "unschedulable",
     pods,
     Bounds(2.5, 0.25),
-    size=Size(5000, 1000),  # kube-scheduler takes a minute or more for those
+    size=Size(5000, 1000),
+    round_seconds=180,  # kube-scheduler tries each of the 5000 before the last that fits has its turn
     most_per_node=100,
     lasting=placed,
     company=too_large,

@@ -48,6 +48,8 @@ class Workload:
     """The pods that are counted. Their names begin with what is given."""
     bounds: Bounds
     size: Size = _SIZE
+    round_seconds: int = 50
+    """About how long a round of that size takes on two cores; only said, never checked."""
     most_per_node: int = 110
     """More of these pods than so many for each node may find no place."""
     lasting: Callable[[Size], Objects] = nothing
