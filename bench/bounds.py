@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -10,11 +11,32 @@ class Check(NamedTuple):
     value: float
     bound: float
     unit: str
+    at_least: bool = False
+    """Whether the bound is a lower one."""
 
     @property
     def kept(self) -> bool:
-        return self.value <= self.bound
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
 
     def __str__(self) -> str:
         verdict = "ok    " if self.kept else "MISSED"
-        return f"{verdict} {self.what}: {self.value:.2f} {self.unit} (at most {self.bound:g})"
+        side = "at least" if self.at_least else "at most"
+        return f"{verdict} {self.what}: {self.value:.2f} {self.unit} ({side} {self.bound:.4g})"
+
+
+class Failed(NamedTuple):
+    """Something that could not be measured."""
+
+    what: str
+    why: str
+    kept: bool = False
+
+    def __str__(self) -> str:
+        return f"FAILED {self.what}: {self.why}"
+
+
+Outcomes = Iterator[Check | Failed]
+
+
+class Unavailable(Exception):
+    """What a benchmark needs is not on this machine; one line with the remedy."""

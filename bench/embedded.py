@@ -4,107 +4,107 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
-from bench.backlog import NODES, PODS, Drained, create_pods, usage
-from bench.bounds import Check
-from moorage.api.pods import Pod
+from bench.bounds import Check, Outcomes
+from bench.drain.draining import Drained
+from bench.drain.loading import load
+from bench.drain.schedulers import usage
+from bench.drain.watching import watched
+from bench.drain.workload import SCHEDULER, Size, Workload
 from moorage.client.connection import from_kubeconfig
 from moorage.client.http import HttpClient
-from moorage.client.resources import Resource
+from tests.controlplane.schedulers import MOORAGE
+from tests.controlplane.servers import Program, wait_for
 
 _GIVE_UP = 120.0
-_CONFIG = """\
+_CONFIG = f"""\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-profiles: [{schedulerName: bench}]
+profiles: [{{schedulerName: {SCHEDULER}}}]
 """
 
 
-def measure() -> Iterator[Check]:
+def measure() -> Outcomes:
     print("\nembedded cluster", flush=True)
     for nodes, bound in ((10, 2.0), (5000, 15.0)):
         with _up(f"--nodes={nodes}") as running:
             yield Check(f"ready with {nodes} nodes", running.seconds, bound, "s")
 
 
-class _Running:
-    def __init__(self, process: subprocess.Popen[bytes], kubeconfig: Path, seconds: float) -> None:
-        self.pid = process.pid
-        self.kubeconfig = kubeconfig
-        self.seconds = seconds
+class _Running(NamedTuple):
+    program: Program
+    kubeconfig: Path
+    ready: float
+    seconds: float
+    """Until it was ready."""
 
 
 @contextmanager
 def _up(*flags: str) -> Iterator[_Running]:
-    """A running `moorage up`, and the seconds until it was ready."""
-    moorage = str(Path(sys.executable).parent / "moorage")
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
+    """A running `moorage up` that is ready."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         started = time.monotonic()
-        command = [moorage, "up", f"--kubeconfig={kubeconfig}", *flags]
-        with subprocess.Popen(command, stdout=log, stderr=log) as process:
-            try:
-                while not kubeconfig.exists():
-                    if process.poll() is not None or time.monotonic() - started > _GIVE_UP:
-                        log.seek(0)
-                        raise RuntimeError(log.read().decode(errors="replace")[-4000:])
-                    time.sleep(0.01)
-                yield _Running(process, kubeconfig, time.monotonic() - started)
-            finally:
-                process.terminate()
-                try:
-                    process.wait(20)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+        program = Program(MOORAGE, ["up", f"--kubeconfig={kubeconfig}", *flags], Path(folder) / "up.log")
+
+        def is_ready() -> bool:
+            program.check_running()
+            return kubeconfig.exists()
+
+        try:
+            wait_for("readiness of moorage up", is_ready, seconds=_GIVE_UP)
+            ready = time.monotonic()
+            yield _Running(program, kubeconfig, ready, ready - started)
+        finally:
+            program.stop()
 
 
 class Backlog:
     """The data of a cluster in which many pods wait, for the length of a `with` block."""
 
+    def __init__(self, workload: Workload, size: Size) -> None:
+        self._workload = workload
+        self._size = size
+
     def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory()
-        self._data = Path(self._folder.name) / "backlog"
-        with _up(f"--data={self._data}", f"--nodes={NODES}", "--no-scheduler") as running:
-            asyncio.run(create_pods(running.kubeconfig, "embedded"))
+        with ExitStack() as stack:
+            self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+            self._data = self._folder / "backlog"
+            with _up(f"--data={self._data}", f"--nodes={self._size.nodes}", "--no-scheduler") as running:
+                self._pods = asyncio.run(self._load(running.kubeconfig))
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+        self._stack.close()
+
+    async def _load(self, kubeconfig: Path) -> set[str]:
+        async with HttpClient(from_kubeconfig(str(kubeconfig)), qps=-1) as client:
+            return await load(client, self._workload, self._size, "embedded")
 
     def drain(self) -> Drained:
-        """How the embedded cluster fares with it; the figures are those of the whole cluster."""
-        folder = Path(self._folder.name)
-        data, config = folder / "copy", folder / "scheduler.yaml"
+        """How the embedded cluster fares with it, as a whole. Its first bind is when it was ready."""
+        data, config = self._folder / "copy", self._folder / "scheduler.yaml"
         shutil.copyfile(self._data, data)
         config.write_text(_CONFIG)
         with _up(f"--data={data}", "--nodes=0", f"--config={config}") as running:
-            rate = asyncio.run(_rate(running.kubeconfig))
-            cpu, megabytes = usage(running.pid)
-        return Drained(running.seconds, rate, cpu / PODS * 1000, megabytes)
+            rate = asyncio.run(_rate(running, self._pods))
+            cpu, megabytes = usage(running.program.pid)
+        return Drained(running.seconds, rate, cpu / len(self._pods) * 1000, megabytes)
 
 
-async def _rate(kubeconfig: Path) -> float:
+async def _rate(running: _Running, pods: set[str]) -> float:
     """Pods that get their nodes per second, from the first look to the last pod."""
-    async with HttpClient(from_kubeconfig(str(kubeconfig)), qps=-1) as client, asyncio.timeout(_GIVE_UP):
-        resource = Resource.of(Pod)
-        listed = await client.list(resource)
-        began = time.monotonic()
-        bound = {pod.name for pod in listed.items if pod.spec.node_name}
-        at_first = len(bound)
-        changes = client.watch(resource, resource_version=listed.resource_version)
-        try:
-            while len(bound) < PODS:
-                pod = (await anext(changes)).object
-                if isinstance(pod, Pod) and pod.spec.node_name:
-                    bound.add(pod.name)
-        finally:
-            await changes.aclose()
-    return (PODS - at_first) / (time.monotonic() - began)
+    connection = from_kubeconfig(str(running.kubeconfig))
+    async with HttpClient(connection, qps=-1) as client, watched(client, pods) as binds:
+        looked, before = time.monotonic(), len(binds.times)
+        await binds.wait(running.program)
+    if before == len(pods):  # too few to be seen at work
+        return len(pods) / (looked - running.ready)
+    return (len(pods) - before) / (max(binds.times.values()) - looked)

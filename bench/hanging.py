@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.bounds import Check
+from bench.bounds import Check, Outcomes
 from tests.controlplane.servers import wait_for
 from tests.embedded.clusters import Embedded
 from tests.embedded.hanging import MESSAGES, PLUGIN
@@ -17,7 +17,7 @@ from tests.seeds.common import Cluster, pod
 LIMIT = 3.0
 
 
-def measure() -> Iterator[Check]:
+def measure() -> Outcomes:
     print("\na plugin that never returns, at each point", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         plugin = Path(folder) / "stuck.py"

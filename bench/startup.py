@@ -5,15 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-from bench.bounds import Check
+from bench.bounds import Check, Outcomes
 
 _RUNS = 7
 
 
-def measure() -> Iterator[Check]:
+def measure() -> Outcomes:
     command = [str(Path(sys.executable).parent / "moorage"), "--help"]
     best = min(_timed(command) for _ in range(_RUNS))
     yield Check("moorage --help", best, 0.5, "s")

@@ -17,7 +17,7 @@ from copy import deepcopy
 from itertools import count
 from typing import Any, NamedTuple
 
-from bench.bounds import Check
+from bench.bounds import Check, Outcomes
 from moorage.api.decoding import from_document
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
@@ -221,7 +221,7 @@ async def _keep_changing(changes: Changes) -> None:
         await asyncio.sleep(1 / CHANGES_A_SECOND)
 
 
-def measure() -> Iterator[Check]:
+def measure() -> Outcomes:
     print(f"\n{PODS} pods that do not fit, {NODES} nodes, {CHANGES_A_SECOND} changes a second", flush=True)
     for shape, change in (
         ("room", "pod"),

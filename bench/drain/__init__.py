@@ -1,0 +1,1 @@
+"""Moorage and kube-scheduler beside each other, on a real API server."""
