@@ -1,0 +1,116 @@
+"""What large clusters cost: 1000, 5000, 20,000 and 50,000 nodes with ten running pods each.
+
+Every size is built once, in a process of its own; every step is measured in a copy of that process, in CPU
+time, the best of several. `python -m bench.scale 50000` measures one size and prints all figures;
+`python -m bench.scale 50000 preemption` one step, with PROFILE=1 in the environment its profile, too.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import gc
+import json
+import os
+import pstats
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+from bench.bounds import Check
+from bench.scale_steps import STEPS, Cluster, Figures
+
+SIZES = (1000, 5000, 20_000, 50_000)
+SIMULATED = 5000
+
+
+def measure() -> Iterator[Check]:
+    print(f"\nnodes with ten pods each: {', '.join(map(str, SIZES))}", flush=True)
+    figures = {size: _in_process_of_its_own(size) for size in SIZES}
+    _print_table(figures)
+    yield from checks(figures)
+
+
+def checks(figures: dict[int, Figures]) -> Iterator[Check]:
+    return iter(())
+
+
+def _print_table(figures: dict[int, Figures]) -> None:
+    print(f"\n{'µs of CPU, unless it says otherwise':36}" + "".join(f"{size:>12}" for size in figures))
+    for name in next(iter(figures.values())):
+        print(f"{name:36}" + "".join(f"{found[name]:12.1f}" for found in figures.values()))
+    print(flush=True)
+
+
+def _in_process_of_its_own(size: int) -> Figures:
+    command = [sys.executable, "-m", "bench.scale", str(size), "--json"]
+    found: Figures = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found | _simulated(size)
+
+
+def _simulated(size: int) -> Figures:
+    """`moorage simulate` from its start to its end."""
+    command = [sys.executable, "-m", "moorage", "simulate", "--nodes", str(size), "--pods", str(SIMULATED)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"simulate 5000 pods, s of CPU": cpu, "the same, s": time.perf_counter() - started}
+
+
+def run(size: int, steps: list[str]) -> Figures:
+    cluster = Cluster(size)
+    figures = cluster.take_in()
+    for step in steps:
+        figures |= _in_a_copy(cluster, step)
+    return figures
+
+
+def _in_a_copy(cluster: Cluster, step: str) -> Figures:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(reading)
+            found = _profiled(cluster, step) if "PROFILE" in os.environ else STEPS[step](cluster)
+            with os.fdopen(writing, "w") as pipe:
+                json.dump(found, pipe)
+            sys.stdout.flush()
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    if not text:
+        raise RuntimeError(f"{step} failed")
+    figures: Figures = json.loads(text)
+    return figures
+
+
+def _profiled(cluster: Cluster, step: str) -> Figures:
+    profile = cProfile.Profile()
+    found = profile.runcall(STEPS[step], cluster)
+    pstats.Stats(profile).sort_stats("tottime").print_stats(25)
+    return found
+
+
+def main(size: str, *steps: str) -> None:
+    as_json = "--json" in steps
+    chosen = [step for step in steps if step != "--json"]
+    unknown = [step for step in chosen if step not in STEPS]
+    if unknown:
+        sys.exit(f"no step is called {', '.join(unknown)}; there are {', '.join(STEPS)}")
+    figures = run(int(size), chosen or list(STEPS))
+    if as_json:
+        print(json.dumps(figures))
+    else:
+        _print_table({int(size): figures})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
