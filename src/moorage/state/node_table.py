@@ -152,9 +152,8 @@ class NodeTable:
         self.taint_code = self.columns.create(np.int32)
         self.problems: dict[str, str] = {}
 
-        self._order = ZoneOrder()
+        self._order = ZoneOrder(self.columns)
         self._order_is_stale = False
-        self._listed: dict[str, None] = {}
         self._labels = Lru[str, LabelColumn](_LABEL_COLUMNS, trim_on_put=False)
         self._facts = Lru[str, Fact](_FACTS)
         self._allocatable: dict[str, Resources] = {}
@@ -191,6 +190,7 @@ class NodeTable:
         self.images.withdraw(info)
         info.images = {}
         self.problems.pop(info.name, None)
+        self._order.remove(info.row, info.name)
         last = self.columns.remove_row(info.row)
         moved = self.infos.pop()
         if moved is not info:
@@ -199,7 +199,6 @@ class NodeTable:
         assert last == len(self.infos)
         info.row = -1
         del self.by_name[info.name]
-        self._order.remove(info.name)
         self._order_is_stale = True
         self.static_version += 1
         self.labels_version += 1
@@ -212,14 +211,11 @@ class NodeTable:
         if not self._order_is_stale:
             return
         self._order_is_stale = False
-        # As in kube-scheduler, a node that went and came back between two cycles keeps its place.
-        if self.by_name.keys() != self._listed.keys():
-            self._listed = dict.fromkeys(self._order.names())
-        ordered = [self.by_name[name] for name in self._listed]
-        self.columns.reorder(np.array([info.row for info in ordered], dtype=np.intp))
-        for row, info in enumerate(ordered):
+        moved = self.columns.reorder(self._order.restored(len(self)))
+        infos = self.infos
+        for row, info in enumerate([infos[row] for row in moved.rows.tolist()], moved.begin):
+            infos[row] = info
             info.row = row
-        self.infos = ordered
         self.static_version += 1
         self.labels_version += 1
 
@@ -243,7 +239,7 @@ class NodeTable:
     def _put(self, info: NodeInfo, node: Node) -> None:
         row, old = info.row, info.node
         info.node = node
-        self._order.put(node)
+        self._order.put(row, node)
         if info.name in self._allocatable:
             self.allocatable.release(row, self._allocatable[info.name])
         amounts = self._read_allocatable(node)
