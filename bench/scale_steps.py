@@ -31,7 +31,7 @@ from moorage.scheduler.cycle import NodeChooser
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION
 from moorage.scheduler.scheduler import Scheduler
 from moorage.server.exposition import render
-from moorage.what_if.workloads import make_nodes, make_pods
+from moorage.what_if.workloads import make_pods
 
 Figures = dict[str, float]
 Document = dict[str, Any]
@@ -167,22 +167,17 @@ def node_update(change: str) -> Callable[[Cluster], Figures]:
 
 
 def nodes_come_and_go(cluster: Cluster) -> Figures:
-    found: dict[str, list[float]] = {"comes": [], "goes": []}
-    after: dict[str, list[float]] = {"comes": [], "goes": []}
-    another = next(make_nodes(1)).raw
+    """A node from the middle goes, while its pods are still there, and comes back at the end of its zone."""
+    found: dict[str, list[float]] = {"goes": [], "comes": []}
+    after: dict[str, list[float]] = {"goes": [], "comes": []}
     for turn in range(_REPEATS + 1):
-        document = deepcopy(another)
-        document["metadata"] |= {"name": f"another-{turn}", "uid": f"uid-another-{turn}"}
-        node = from_document(Node, document)
-        for what, act in (("comes", cluster.door.put), ("goes", cluster.door.remove)):
+        node = cluster.node(cluster.nodes // 2 + turn)
+        for what, act in (("goes", cluster.door.remove), ("comes", cluster.door.put)):
             used = time.process_time()
             act(node)
             found[what].append(_since(used))
             pods = [pod for workload in CYCLES for pod in cluster.fresh(workload, 1)]
             after[what].append(cluster.cycles(pods) * len(pods))
-            for pod in pods:
-                bound = cluster.client.pods[pod.key]
-                cluster.door.remove(bound)
     figures: Figures = {}
     for what in found:
         figures[f"node: {what}"] = min(found[what][1:])

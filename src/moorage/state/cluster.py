@@ -77,6 +77,8 @@ class ClusterState:
         self.volumes = Volumes(self.table, self.objects)
         self._ghosts: dict[str, NodeInfo] = {}
         self._placements: dict[str, Placement] = {}
+        self.assumed_total = 0
+        """How many pods are assumed."""
 
     def changes(self) -> None:
         """Something comes, changes or goes."""
@@ -160,6 +162,7 @@ class ClusterState:
             elif known.takes_the_same_as(pod):
                 # Another pod with the same port may have freed it.
                 self.ports.take(known.node, known.info.pod.host_ports)
+                self.assumed_total -= known.assumed
                 known.confirm(pod)
                 return
             self._drop(pod.uid)
@@ -268,11 +271,13 @@ class ClusterState:
             log.warning("%s", pod_info.problem)
         self._put_on(info, pod_info)
         self._placements[pod.uid] = Placement(pod_info, info, assumed)
+        self.assumed_total += assumed
 
     def _drop(self, uid: str) -> Pod | None:
         placement = self._placements.pop(uid, None)
         if placement is None:
             return None
+        self.assumed_total -= placement.assumed
         self.changes()
         info = placement.node
         self._take_off(info, placement.info)
