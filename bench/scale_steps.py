@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from bench.scale_cluster import PODS_PER_NODE, nodes_as_sent, pods_as_sent
@@ -19,7 +19,7 @@ from bench.unschedulable import NODE_CHANGES
 from moorage.api.decoding import decode, from_document
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
-from moorage.client.http import Listing
+from moorage.client.http import PAGE, Listing
 from moorage.client.informer import Informer
 from moorage.client.memory import MemoryClient
 from moorage.client.resources import Resource
@@ -87,7 +87,7 @@ class Cluster:
     def _listed(self, kind: type[Node] | type[Pod], sources: Iterator[bytes], name: str) -> Figures:
         size = read = taken = 0.0
         number = 0
-        while page := [source for source, _ in zip(sources, range(500), strict=False)]:
+        while page := list(islice(sources, PAGE)):
             number += len(page)
             size += sum(map(len, page))
             used = time.process_time()
@@ -187,7 +187,7 @@ def nodes_come_and_go(cluster: Cluster) -> Figures:
 
 def pod_changes(cluster: Cluster) -> Figures:
     """The status of running pods changes, then they go."""
-    pods = [pod for pod, _ in zip(cluster.door.pods(), range(1000), strict=False)]
+    pods = cluster.door.pods()[:1000]
     newer = []
     for pod in pods:
         document = deepcopy(pod.raw)

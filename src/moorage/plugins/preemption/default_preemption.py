@@ -108,8 +108,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         kind: list[Candidate] = []
         violating: list[Candidate] = []
         failed = outcome.first_error()
-        for row in (*hopeful[begin:].tolist(), *hopeful[:begin].tolist()):
-            result = dry_run.on(table.infos[row])
+        for row, result in dry_run.each(np.roll(hopeful, -begin), at_once=max(wanted, 1)):
             if isinstance(result, Candidate):
                 found = violating if result.pdb_violations else kind
                 if len(found) < wanted:
