@@ -22,6 +22,7 @@ FIRST_DELAY, LONGEST_DELAY = 0.8, 30.0
 NOT_SERVED_DELAY = 3.2  # a definition may come at any time, and somebody waits for it then
 WATCH_JITTER = 3  # so that not all watches end together
 SHORT_WATCH_SECONDS = 1.0
+ITEMS_AT_ONCE = 500
 
 log = logging.getLogger(__name__)
 
@@ -153,8 +154,11 @@ class Informer(Generic[T]):
         present = {item.key for item in listing.items}
         for key in [key for key in self.by_key if key not in present]:
             self._remove(key)
-        for item in listing.items:
+        for number, item in enumerate(listing.items, 1):
             self._put(item)
+            if number % ITEMS_AT_ONCE == 0 and not self.synced:
+                # Nobody relies on the first list before it is whole; probes are answered meanwhile.
+                await asyncio.sleep(0)
         self._version = listing.resource_version
         self.last_error = None
         self._note_sign_of_life()
