@@ -60,8 +60,8 @@ def _node(document: Document) -> Document:
             "volumes.kubernetes.io/controller-managed-attach-detach": "true",
         },
         "managedFields": [
-            _managed("kubelet", {"f:labels": metadata["labels"], "f:annotations": {}}, ""),
-            _managed("kubelet", {"f:conditions": _CONDITIONS, "f:images": {}, "f:allocatable": {}}, "status"),
+            _managed("kubelet", {"f:metadata": {"f:labels": _names(metadata["labels"])}}, ""),
+            _managed("kubelet", _KUBELET_MANAGES_NODE, "status"),
         ],
     }
     status |= {
@@ -84,22 +84,26 @@ def _node(document: Document) -> Document:
         },
         "images": _IMAGES_THERE,
     }
-    return {"apiVersion": "v1", "kind": "Node", **document, "spec": {"podCIDR": "10.1.0.0/24"}}
+    spec = {"podCIDR": "10.1.0.0/24"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
 
 
 def _pod(document: Document, number: int) -> Document:
     metadata, spec = document["metadata"], document["spec"]
+    began = f"2026-01-{1 + number // 86400 % 28:02}T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}Z"
+    token = f"kube-api-access-{number:06x}"
+    conditions = [{**condition, "lastTransitionTime": began} for condition in _POD_CONDITIONS]
     name, app = metadata["name"], metadata["labels"]["app"]
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app, "uid": f"uid-{app}"}
     metadata |= {
         "generateName": f"{app}-",
         "resourceVersion": str(2_000_000 + number),
         "generation": 1,
-        "creationTimestamp": _THEN,
+        "creationTimestamp": began,
         "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
         "managedFields": [
-            _managed("kube-controller-manager", {"f:spec": spec}, ""),
-            _managed("kubelet", {"f:conditions": _POD_CONDITIONS, "f:containerStatuses": {}}, "status"),
+            _managed("kube-controller-manager", _CONTROLLER_MANAGES, ""),
+            _managed("kubelet", _KUBELET_MANAGES, "status"),
         ],
     }
     spec["containers"][0] |= {
@@ -107,12 +111,10 @@ def _pod(document: Document, number: int) -> Document:
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
         "ports": [{"containerPort": 8080, "protocol": "TCP"}],
-        "volumeMounts": [
-            {"name": "kube-api-access", "readOnly": True, "mountPath": "/var/run/secrets/kubernetes.io"}
-        ],
+        "volumeMounts": [{"name": token, "readOnly": True, "mountPath": "/var/run/secrets/kubernetes.io"}],
     }
     spec |= {
-        "volumes": [{"name": "kube-api-access", "projected": {"sources": _TOKEN, "defaultMode": 420}}],
+        "volumes": [{"name": token, "projected": {"sources": _TOKEN, "defaultMode": 420}}],
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 30,
         "dnsPolicy": "ClusterFirst",
@@ -127,7 +129,7 @@ def _pod(document: Document, number: int) -> Document:
     }
     running = {
         "name": "main",
-        "state": {"running": {"startedAt": _THEN}},
+        "state": {"running": {"startedAt": began}},
         "lastState": {},
         "ready": True,
         "restartCount": 0,
@@ -140,11 +142,11 @@ def _pod(document: Document, number: int) -> Document:
     }
     status = {
         "phase": "Running",
-        "conditions": _POD_CONDITIONS,
+        "conditions": conditions,
         "hostIP": "10.0.0.1",
         "podIP": "10.1.0.1",
         "podIPs": [{"ip": "10.1.0.1"}],
-        "startTime": _THEN,
+        "startTime": began,
         "containerStatuses": [running],
         "qosClass": "Burstable",
     }
@@ -171,8 +173,62 @@ _POD_CONDITIONS = [
     {"type": type, "status": "True", "observedGeneration": 1, "lastTransitionTime": _THEN}
     for type in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 ]
+
+
+def _names(document: Document) -> Document:
+    return {".": {}, **{f"f:{name}": {} for name in document}}
+
+
+_KUBELET_MANAGES_NODE = {
+    "f:status": {
+        "f:conditions": {f'k:{{"type":"{each["type"]}"}}': _names(each) for each in _CONDITIONS},
+        "f:images": {},
+        "f:allocatable": _names({"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0}),
+        "f:nodeInfo": _names({"bootID": 0, "kernelVersion": 0, "machineID": 0, "systemUUID": 0}),
+    }
+}
+_KUBELET_MANAGES = {
+    "f:status": {
+        "f:conditions": {f'k:{{"type":"{each["type"]}"}}': _names(each) for each in _POD_CONDITIONS},
+        **{
+            f"f:{name}": {}
+            for name in ("containerStatuses", "hostIP", "hostIPs", "phase", "podIP", "startTime")
+        },
+        "f:podIPs": {".": {}, 'k:{"ip":"10.1.0.1"}': {".": {}, "f:ip": {}}},
+    }
+}
+_CONTROLLER_MANAGES = {
+    "f:metadata": {
+        "f:generateName": {},
+        "f:labels": {".": {}, "f:app": {}, "f:pod-template-hash": {}},
+        "f:ownerReferences": {".": {}, 'k:{"uid":"6f0b1c0e-7d0f-4c55-9a53-3b7d3b4d8a10"}': {}},
+    },
+    "f:spec": {
+        "f:containers": {
+            'k:{"name":"main"}': {
+                ".": {},
+                **{
+                    f"f:{name}": {} for name in ("image", "imagePullPolicy", "name", "terminationMessagePath")
+                },
+                "f:ports": {
+                    ".": {},
+                    'k:{"containerPort":8080,"protocol":"TCP"}': _names({"containerPort": 0}),
+                },
+                "f:resources": {".": {}, "f:requests": _names({"cpu": 0, "memory": 0})},
+            }
+        },
+        **{f"f:{name}": {} for name in ("dnsPolicy", "enableServiceLinks", "restartPolicy", "schedulerName")},
+        "f:securityContext": {},
+        "f:terminationGracePeriodSeconds": {},
+    },
+}
 _TOLERATIONS = [
-    {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    {
+        "key": f"node.kubernetes.io/{key}",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 300,
+    }
     for key in ("not-ready", "unreachable")
 ]
 _TOKEN: list[Document] = [
@@ -188,7 +244,10 @@ _TOKEN: list[Document] = [
 ]
 _IMAGES_THERE = [
     {
-        "names": [f"registry.example/image-{number}@sha256:{number:064}", f"registry.example/image-{number}:v1"],
+        "names": [
+            f"registry.example/image-{number}@sha256:{number:064}",
+            f"registry.example/image-{number}:v1",
+        ],
         "sizeBytes": 50_000_000 + number,
     }
     for number in range(_IMAGES)

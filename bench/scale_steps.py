@@ -16,13 +16,14 @@ from typing import Any
 
 from bench.scale_cluster import PODS_PER_NODE, nodes_as_sent, pods_as_sent
 from bench.unschedulable import NODE_CHANGES
-from moorage.api.decoding import decode, from_document
+from moorage.api.decoding import from_document
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.client.http import PAGE, Listing
 from moorage.client.informer import Informer
 from moorage.client.memory import MemoryClient
 from moorage.client.resources import Resource
+from moorage.client.watching import decoded_or_none
 from moorage.config import load
 from moorage.framework.door import Door
 from moorage.plugins.catalog import in_tree_registry
@@ -78,25 +79,26 @@ class Cluster:
             "megabytes": _resident() / 1e6,
             "peak megabytes": _peak() / 1e6,
         }
-        used = time.process_time()
         gc.collect()
-        figures["collecting garbage once"] = _since(used)
         gc.freeze()
         return figures
 
     def _listed(self, kind: type[Node] | type[Pod], sources: Iterator[bytes], name: str) -> Figures:
+        resource = Resource.of(kind)
         size = read = taken = 0.0
         number = 0
         while page := list(islice(sources, PAGE)):
             number += len(page)
             size += sum(map(len, page))
             used = time.process_time()
-            items: list[Node | Pod] = [decode(kind, source) for source in page]
+            items = [decoded_or_none(resource, source) for source in page]
             read += _since(used)
             used = time.process_time()
             for item in items:
+                assert item is not None
                 self.door.put(item)
             taken += _since(used)
+            gc.freeze()  # as `moorage run` does while its first lists come in
         return {
             f"bytes of a {name}": size / number,
             f"reading a {name}": read / number,
@@ -256,7 +258,9 @@ def preemption(cluster: Cluster) -> Figures:
 
 def scrape(cluster: Cluster) -> Figures:
     cluster.cycles([pod for workload in CYCLES for pod in cluster.fresh(workload, 20)])
-    return {"metrics scrape": min(_timed(lambda: render([cluster.metrics.registry])) for _ in range(_REPEATS))}
+    return {
+        "metrics scrape": min(_timed(lambda: render([cluster.metrics.registry])) for _ in range(_REPEATS))
+    }
 
 
 def what_if(cluster: Cluster) -> Figures:

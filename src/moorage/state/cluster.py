@@ -13,6 +13,7 @@ from copy import copy
 
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
+from moorage.api.sharing import share_parts, share_parts_of
 from moorage.state.counts import PodCounts
 from moorage.state.node_info import NodeInfo, PodInfo
 from moorage.state.node_table import NodeTable
@@ -54,6 +55,7 @@ class Placement:
     def confirm(self, pod: Pod) -> None:
         """The API server has the pod where it was assumed to be."""
         self.assumed = False
+        share_parts_of(self.info.pod, pod)
         self.node.remove(self.info)
         self.info.pod = pod
         self.node.add(self.info)
@@ -166,6 +168,7 @@ class ClusterState:
                 known.confirm(pod)
                 return
             self._drop(pod.uid)
+        share_parts(pod)
         self._place(pod, pod.spec.node_name, assumed=False)
 
     def remove_pod(self, uid: str) -> Pod | None:

@@ -255,6 +255,8 @@ class NodeTable:
             fact.put_if_possible(info)
         if node.status.images != old.status.images or not info.images or self.images.is_outdated(node):
             info.images = self.images.put(info, node)
+        else:
+            node.status.images = old.status.images
         if node.metadata.labels != old.metadata.labels:
             self.labels_version += 1
             self.static_version += 1

@@ -37,7 +37,6 @@ class Usage:
                 column = self.requested[name] = self._columns.create()
             column.add(row, sign * amount)
 
-
     def add_all(self, rows: NDArray[np.intp], request: Mapping[str, int]) -> None:
         """One pod with this request on each of the rows, which may come several times."""
         self.total += len(rows)
