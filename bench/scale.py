@@ -8,7 +8,6 @@ time, the best of several. `python -m bench.scale 50000` measures one size and p
 from __future__ import annotations
 
 import cProfile
-import gc
 import json
 import os
 import pstats

@@ -7,6 +7,7 @@ pods apart, one prefers its own and one demands it; the others are plain.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -17,8 +18,7 @@ Document = dict[str, Any]
 
 PODS_PER_NODE = 10
 _APP = 100
-_SHAPES = ("plain", "plain", "plain", "plain", "spread", "spread", "antiaffinity", "antiaffinity")
-_SHAPES += ("prefaffinity", "affinity")
+_SHAPES = (*["plain"] * 4, *["spread"] * 2, *["antiaffinity"] * 2, "prefaffinity", "affinity")
 _IMAGES = 25
 _THEN = "2026-01-31T12:00:00Z"
 _encode = msgspec.json.Encoder().encode
@@ -90,7 +90,7 @@ def _node(document: Document) -> Document:
 
 def _pod(document: Document, number: int) -> Document:
     metadata, spec = document["metadata"], document["spec"]
-    began = f"2026-01-{1 + number // 86400 % 28:02}T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}Z"
+    began = (datetime(2026, 1, 1) + timedelta(seconds=number)).isoformat() + "Z"
     token = f"kube-api-access-{number:06x}"
     conditions = [{**condition, "lastTransitionTime": began} for condition in _POD_CONDITIONS]
     name, app = metadata["name"], metadata["labels"]["app"]
@@ -170,8 +170,8 @@ _CONDITIONS = [
     _condition("Ready", "True"),
 ]
 _POD_CONDITIONS = [
-    {"type": type, "status": "True", "observedGeneration": 1, "lastTransitionTime": _THEN}
-    for type in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+    {"type": kind, "status": "True", "observedGeneration": 1, "lastTransitionTime": _THEN}
+    for kind in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 ]
 
 

@@ -1,6 +1,6 @@
 """What a scheduler does in a large cluster, step by step, in microseconds of CPU.
 
-Every function in STEPS is given a cluster of its own (a copy in a process of its own) and returns its figures.
+Every function in STEPS is given a cluster in a process of its own and returns its figures.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from itertools import count, islice
+from pathlib import Path
 from typing import Any
 
 from bench.scale_cluster import PODS_PER_NODE, nodes_as_sent, pods_as_sent
@@ -323,8 +324,7 @@ def _timed(act: Callable[[], object]) -> float:
 
 
 def _resident() -> float:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _peak() -> float:

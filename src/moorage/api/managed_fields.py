@@ -1,4 +1,4 @@
-"""Who manages which field of an object: a third of what an API server sends, of which no scheduler reads a byte.
+"""Who manages which field of an object: a third of what an API server sends, and nothing to a scheduler.
 
 kube-scheduler drops it from pods as they come in, too.
 """

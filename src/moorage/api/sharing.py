@@ -1,4 +1,4 @@
-"""Parts of pods that are equal are kept once: those of one template differ in little more than their names."""
+"""Equal parts of pods are kept once: pods of one template differ in little more than their names."""
 
 from __future__ import annotations
 

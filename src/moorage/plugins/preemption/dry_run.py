@@ -66,7 +66,7 @@ class DryRun:
         )
 
     def _are_contested(self, rows: NDArray[np.intp]) -> Bools:
-        """On which of these nodes somebody else is nominated: the pod must fit there with and without them."""
+        """Where somebody as important is nominated: the pod must fit there with and without them."""
         table = self._handle.state.table
         contested = np.zeros(len(table), dtype=np.bool_)
         for name in self._handle.nominator.rivals(self._pod):
