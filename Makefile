@@ -46,8 +46,8 @@ format: $(READY)  ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(READY)  ## Measure speed and memory; exit 1 when a stated bound is missed
-	@$(BIN)/python -m bench
+bench: $(READY)  ## Measure speed and memory; exit 1 when a stated bound is missed; one as in ARGS="drain plain --nodes 500"
+	@$(BIN)/python -m bench $(ARGS)
 
 soak: $(READY)  ## Run the long checks
 	@$(BIN)/python -m pytest -m soak --soak -n 2 --dist loadfile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import cluster, decisions, embedded, hanging, startup, unschedulable, volumes
+from bench import cluster, decisions, embedded, hanging, scale, startup, unschedulable, volumes
 from bench.bounds import Check
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Check]]] = {
@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Check]]] = {
     "volumes": volumes.measure,
     "embedded": embedded.measure,
     "hanging": hanging.measure,
+    "scale": scale.measure,
 }
 
 

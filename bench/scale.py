@@ -18,10 +18,44 @@ import time
 from collections.abc import Iterator
 
 from bench.bounds import Check
-from bench.scale_steps import STEPS, Cluster, Figures
+from bench.scale_cluster import PODS_PER_NODE
+from bench.scale_steps import CYCLES, STEPS, Cluster, Figures
+from bench.unschedulable import NODE_CHANGES
 
 SIZES = (1000, 5000, 20_000, 50_000)
+SMALL, LARGE = 5000, 50_000
 SIMULATED = 5000
+
+FLAT = 1.6
+"""What is done for one object, whatever else there is: the rest is caches that miss."""
+SEARCHED = 4.0
+"""What looks at enough nodes to choose among: 500 of 5000, 2500 of 50,000; and single masks over all nodes."""
+EVERY_NODE = 10.0
+"""What has to look at every node."""
+
+BOUNDS = {
+    "reading a node": FLAT,
+    "taking in a node": FLAT,
+    "reading a pod": FLAT,
+    "taking in a pod": FLAT,
+    "bytes of memory per node": FLAT,
+    "bytes of memory per pod": FLAT,
+    **{f"cycle, {workload}": SEARCHED for workload in CYCLES},
+    **{f"node: {change}": FLAT for change in (*NODE_CHANGES, "goes", "comes")},
+    **{f"cycle after node: {change}": SEARCHED for change in NODE_CHANGES},
+    **{f"{len(CYCLES)} cycles after node: {change}": EVERY_NODE for change in ("goes", "comes")},
+    "pod: status": FLAT,
+    "pod: goes": FLAT,
+    "no room, after a change": EVERY_NODE,
+    "no room, as another pod": FLAT,
+    "preemption, first": EVERY_NODE,
+    "preemption": EVERY_NODE,
+    "metrics scrape": FLAT,
+    "what if, all nodes": EVERY_NODE,
+    "listing again, per pod": FLAT,
+    "simulate 5000 pods, s of CPU": EVERY_NODE,
+}
+"""How many times what it costs at 5000 nodes a step may cost at ten times as many."""
 
 
 def measure() -> Iterator[Check]:
@@ -32,7 +66,14 @@ def measure() -> Iterator[Check]:
 
 
 def checks(figures: dict[int, Figures]) -> Iterator[Check]:
-    return iter(())
+    small, large = figures[SMALL], figures[LARGE]
+    for name, bound in BOUNDS.items():
+        yield Check(f"{name}, {LARGE} nodes against {SMALL}", large[name] / small[name], bound, "x")
+    yield Check(f"memory at {LARGE} nodes and ten pods each", large["peak megabytes"] / 1000, 6, "GB")
+    pods = LARGE * PODS_PER_NODE
+    reading = LARGE * (large["reading a node"] + large["taking in a node"])
+    reading += pods * (large["reading a pod"] + large["taking in a pod"])
+    yield Check("the first lists at that size", reading / 1e6, 60, "s of CPU")
 
 
 def _print_table(figures: dict[int, Figures]) -> None:
