@@ -29,7 +29,7 @@ SIMULATED = 5000
 FLAT = 1.6
 """What is done for one object, whatever else there is: the rest is caches that miss."""
 SEARCHED = 4.0
-"""What looks at enough nodes to choose among: 500 of 5000, 2500 of 50,000; and single masks over all nodes."""
+"""What looks at enough nodes to choose among: 500 of 5000, 2500 of 50,000; and a mask over all nodes."""
 EVERY_NODE = 10.0
 """What has to look at every node."""
 
