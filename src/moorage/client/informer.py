@@ -189,11 +189,12 @@ class Informer(Generic[T]):
             self._recovered()
 
     def _put(self, new: T) -> None:
-        old = self.by_key.get(new.key)
+        key = new.key
+        old = self.by_key.get(key)
         if old is not None and old.uid != new.uid:
-            self._remove(new.key)
+            self._remove(key)
             old = None
-        self.by_key[new.key] = new
+        self.by_key[key] = new
         if old is None:
             self._call(self._added, new)
         elif old.metadata.resource_version != new.metadata.resource_version:
