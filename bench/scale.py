@@ -77,10 +77,18 @@ def checks(figures: dict[int, Figures]) -> Iterator[Check]:
 
 
 def _print_table(figures: dict[int, Figures]) -> None:
-    print(f"\n{'µs of CPU, unless it says otherwise':36}" + "".join(f"{size:>12}" for size in figures))
+    """In the form that docs/scale.md has it."""
+    print(f"\n| {'µs of CPU, unless it says otherwise':36} |" + "".join(f" {size:9} |" for size in figures))
+    print("|---|" + "---:|" * len(figures))
     for name in next(iter(figures.values())):
-        print(f"{name:36}" + "".join(f"{found[name]:12.1f}" for found in figures.values()))
+        values = (_rounded(found[name]) for found in figures.values())
+        print(f"| {name:36} |" + "".join(f" {value:>9} |" for value in values))
     print(flush=True)
+
+
+def _rounded(value: float) -> str:
+    """Three digits that count, or all before the point."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _in_process_of_its_own(size: int) -> Figures:

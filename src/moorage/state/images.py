@@ -20,7 +20,7 @@ class ImageState:
         """Made by the scheduler, not for plugins."""
         self.reported = reported
         """As the first node reported it; for the scheduler, not for plugins."""
-        self.size = reported.size_bytes
+        self.size: int = reported.size_bytes
         """In bytes."""
         self.nodes: set[NodeInfo] = set()
         """The nodes that have the image."""
