@@ -287,7 +287,7 @@ def relist(cluster: Cluster) -> Figures:
     pods = cluster.door.pods()
 
     class Client:
-        async def list(self, resource: Resource[Any], *, field_selector: str = "") -> Listing[Any]:
+        async def list(self, resource: Resource[Any], *, field_selector: str = "", **_: Any) -> Listing[Any]:
             return Listing(pods, "1")
 
         def watch(self, *arguments: Any, **options: Any) -> Any:

@@ -52,7 +52,7 @@ class Script:
         self.over = asyncio.Event()
         self.now = 0.0
 
-    async def list(self, resource: Resource[Any], *, field_selector: str = "") -> Listing[Any]:
+    async def list(self, resource: Resource[Any], *, field_selector: str = "", **_: Any) -> Listing[Any]:
         self.asked.append(f"list {field_selector}".strip())
         step = await self._next()
         assert isinstance(step, Listing)
@@ -186,6 +186,16 @@ def test_new_list_after_gone_finds_what_was_missed() -> None:
     assert watched.sleeps == []
     assert watched.informer.last_error is None
     assert len(watched.informer.by_key) == 4
+
+
+def test_what_a_new_list_shows_unchanged_is_not_held_twice() -> None:
+    """Those who were told of an object hold it, too: another one for the informer would be a second copy."""
+    first, changed = pod("a", 1), pod("b", 2)
+    gone = [Gone(410, "Expired", "too old")]
+    script = Script(listing(5, first, changed), gone, listing(9, pod("a", 1), pod("b", 7)), [])
+    watched = Watched(script)
+    assert watched.told == ["+a@1", "+b@2", "b@2>7"]
+    assert watched.informer.by_key["ns/a"] is first
 
 
 def test_gone_without_having_heard_anything_is_not_hurried() -> None:
