@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from bench import before, decisions, embedded, hanging, startup, unschedulable
+from bench import before, decisions, embedded, hanging, scale, startup, unschedulable
 from bench.bounds import Outcomes, Unavailable
 from bench.drain import measuring, steady
 from bench.drain.workloads import WORKLOADS
@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, Callable[[], Outcomes]] = {
     "steady": steady.measure,
     "embedded": embedded.measure,
     "hanging": hanging.measure,
+    "scale": scale.measure,
 }
 """All of them, in the order in which they run."""
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from moorage.api.decoding import from_document
 from moorage.api.meta import Object
+from moorage.api.nodes import Node
 from moorage.client.errors import (
     ApiError,
     Gone,
@@ -68,6 +70,17 @@ def test_list_in_pages() -> None:
     assert listing.resource_version == "6"
     path = "GET /api/v1/nodes?labelSelector=x%3Dy&limit=1"
     assert server.lines == [path, f"{path}&continue=t1", f"{path}&continue=t2"]
+
+
+def test_known_objects_take_the_place_of_those_that_come() -> None:
+    held = from_document(Node, {"metadata": {"name": "b"}})
+    server = Recorder(page(node("a"), more="t1"), page(node("b")))
+    listing = talk(
+        server,
+        lambda client: client.list(NODES, limit=1, known=lambda new: held if new.name == "b" else new),
+    )
+    assert [item.name for item in listing.items] == ["a", "b"]
+    assert listing.items[1] is held
 
 
 def test_expired_page_restarts_the_list_in_one() -> None:

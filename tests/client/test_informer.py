@@ -13,7 +13,7 @@ from moorage.api.decoding import from_document
 from moorage.api.pods import Pod
 from moorage.client.errors import ApiError, Gone, InternalError, NotFound, TimedOut, Unreachable
 from moorage.client.http import Listing
-from moorage.client.informer import Informer
+from moorage.client.informer import ITEMS_AT_ONCE, Informer
 from moorage.client.resources import Resource
 from moorage.client.watching import Change
 
@@ -52,7 +52,7 @@ class Script:
         self.over = asyncio.Event()
         self.now = 0.0
 
-    async def list(self, resource: Resource[Any], *, field_selector: str = "") -> Listing[Any]:
+    async def list(self, resource: Resource[Any], *, field_selector: str = "", **_: Any) -> Listing[Any]:
         self.asked.append(f"list {field_selector}".strip())
         step = await self._next()
         assert isinstance(step, Listing)
@@ -188,6 +188,16 @@ def test_new_list_after_gone_finds_what_was_missed() -> None:
     assert len(watched.informer.by_key) == 4
 
 
+def test_what_a_new_list_shows_unchanged_is_not_held_twice() -> None:
+    """Those who were told of an object hold it, too: another one for the informer would be a second copy."""
+    first, changed = pod("a", 1), pod("b", 2)
+    gone = [Gone(410, "Expired", "too old")]
+    script = Script(listing(5, first, changed), gone, listing(9, pod("a", 1), pod("b", 7)), [])
+    watched = Watched(script)
+    assert watched.told == ["+a@1", "+b@2", "b@2>7"]
+    assert watched.informer.by_key["ns/a"] is first
+
+
 def test_gone_without_having_heard_anything_is_not_hurried() -> None:
     gone = Gone(410, "Expired", "too old")
     watched = Watched(Script(listing(5), [gone], listing(6), [gone], listing(7), [bookmark(8)]))
@@ -297,3 +307,30 @@ def test_a_wait_after_failures_ends_when_another_sees_the_server_again() -> None
 
     asyncio.run(main())
     assert told == ["recovered"]
+
+
+def test_others_have_their_turn_while_the_first_list_is_taken_in() -> None:
+    """The health of a process that reads half a million pods is asked for meanwhile."""
+    many = [pod(f"p{number}", 1) for number in range(3 * ITEMS_AT_ONCE)]
+    script = Script(listing(5, *many), [Gone(410, "Expired", "too old")], listing(9, *many[1:]), [])
+    known_at_turns: list[int] = []
+
+    async def main() -> None:
+        informer = Informer(
+            script,
+            PODS,
+            added=lambda new: None,
+            updated=lambda old, new: None,
+            deleted=lambda old: None,
+            sleep=lambda seconds: asyncio.sleep(0),
+        )
+        running = asyncio.create_task(informer.run())
+        while not informer.synced:
+            known_at_turns.append(len(informer.by_key))
+            await asyncio.sleep(0)
+        await asyncio.wait_for(script.over.wait(), 10)
+        running.cancel()
+        assert len(informer.by_key) == len(many) - 1
+
+    asyncio.run(main())
+    assert {ITEMS_AT_ONCE, 2 * ITEMS_AT_ONCE} <= set(known_at_turns)

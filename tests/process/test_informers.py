@@ -27,7 +27,7 @@ class Server:
     def __init__(self, licenses_after: float = float("inf")) -> None:
         self._licenses_after = licenses_after
 
-    async def list(self, resource: Resource[Any], *, field_selector: str = "") -> Listing[Any]:
+    async def list(self, resource: Resource[Any], *, field_selector: str = "", **_: Any) -> Listing[Any]:
         if resource.plural == "licenses" and fake_time.now() < self._licenses_after:
             raise NotFound(404, "NotFound", "the server could not find the requested resource")
         return Listing([], "1")

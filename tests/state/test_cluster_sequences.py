@@ -240,6 +240,13 @@ class AnySequence(RuleBasedStateMachine):
             assert kept[part] == fresh[part], part
 
     @invariant()
+    def assumed_pods_are_counted(self) -> None:
+        if hasattr(self, "state"):
+            assumed = [uid for uid in self.model.pods if self.state.is_assumed(uid)]
+            assert self.state.assumed_total == len(assumed)
+            assert assumed == [uid for uid, known in self.model.pods.items() if known[2]]
+
+    @invariant()
     def rows_are_compact(self) -> None:
         assert not hasattr(self, "state") or is_compact(self.state)
 

@@ -59,3 +59,15 @@ def test_the_version_changes_with_images_only() -> None:
     assert state.table.images.version == version
     state.put_node(make_node("a", images={"x": 11}))
     assert state.table.images.version != version
+
+
+def test_what_nodes_report_in_the_same_words_is_kept_once() -> None:
+    state = ClusterState()
+    for name in ("a", "b"):
+        state.put_node(make_node(name, images={"x": 10, "y": 20}))
+    state.put_node(make_node("c", images={"x": 11}))
+    first, second, other = (info.node.status.images for info in state.table.by_name.values())
+    assert first[0] is second[0] and first[1] is second[1]
+    assert other[0].size_bytes == 11
+    state.put_node(make_node("b", images={"x": 10, "y": 20}, labels={"another": "version"}))
+    assert state.table.by_name["b"].node.status.images is second

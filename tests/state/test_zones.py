@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from moorage.state.cluster import ClusterState
+from moorage.state.columns import Columns
 from moorage.state.zones import ZoneOrder, zone_of
 from moorage.testing import make_node
 
@@ -26,17 +31,40 @@ def test_the_zone_of_a_node(labels: dict[str, str], zone: tuple[str, str]) -> No
     assert zone_of(make_node("n", labels=labels)) == zone
 
 
-def order_of(*nodes: str) -> ZoneOrder:
-    """Nodes written as name:zone."""
-    order = ZoneOrder()
-    for text in nodes:
-        put(order, text)
-    return order
+class Order:
+    """Nodes written as name:zone, in rows as the table has them."""
 
+    def __init__(self, *nodes: str) -> None:
+        self.columns = Columns()
+        self.zones = ZoneOrder(self.columns)
+        self.rows: list[str] = []
+        for text in nodes:
+            self.put(text)
 
-def put(order: ZoneOrder, text: str) -> None:
-    name, _, zone = text.partition(":")
-    order.put(make_node(name, labels={f"{NEW}/zone": zone} if zone else {}))
+    def put(self, text: str) -> None:
+        name, _, zone = text.partition(":")
+        region, _, zone = zone.rpartition("/")
+        labels = {f"{NEW}/zone": zone} if zone else {}
+        if region:
+            labels[f"{NEW}/region"] = region
+        if name not in self.rows:
+            self.columns.append_row()
+            self.rows.append(name)
+        self.zones.put(self.rows.index(name), make_node(name, labels=labels))
+
+    def remove(self, name: str) -> None:
+        row = self.rows.index(name)
+        self.zones.remove(row, name)
+        self.columns.remove_row(row)
+        last = self.rows.pop()
+        if last != name:
+            self.rows[row] = last
+
+    def names(self) -> list[str]:
+        order = self.zones.restored(len(self.rows))
+        self.columns.reorder(order)
+        self.rows = [self.rows[row] for row in order]
+        return self.rows
 
 
 @pytest.mark.parametrize(
@@ -50,34 +78,79 @@ def put(order: ZoneOrder, text: str) -> None:
     ],
 )
 def test_one_of_each_zone_in_turn(nodes: str, names: str) -> None:
-    assert list(order_of(*nodes.split()).names()) == names.split()
+    assert Order(*nodes.split()).names() == names.split()
 
 
 def test_a_node_whose_zone_changes_goes_to_the_end_of_the_new_one() -> None:
-    order = order_of("a:1", "b:1", "c:2", "d:2")
-    put(order, "a:2")
-    assert list(order.names()) == ["b", "c", "d", "a"]
-    put(order, "a:2")  # no change, no move
-    put(order, "e:2")
-    assert list(order.names()) == ["b", "c", "d", "a", "e"]
+    order = Order("a:1", "b:1", "c:2", "d:2")
+    order.put("a:2")
+    assert order.names() == ["b", "c", "d", "a"]
+    order.put("a:2")  # no change, no move
+    order.put("e:2")
+    assert order.names() == ["b", "c", "d", "a", "e"]
 
 
 def test_a_zone_that_becomes_empty_is_forgotten() -> None:
-    order = order_of("a:1", "b:2")
+    order = Order("a:1", "b:2")
     order.remove("a")
-    put(order, "c:1")
-    assert list(order.names()) == ["b", "c"], "zone 1 comes after zone 2 now"
-    order.remove("nobody")
+    order.put("c:1")
+    assert order.names() == ["b", "c"], "zone 1 comes after zone 2 now"
     order.remove("b")
     order.remove("c")
-    assert (order._zones, order._zone_of) == ({}, {})
+    assert order.names() == []
+    assert (order.zones._zones, order.zones._zone_of, order.zones._left) == ({}, {}, {})
 
 
 def test_the_same_zone_name_in_another_region_is_another_zone() -> None:
-    order = ZoneOrder()
-    for name, region in (("a", "r1"), ("b", "r1"), ("c", "r2")):
-        order.put(make_node(name, labels={f"{NEW}/region": region, f"{NEW}/zone": "z"}))
-    assert list(order.names()) == ["a", "c", "b"]
+    assert Order("a:r1/z", "b:r1/z", "c:r2/z").names() == ["a", "c", "b"]
+
+
+class Reference:
+    """The order as it is defined: lists of names by zone."""
+
+    def __init__(self) -> None:
+        self.zones: dict[str, list[str]] = {}
+        self.listed: list[str] = []
+
+    def put(self, name: str, zone: str) -> None:
+        if name not in self.zones.get(zone, []):
+            self.remove(name)
+            self.zones.setdefault(zone, []).append(name)
+
+    def remove(self, name: str) -> None:
+        for zone, names in list(self.zones.items()):
+            if name in names:
+                names.remove(name)
+                if not names:
+                    del self.zones[zone]
+
+    def names(self) -> list[str]:
+        turns = zip_longest(*self.zones.values())
+        names = [name for turn in turns for name in turn if name is not None]
+        if set(names) != set(self.listed):
+            self.listed = names
+        return self.listed
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["put", "put", "remove", "names"]), st.integers(0, 8), st.integers(0, 3))
+    )
+)
+def test_the_order_is_the_one_of_lists_by_zone(acts: list[tuple[str, int, int]]) -> None:
+    order, reference = Order(), Reference()
+    for act, number, zone in acts:
+        name = f"n{number}"
+        if act == "put":
+            order.put(f"{name}:z{zone}")
+            reference.put(name, f"z{zone}")
+        elif act == "remove" and name in order.rows:
+            order.remove(name)
+            reference.remove(name)
+        elif act == "names":
+            assert order.names() == reference.names()
+    assert order.names() == reference.names()
 
 
 def test_a_pure_zone_change_shows_when_a_node_comes_or_goes() -> None:

@@ -177,7 +177,10 @@ class Object(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, e
 
     @cached_property
     def raw(self) -> dict[str, Any]:
-        """The whole object as in a manifest, with the fields that are not modelled here."""
+        """The whole object as in a manifest, with the fields that are not modelled here.
+
+        Pods come without `managedFields`, as plugins of kube-scheduler see them.
+        """
         source: bytes | None = self.__dict__.get("_source")
         if source is not None:
             whole: dict[str, Any] = msgspec.json.decode(source)

@@ -160,16 +160,12 @@ def request_summary(pod: Pod) -> RequestSummary:
     """The requests of a pod, computed once per template; raises QuantityError if one cannot be read."""
     cached: RequestSummary | None = pod.__dict__.get("_request_summary")
     if cached is None:
-        status = pod.status
-        if status.container_statuses or status.init_container_statuses or status.resources is not None:
-            cached = _summarize(pod)
-        else:
-            template = _template(pod)
-            cached = _summaries.get(template)
-            if cached is None:
-                if len(_summaries) >= _MOST_SUMMARIES:
-                    _summaries.clear()
-                cached = _summaries[template] = _summarize(pod)
+        template = _template(pod)
+        cached = _summaries.get(template)
+        if cached is None:
+            if len(_summaries) >= _MOST_SUMMARIES:
+                _summaries.clear()
+            cached = _summaries[template] = _summarize(pod)
         pod.__dict__["_request_summary"] = cached
     return cached
 
@@ -179,14 +175,36 @@ _summaries: dict[Hashable, RequestSummary] = {}
 
 
 def _template(pod: Pod) -> Hashable:
-    """The part of a pod without status that decides its requests."""
-    spec = pod.spec
+    """The part of a pod that decides its requests."""
+    spec, status = pod.spec, pod.status
+    runs = status.container_statuses or status.init_container_statuses or status.resources is not None
     return (
         tuple([tuple(container.resources.requests.items()) for container in spec.containers]),
         tuple([(restartable(c), *c.resources.requests.items()) for c in spec.init_containers]),
         tuple(spec.overhead.items()),
         spec.resources and tuple(spec.resources.requests.items()),
+        _granted(pod) if runs else None,
     )
+
+
+def _granted(pod: Pod) -> Hashable:
+    """What the status of a pod says about its requests, and about whose they are."""
+    spec, status = pod.spec, pod.status
+    return (
+        tuple([container.name for container in spec.containers]),
+        tuple([container.name for container in spec.init_containers]),
+        tuple(map(_granted_one, status.container_statuses)),
+        tuple(map(_granted_one, status.init_container_statuses)),
+        status.resources and tuple(status.resources.requests.items()),
+        tuple(status.allocated_resources.items()),
+        _resize_is_infeasible(pod),
+    )
+
+
+def _granted_one(status: ContainerStatus) -> Hashable:
+    if status.resources is None:
+        return status.name
+    return status.name, tuple(status.resources.requests.items()), tuple(status.allocated_resources.items())
 
 
 def _summarize(pod: Pod) -> RequestSummary:

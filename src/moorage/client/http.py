@@ -133,21 +133,33 @@ class HttpClient:
         label_selector: str = "",
         resource_version: str = "",
         limit: int = PAGE,
+        known: Callable[[T], T] = lambda item: item,
     ) -> Listing[T]:
-        """All objects, fetched `limit` at a time. One that cannot be decoded is logged and left out."""
+        """All objects, fetched `limit` at a time. One that cannot be decoded is logged and left out.
+
+        `known` may give another object for one that has come, for example the one that is held already:
+        while a large list comes in, the new ones need not all be there beside the old.
+        """
         path = resource.path(namespace)
         params = _given(
             fieldSelector=field_selector, labelSelector=label_selector, resourceVersion=resource_version
         )
         try:
-            return await self._list(resource, path, params, limit)
+            return await self._list(resource, path, params, limit, known)
         except Gone:
             if not limit:
                 raise
             # The pages that are left belong to a state the server has forgotten: get all in one.
-            return await self._list(resource, path, params, 0)
+            return await self._list(resource, path, params, 0, known)
 
-    async def _list(self, resource: Resource[T], path: str, params: dict[str, str], limit: int) -> Listing[T]:
+    async def _list(
+        self,
+        resource: Resource[T],
+        path: str,
+        params: dict[str, str],
+        limit: int,
+        known: Callable[[T], T],
+    ) -> Listing[T]:
         items: list[T] = []
         paging = {"limit": str(limit)} if limit else {}
         while True:
@@ -156,7 +168,7 @@ class HttpClient:
                 # A copy, or each object would keep the whole page in memory.
                 item = decoded_or_none(resource, bytes(raw))
                 if item is not None:
-                    items.append(item)
+                    items.append(known(item))
             if not page.metadata.continue_:
                 return Listing(items, page.metadata.resource_version)
             paging["continue"] = page.metadata.continue_

@@ -22,6 +22,7 @@ FIRST_DELAY, LONGEST_DELAY = 0.8, 30.0
 NOT_SERVED_DELAY = 3.2  # a definition may come at any time, and somebody waits for it then
 WATCH_JITTER = 3  # so that not all watches end together
 SHORT_WATCH_SECONDS = 1.0
+ITEMS_AT_ONCE = 500
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,9 @@ log = logging.getLogger(__name__)
 class ListsAndWatches(Protocol):
     """What an informer asks of a client; HttpClient has it."""
 
-    async def list(self, resource: Resource[T], *, field_selector: str = "") -> Listing[T]: ...
+    async def list(
+        self, resource: Resource[T], *, field_selector: str = "", known: Callable[[T], T] = ...
+    ) -> Listing[T]: ...
 
     def watch(
         self,
@@ -149,12 +152,17 @@ class Informer(Generic[T]):
             log.error("%s: unexpected error", self.resource, exc_info=error)
 
     async def _list(self) -> None:
-        listing = await self._client.list(self.resource, field_selector=self._field_selector)
+        listing = await self._client.list(
+            self.resource, field_selector=self._field_selector, known=self._held
+        )
         present = {item.key for item in listing.items}
         for key in [key for key in self.by_key if key not in present]:
             self._remove(key)
-        for item in listing.items:
+        for number, item in enumerate(listing.items, 1):
             self._put(item)
+            if number % ITEMS_AT_ONCE == 0 and not self.synced:
+                # Nobody relies on the first list before it is whole; probes are answered meanwhile.
+                await asyncio.sleep(0)
         self._version = listing.resource_version
         self.last_error = None
         self._note_sign_of_life()
@@ -185,15 +193,25 @@ class Informer(Generic[T]):
             self._recovered()
 
     def _put(self, new: T) -> None:
-        old = self.by_key.get(new.key)
+        if self._held(new) is not new:
+            return
+        key = new.key
+        old = self.by_key.get(key)
         if old is not None and old.uid != new.uid:
-            self._remove(new.key)
+            self._remove(key)
             old = None
-        self.by_key[new.key] = new
+        self.by_key[key] = new
         if old is None:
             self._call(self._added, new)
-        elif old.metadata.resource_version != new.metadata.resource_version:
+        elif old is not new:
             self._call(self._updated, old, new)
+
+    def _held(self, new: T) -> T:
+        """The object that was told already, if this is the same version of it: nobody needs it twice."""
+        old = self.by_key.get(new.key)
+        if old is None or old.metadata.resource_version != new.metadata.resource_version:
+            return new
+        return old if old.uid == new.uid else new
 
     def _remove(self, key: str, last: T | None = None) -> None:
         """`last` is the object as it was when it was deleted, where that is known."""

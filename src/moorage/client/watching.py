@@ -10,7 +10,9 @@ from typing import Generic, Literal, TypeVar, cast, get_args
 import msgspec
 
 from moorage.api.decoding import DecodeError, decode
+from moorage.api.managed_fields import without_managed_fields
 from moorage.api.meta import Object
+from moorage.api.pods import Pod
 from moorage.client.errors import ApiError, error_of
 from moorage.client.resources import Resource
 
@@ -108,6 +110,8 @@ def change_of(resource: Resource[T], line: bytes) -> Change[T]:
 
 def decoded_or_none(resource: Resource[T], source: bytes) -> T | None:
     """An object, or None and a line in the log: one bad object must not hide all the others."""
+    if resource.type is Pod:
+        source = without_managed_fields(source)
     try:
         return decode(resource.type, source)
     except DecodeError as error:

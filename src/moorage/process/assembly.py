@@ -27,6 +27,7 @@ log = Logger(__name__)
 USER_AGENT = user_agent("moorage", "scheduler")
 _LATE_EVENTS = 3.0
 _ABANDONED_WORK = 0.1
+_BETWEEN_FREEZES = 0.02
 
 
 class Assembly:
@@ -88,14 +89,27 @@ class Assembly:
         self._stack.push_async_callback(self._end_background)
         self._stack.callback(self.scheduler.stop)
 
-    def start(self) -> None:
+    def start(self, *, for_good: bool = True) -> None:
         """Starts the informers; the plugins' background work begins when the first lists are there.
 
         Whether this process leads does not matter to either: it is to be ready when its turn comes.
+        `for_good` says that the process ends with its scheduler.
         """
         self.informers.start()
+        if for_good:
+            keeping = asyncio.create_task(self._keep_first_lists())
+            self._stack.callback(keeping.cancel)
         beginning = asyncio.create_task(self._begin_background())
         self._stack.callback(beginning.cancel)
+
+    async def _keep_first_lists(self) -> None:
+        """What the first lists have brought stays, and is not looked through for garbage as more comes in.
+
+        Otherwise that takes longer than the lists themselves, the more the larger the cluster.
+        """
+        while self.informers.not_synced():
+            gc.freeze()
+            await asyncio.sleep(_BETWEEN_FREEZES)
 
     async def _begin_background(self) -> None:
         await self.informers.wait_until_listed()
@@ -113,7 +127,7 @@ class Assembly:
         log.info(1, "Caches are synced, starting to schedule")
         warn_of_unserved(self.scheduler)
         if for_good:
-            # What the first lists brought stays: it need not be looked through again and again.
+            # What came last has not been kept yet.
             gc.collect()
             gc.freeze()
         await self.scheduler.run()

@@ -107,7 +107,7 @@ class LocalScheduler:
 
     async def _start(self, assembly: Assembly, on_failure: OnFailure) -> None:
         await assembly.open()
-        assembly.start()
+        assembly.start(for_good=self._for_good)
         if not assembly.informers.has_requirements:
             await assembly.informers.wait_synced()
         self._running = _Running(assembly, asyncio.create_task(self._schedule(assembly, on_failure)))

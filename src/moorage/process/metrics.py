@@ -341,7 +341,7 @@ class SchedulerMetrics(Families):
         if (state := self._state) is not None:
             self._sizes[("nodes",)] = len(state.table)
             self._sizes[("pods",)] = state.pod_total
-            self._sizes[("assumed_pods",)] = sum(state.is_assumed(pod.uid) for pod in state.pods)
+            self._sizes[("assumed_pods",)] = state.assumed_total
 
     def _show_plugins(self, profile: Profile) -> None:
         """Has the plugins of a profile shown that were not asked yet."""

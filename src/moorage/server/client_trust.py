@@ -138,8 +138,16 @@ class _InNamespace:
     def __init__(self, client: HttpClient) -> None:
         self._client = client
 
-    async def list(self, resource: Resource[T], *, field_selector: str = "") -> Listing[T]:
-        return await self._client.list(resource, namespace=NAMESPACE, field_selector=field_selector)
+    async def list(
+        self,
+        resource: Resource[T],
+        *,
+        field_selector: str = "",
+        known: Callable[[T], T] = lambda item: item,
+    ) -> Listing[T]:
+        return await self._client.list(
+            resource, namespace=NAMESPACE, field_selector=field_selector, known=known
+        )
 
     def watch(
         self,

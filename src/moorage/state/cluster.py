@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from moorage.api.nodes import Node
 from moorage.api.pods import Condition, Pod, PodStatus, on_node
+from moorage.api.sharing import share_parts, share_parts_of
 from moorage.state.counts import PodCounts
 from moorage.state.node_info import NodeInfo, PodInfo
 from moorage.state.node_table import NodeTable
@@ -50,6 +51,7 @@ class Placement:
         """The API server has the pod where it was assumed to be."""
         self.assumed = False
         self.node.pod_changes()
+        share_parts_of(self.info.pod, pod)
         self.node.remove(self.info)
         self.info.pod = pod
         self.node.add(self.info)
@@ -90,6 +92,8 @@ class ClusterState:
         self.volumes = Volumes(self.table, self.objects)
         self._ghosts: dict[str, NodeInfo] = {}
         self._placements: dict[str, Placement] = {}
+        self.assumed_total = 0
+        """How many pods are assumed."""
 
     def changes(self) -> None:
         """Something comes, changes or goes."""
@@ -173,9 +177,11 @@ class ClusterState:
             elif known.takes_the_same_as(pod):
                 # Another pod with the same port may have freed it.
                 self.ports.take(known.node, known.info.pod.host_ports)
+                self.assumed_total -= known.assumed
                 known.confirm(pod)
                 return
             self._drop(pod.uid)
+        share_parts(pod)
         self._place(pod, pod.spec.node_name, assumed=False)
 
     def remove_pod(self, uid: str) -> Pod | None:
@@ -284,11 +290,13 @@ class ClusterState:
             log.warning("%s", pod_info.problem)
         self._put_on(info, pod_info)
         self._placements[pod.uid] = Placement(pod_info, info, assumed)
+        self.assumed_total += assumed
 
     def _drop(self, uid: str) -> Pod | None:
         placement = self._placements.pop(uid, None)
         if placement is None:
             return None
+        self.assumed_total -= placement.assumed
         self.changes()
         info = placement.node
         self._take_off(info, placement.info)

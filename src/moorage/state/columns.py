@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Hashable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,10 +85,21 @@ class Columns:
         self.size = last
         return last
 
-    def reorder(self, order: NDArray[np.intp]) -> None:
-        """Row i becomes what row `order[i]` was."""
-        for column in self._columns:
-            column.data[: self.size] = column.data[order]
+    def reorder(self, order: NDArray[np.intp]) -> Moved:
+        """Row i becomes what row `order[i]` was; returns the stretch outside of which nothing moved."""
+        places = np.flatnonzero(order != np.arange(len(order)))
+        begin, end = (int(places[0]), int(places[-1]) + 1) if len(places) else (0, 0)
+        rows = order[begin:end]
+        for column in self._columns if len(rows) else ():
+            column.data[begin:end] = column.data[rows]
+        return Moved(begin, rows)
+
+
+class Moved(NamedTuple):
+    """Rows from `begin` on that stand elsewhere now, in their new order."""
+
+    begin: int
+    rows: NDArray[np.intp]
 
 
 class Codes(Generic[H]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from moorage.api.nodes import Node
+from moorage.api.nodes import ContainerImage, Node
 
 if TYPE_CHECKING:
     from moorage.state.node_info import NodeInfo
@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 class ImageState:
     """An image name: its size as first reported, and the nodes that have it."""
 
-    __slots__ = ("nodes", "size")
+    __slots__ = ("nodes", "reported", "size")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, reported: ContainerImage) -> None:
         """Made by the scheduler, not for plugins."""
-        self.size = size
+        self.reported = reported
+        """As the first node reported it; for the scheduler, not for plugins."""
+        self.size: int = reported.size_bytes
         """In bytes."""
         self.nodes: set[NodeInfo] = set()
         """The nodes that have the image."""
@@ -36,16 +38,25 @@ class Images:
         return len(self._states)
 
     def put(self, info: NodeInfo, node: Node) -> Mapping[str, ImageState]:
-        """Records the images of a node instead of those it had before, and returns them."""
+        """Records the images of a node instead of those it had before, and returns them.
+
+        What other nodes reported in the same words is kept once: `node` then has theirs.
+        """
         self.withdraw(info)
         held: dict[str, ImageState] = {}
+        shared: list[ContainerImage] = []
         for image in node.status.images:
+            known = self._states.get(image.names[0]) if image.names else None
+            if known is not None and known.reported == image:
+                image = known.reported
             for name in image.names:
                 state = self._states.get(name)
                 if state is None:
-                    state = self._states[name] = ImageState(image.size_bytes)
+                    state = self._states[name] = ImageState(image)
                 state.nodes.add(info)
                 held[name] = state
+            shared.append(image)
+        node.status.images = tuple(shared)
         self.version += 1
         return held
 

@@ -164,9 +164,8 @@ class NodeTable:
         self.taint_code = self.columns.create(np.int32)
         self.problems: dict[str, str] = {}
 
-        self._order = ZoneOrder()
+        self._order = ZoneOrder(self.columns)
         self._order_is_stale = False
-        self._listed: dict[str, None] = {}
         self._labels = Lru[str, LabelColumn](_LABEL_COLUMNS, trim_on_put=False)
         self._facts = Lru[str, Fact](_FACTS)
         self._allocatable: dict[str, Resources] = {}
@@ -202,6 +201,7 @@ class NodeTable:
         self.images.withdraw(info)
         info.images = {}
         self.problems.pop(info.name, None)
+        self._order.remove(info.row, info.name)
         last = self.columns.remove_row(info.row)
         moved = self.infos.pop()
         if moved is not info:
@@ -210,7 +210,6 @@ class NodeTable:
         assert last == len(self.infos)
         info.row = -1
         del self.by_name[info.name]
-        self._order.remove(info.name)
         self._order_is_stale = True
         self._order_changes()
 
@@ -222,14 +221,11 @@ class NodeTable:
         if not self._order_is_stale:
             return
         self._order_is_stale = False
-        # As in kube-scheduler, a node that went and came back between two cycles keeps its place.
-        if self.by_name.keys() != self._listed.keys():
-            self._listed = dict.fromkeys(self._order.names())
-        ordered = [self.by_name[name] for name in self._listed]
-        self.columns.reorder(np.array([info.row for info in ordered], dtype=np.intp))
-        for row, info in enumerate(ordered):
+        moved = self.columns.reorder(self._order.restored(len(self)))
+        infos = self.infos
+        for row, info in enumerate([infos[row] for row in moved.rows.tolist()], moved.begin):
+            infos[row] = info
             info.row = row
-        self.infos = ordered
         self._order_changes()
 
     def _order_changes(self) -> None:
@@ -260,7 +256,7 @@ class NodeTable:
         self.node_changes.note(row)
         self.usage_changes.note(row)
         self.pod_changes.note(row)
-        self._order.put(node)
+        self._order.put(row, node)
         if info.name in self._allocatable:
             self.allocatable.release(row, self._allocatable[info.name])
         amounts = self._read_allocatable(node)
@@ -276,6 +272,8 @@ class NodeTable:
             fact.put_if_possible(info)
         if node.status.images != old.status.images or not info.images or self.images.is_outdated(node):
             info.images = self.images.put(info, node)
+        else:
+            node.status.images = old.status.images
         if node.metadata.labels != old.metadata.labels:
             self.labels_version += 1
             self.static_version += 1

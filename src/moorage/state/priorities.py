@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moorage.state.columns import Column, Columns, Int64s
 from moorage.state.undoing import Undoable
@@ -36,6 +37,16 @@ class Usage:
                 column = self.requested[name] = self._columns.create()
             column.add(row, sign * amount)
 
+    def add_all(self, rows: NDArray[np.intp], request: Mapping[str, int]) -> None:
+        """One pod with this request on each of the rows, which may come several times."""
+        self.total += len(rows)
+        np.add.at(self.pods.data, rows, 1)
+        for name, amount in request.items():
+            column = self.requested.get(name)
+            if column is None:
+                column = self.requested[name] = self._columns.create()
+            np.add.at(column.data, rows, amount)
+
 
 class UsageByPriority:
     def __init__(self, table: NodeTable, trials: list[Undoable]) -> None:
@@ -62,6 +73,24 @@ class UsageByPriority:
         if not usage.total:
             del usages[priority]
 
+    def _count_all(self) -> dict[int, Usage]:
+        """All pods there are, those together that have the same priority and the same request."""
+        alike: dict[tuple[int, int], tuple[Mapping[str, int], list[int]]] = {}
+        for info in self._table.infos:
+            row = info.row
+            for pod_info in info.pod_infos:
+                key = (pod_info.pod.priority, id(pod_info.request))
+                found = alike.get(key)
+                if found is None:
+                    found = alike[key] = (pod_info.request, [])
+                found[1].append(row)
+        usages: dict[int, Usage] = {}
+        for (priority, _), (request, rows) in alike.items():
+            if priority not in usages:
+                usages[priority] = Usage(self._table.columns)
+            usages[priority].add_all(np.array(rows, dtype=np.intp), request)
+        return usages
+
     def pods_below(self, priority: int) -> Int64s:
         """How many pods with a lower priority each node has."""
         pods = np.zeros(len(self._table), dtype=np.int64)
@@ -75,11 +104,7 @@ class UsageByPriority:
 
     def _below(self, priority: int) -> Iterator[Usage]:
         if self._usages is None:
-            usages: dict[int, Usage] = {}
-            for info in self._table.infos:
-                for pod_info in info.pod_infos:
-                    self._count(usages, info, pod_info, +1)
-            self._usages = usages
+            self._usages = self._count_all()
         return (usage for own, usage in self._usages.items() if own < priority)
 
 
