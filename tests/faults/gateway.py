@@ -52,7 +52,7 @@ class Gateway(LoopbackServer):
         self._server = server
         self._faults: list[Fault] = []
         self._random = random.Random(1)
-        self.hanging: set[web.Request] = set()
+        self.hanging: list[web.Request] = []
         self.stream_delay = 0.0
         self.late: set[asyncio.Future[web.StreamResponse]] = set()
         self._streams: dict[web.StreamResponse, web.Request] = {}
@@ -200,11 +200,11 @@ async def lose_answer(gateway: Gateway, request: web.Request) -> web.StreamRespo
 
 async def hang(gateway: Gateway, request: web.Request) -> web.StreamResponse:
     """The API server hears nothing, and no answer comes until the client gives up."""
-    gateway.hanging.add(request)
+    gateway.hanging.append(request)
     try:
         await asyncio.Event().wait()  # whoever resets the connection cancels this
     finally:
-        gateway.hanging.discard(request)
+        gateway.hanging.remove(request)
     raise AssertionError
 
 

@@ -56,7 +56,16 @@ NO = Status.unschedulable("no")
 
 def searched(world: World, *, names: set[str] | None = None, start: int = 0, limit: int = 100) -> Found:
     statuses = NodeStatuses(world.state.table)
-    return search(world.profile, CycleState(), POD, statuses, names=names, start=start, limit=limit)
+    return search(
+        world.profile,
+        world.profile.plans.general,
+        CycleState(),
+        POD,
+        statuses,
+        names=names,
+        start=start,
+        limit=limit,
+    )
 
 
 def rejecting(*names: str) -> Any:
@@ -207,7 +216,14 @@ def test_the_search_finds_what_a_slow_one_finds_node_by_node(case: Case) -> None
     statuses = NodeStatuses(world.state.table)
     names = None if case.narrowed is None else {f"n{place}" for place in case.narrowed}
     result = search(
-        world.profile, CycleState(), me, statuses, names=names, start=case.start, limit=case.limit
+        world.profile,
+        world.profile.plans.general,
+        CycleState(),
+        me,
+        statuses,
+        names=names,
+        start=case.start,
+        limit=case.limit,
     )
     found, looked_at, rejected = slow_search(case, me)
     assert (result.nodes.names, result.looked_at, result.error) == (found, looked_at, None)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from moorage.api.pods import Pod, Volume
+from moorage.api.pods import Container, Pod, ResourceRequirements, Volume
 from moorage.api.selectors import ASKED_KEYS
 
 _MOST_KNOWN = 16384
 _known: dict[bytes, bytes] = {}
+_NO_RESOURCES = ResourceRequirements()
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -52,6 +53,26 @@ def _likeness(pod: Pod) -> bytes | None:
     if len(_known) >= _MOST_KNOWN:
         _known.clear()
     return _known.setdefault(key, key)
+
+
+def shape(pod: Pod) -> bytes:
+    """As `likeness`, of a pod that has one, without what it requests."""
+    spec, meta = pod.spec, pod.metadata
+    owner = next((owner for owner in meta.owner_references if owner.controller), None)
+    labels = {key: value for key, value in meta.labels.items() if key in ASKED_KEYS}
+    spec = replace(
+        spec,
+        volumes=(),
+        containers=tuple(map(_without_requests, spec.containers)),
+        init_containers=tuple(map(_without_requests, spec.init_containers)),
+        overhead={},
+        resources=None,
+    )
+    return _encode((meta.namespace, labels, owner, spec))
+
+
+def _without_requests(container: Container) -> Container:
+    return replace(container, resources=_NO_RESOURCES)
 
 
 def _says_nothing(volume: Volume) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 PODS_TO_ACTIVATE = "kubernetes.io/pods-to-activate"
@@ -24,11 +25,13 @@ class CycleState:
 
     __slots__ = ("_values", "is_timed", "skip_filter", "skip_pre_bind", "skip_score")
 
-    def __init__(self) -> None:
+    def __init__(self, written: Mapping[str, Any] | None = None, skip_filter: Iterable[str] = ()) -> None:
         self._values: dict[str, Any] = {PODS_TO_ACTIVATE: {}}
+        if written:
+            self._values.update(written)
         self.is_timed = False
         """For the scheduler, not for plugins."""
-        self.skip_filter: set[str] = set()
+        self.skip_filter = set(skip_filter)
         """For the scheduler, not for plugins."""
         self.skip_score: set[str] = set()
         """For the scheduler, not for plugins."""
@@ -49,6 +52,14 @@ class CycleState:
     def write(self, key: str, value: Any) -> None:
         """Keeps a value under the key for the rest of this attempt."""
         self._values[key] = value
+
+    def write_all(self, values: Mapping[str, Any]) -> None:
+        """For the scheduler, not for plugins."""
+        self._values.update(values)
+
+    def written(self) -> dict[str, Any]:
+        """For the scheduler, not for plugins: all that plugins wrote."""
+        return {key: value for key, value in self._values.items() if key != PODS_TO_ACTIVATE}
 
     def delete(self, key: str) -> None:
         """Forgets what was written under the key, if anything was."""

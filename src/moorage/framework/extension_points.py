@@ -6,7 +6,7 @@ exception becomes an Error status with the plugin's name on it: the pod is retri
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -22,6 +22,7 @@ from moorage.framework.runtime.answers import checked_score, status_of
 from moorage.framework.status import Nomination, Status, Wait
 from moorage.framework.verdicts import Verdicts
 from moorage.state.columns import Int64s
+from moorage.state.kept_rows import KeptVerdicts, RowScores
 from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
 
@@ -65,6 +66,9 @@ class Plugin:
     filters says so, pods that are like one which failed are not tried in vain, and a hint is asked once.
     """
 
+    looks_at_requests: ClassVar[bool] = False
+    """For in-tree plugins: whether what a pod requests matters here; of most plugins it does not."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" not in cls.__dict__:
@@ -78,6 +82,15 @@ class Plugin:
         """The decoded args: an `args_type`, or None for a plugin that names none."""
         self.handle = handle
         """The scheduler around the plugin."""
+
+    def sign(self, pod: Pod) -> Hashable:
+        """A key of all that this plugin looks at in a pod; None (the default) keeps nothing.
+
+        By answering, the plugin promises: about pods with the same key its `filter` and `score` say the same
+        of a node until that node, or a pod on it, changes. Then each node is asked about once, and again
+        only when it changed.
+        """
+        return None
 
     def events(self) -> Sequence[ClusterEvent] | None:
         """What may make a pod schedulable that this plugin rejected; None stands for everything."""
@@ -114,6 +127,9 @@ class QueueSortPlugin(Plugin):
 class PreFilterPlugin(Plugin):
     """Looks at the pod once before the nodes are filtered."""
 
+    pre_filters_alike: ClassVar[bool] = False
+    """For in-tree plugins: whether like pods get the same answer here, whatever is in the cluster."""
+
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | set[str] | None:
         """A set narrows the search to these nodes; `Status.skip()` switches this plugin's filter off."""
         raise NotImplementedError
@@ -138,6 +154,10 @@ class FilterPlugin(Plugin):
 
     Preemption then asks about many nodes at once.
     """
+
+    def kept_verdicts(self, pod: Pod) -> KeptVerdicts | None:
+        """For in-tree plugins: which nodes it rejects for pods like this one, if that can be kept."""
+        return None
 
     def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """None if the pod may run on this node, else why not.
@@ -165,6 +185,9 @@ class PostFilterPlugin(Plugin):
 class PreScorePlugin(Plugin):
     """Looks at the pod and the nodes that fit before these are scored."""
 
+    pre_scores_alike: ClassVar[bool] = False
+    """For in-tree plugins: whether like pods get the same answer here, whatever is in the cluster."""
+
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """None to go on; `Status.skip()` switches this plugin's score off for the pod."""
         raise NotImplementedError
@@ -172,6 +195,10 @@ class PreScorePlugin(Plugin):
 
 class ScorePlugin(Plugin):
     """Ranks the nodes that fit, 0 to 100. Write `score`, or `score_nodes` for speed."""
+
+    def row_scores(self, pod: Pod) -> RowScores | None:
+        """For in-tree plugins: how it scores nodes for pods like this one, if that can be kept."""
+        return None
 
     def score(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> int:
         """How good the node is: a whole number, 0 to 100 unless the plugin has `normalize_scores`, too."""

@@ -91,6 +91,8 @@ class Services:
     """Whether this scheduler still is the one to act on pods; asked before each write."""
     plugin_raised: Callable[[str, str, BaseException], None] = lambda plugin, point, error: None
     """Told what a plugin raised at which point, a wrong answer included; it is survived, but not in tests."""
+    shortcuts: bool = True
+    """Whether what was found out for one pod may serve for another; tests compare with none."""
     shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
     """What plugins of all profiles have in common, by what made it."""
     running: RunningCall = field(init=False)
@@ -335,13 +337,13 @@ class Handle:
         """The profile's PreScore plugins on these nodes; None if all go on."""
         from moorage.framework.runtime.scoring import pre_score
 
-        return pre_score(self._profile, cycle, pod, nodes)
+        return pre_score(self._profile, self._profile.plans.general, cycle, pod, nodes)
 
     def run_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s | Status:
         """The weighted sum of all scores per node."""
         from moorage.framework.runtime.scoring import score
 
-        result = score(self._profile, cycle, pod, nodes)
+        result = score(self._profile, self._profile.plans.general, cycle, pod, nodes)
         return result.totals if result.status is None else result.status
 
     @property

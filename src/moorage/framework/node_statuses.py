@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,22 @@ class NodeStatuses:
         self.statuses: list[Status] = []
         """For the scheduler, not for plugins."""
         self._table = table
-        self._codes = np.zeros(len(table), dtype=np.int32)
+        self._later: list[Callable[[NodeStatuses], None]] = []
+
+    @cached_property
+    def _given(self) -> NDArray[np.int32]:
+        return np.zeros(len(self._table), dtype=np.int32)
+
+    @property
+    def _codes(self) -> NDArray[np.int32]:
+        """By row: the place of its status, from 1 on."""
+        while self._later:
+            self._later.pop(0)(self)
+        return self._given
+
+    def set_later(self, record: Callable[[NodeStatuses], None]) -> None:
+        """Some rows were rejected; `record` sets their statuses when somebody asks, in this cycle."""
+        self._later.append(record)
 
     def add_status(self, status: Status) -> int:
         """Registers a status and returns its code for `set_rows`; not for plugins."""
@@ -36,17 +52,18 @@ class NodeStatuses:
     def first_error(self) -> Status | None:
         """A status that is no rejection but a failure, if some node has one."""
         for code, status in enumerate(self.statuses, 1):
-            if not status.rejected and bool((self._codes == code).any()):
+            if not status.rejected and bool((self._given == code).any()):
                 return status
         return None
 
     def set_row(self, row: int, status: Status) -> None:
         """For the scheduler, not for plugins."""
+        # What was put off must not come later than this.
         self._codes[row] = self.add_status(status)
 
     def set_rows(self, rows: NDArray[np.intp], code: int) -> None:
         """For the scheduler, not for plugins."""
-        self._codes[rows] = code
+        self._given[rows] = code
 
     def __len__(self) -> int:
         """How many nodes have a status of their own."""
@@ -65,8 +82,9 @@ class NodeStatuses:
 
     def rows_with(self, code: Code) -> NDArray[np.intp]:
         """As `nodes_with`, the rows of the nodes in the table, in their order; not for plugins."""
+        codes = self._codes
         wanted = np.array([self.absent.code == code, *(status.code == code for status in self.statuses)])
-        return np.flatnonzero(wanted[self._codes])
+        return np.flatnonzero(wanted[codes])
 
     def explicit(self) -> Iterator[tuple[str, Status]]:
         """Node name and status, for every node that has one of its own."""
@@ -75,7 +93,8 @@ class NodeStatuses:
 
     def reasons(self) -> dict[str, int]:
         """How many nodes give each reason, those without a status of their own included."""
-        counts = np.bincount(self._codes, minlength=len(self.statuses) + 1).tolist()
+        codes = self._codes
+        counts = np.bincount(codes, minlength=len(self.statuses) + 1).tolist()
         histogram: dict[str, int] = {}
         for status, count in zip((self.absent, *self.statuses), counts, strict=True):
             for reason in status.reasons if count else ():

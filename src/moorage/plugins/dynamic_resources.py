@@ -30,6 +30,7 @@ from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.status import Nomination, Status
 from moorage.framework.verdicts import Verdicts
 from moorage.state.columns import Int64s
+from moorage.state.kept_rows import ALL_ZERO, RowScores
 from moorage.state.nodes import Nodes
 
 _STATE = "PreFilterDynamicResources"
@@ -48,6 +49,7 @@ class DynamicResources(
     """Finds devices for pods with resource claims; pods that have some are refused for now."""
 
     treats_like_pods_alike = True
+    pre_filters_alike = True
     args_type = DynamicResourcesArgs
     allows_parallel = True
     reads_usage_only = True
@@ -75,6 +77,9 @@ class DynamicResources(
         if pod.spec.resource_claims:
             return Status.unschedulable("still not schedulable")
         return Status.unschedulable("no new claims to deallocate")
+
+    def row_scores(self, pod: Pod) -> RowScores:
+        return ALL_ZERO
 
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
         cycle.read(_STATE)

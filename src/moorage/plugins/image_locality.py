@@ -14,6 +14,8 @@ from moorage.framework.runtime.scoring import MAX_SCORE
 from moorage.plugins.fresh import Fresh
 from moorage.plugins.int64_math import truncated
 from moorage.state.columns import Int64s
+from moorage.state.kept_rows import RowScores
+from moorage.state.lru import Lru
 from moorage.state.nodes import Nodes
 
 _MEBIBYTE = 1024 * 1024
@@ -48,11 +50,25 @@ class ImageLocality(ScorePlugin):
         super().__init__(args, handle)
         self._table = handle.state.table
         self._scores = Fresh(_KNOWN_TEMPLATES, self._score_all)
+        self._row_scores = Lru[WantedImages, RowScores](_KNOWN_TEMPLATES)
+
+    def row_scores(self, pod: Pod) -> RowScores:
+        wanted = wanted_images(pod)
+        return self._row_scores.get(wanted) or self._row_scores.put(
+            wanted,
+            RowScores(
+                lambda nodes: self._scores.get(wanted, self._version())[nodes.rows],
+                lambda row: int(self._scores.get(wanted, self._version())[row]),
+                self._version,
+            ),
+        )
 
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
-        table = self._table
-        version = (table.images.version, table.static_version)
-        return self._scores.get(wanted_images(pod), version)[nodes.rows]
+        return self._scores.get(wanted_images(pod), self._version())[nodes.rows]
+
+    def _version(self) -> tuple[int, int]:
+        """Which nodes have an image, and how many nodes there are, matters to the score of all of them."""
+        return self._table.images.version, self._table.order_version
 
     def _score_all(self, wanted: WantedImages) -> Int64s:
         """The score of every row of the table."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from moorage.framework.handle import Handle
 from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.cycle_reads import read
-from moorage.state.affinity_terms import NO_LABELS, Term, WeightedTerm, terms_of
+from moorage.plugins.fresh import FreshByTemplate
+from moorage.state.affinity_terms import NO_LABELS, NO_TERMS, Term, WeightedTerm, terms_of
 from moorage.state.columns import Int64s
 from moorage.state.counts import PodClass
 from moorage.state.lru import Lru
@@ -32,6 +33,7 @@ _TOO_NEAR = Status.unschedulable("node(s) didn't match pod anti-affinity rules")
 _UNWELCOME = Status.unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
 _REQUIRED_STATE = "PreFilterInterPodAffinity"
 _PREFERRED_STATE = "PreScoreInterPodAffinity"
+_KNOWN_TEMPLATES = 1024
 
 
 class Sums:
@@ -99,6 +101,25 @@ class RequiredState:
         )
 
 
+class Question(NamedTuple):
+    """What pods are asked to weigh, to be added up per domain of a topology key."""
+
+    topology_key: str
+    key: tuple[object, ...]
+    weigh: Callable[[PodClass], int]
+
+
+class Required(NamedTuple):
+    """What pods of one template require, as long as terms and namespaces are what they are."""
+
+    errors: tuple[str, ...]
+    affinity: tuple[Term, ...]
+    anti_affinity: tuple[Term, ...]
+    of_affinity: list[Question]
+    of_anti_affinity: list[Question]
+    of_existing: list[Question]
+
+
 class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Puts pods near to, or away from, other pods."""
 
@@ -111,6 +132,8 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         handle.lister("", "v1", "namespaces", Namespace)
         self._namespaces = handle.state.objects.of(Namespace)
         self._expanded = Lru[tuple[Term, int], Term](1024)
+        self._required = FreshByTemplate(_KNOWN_TEMPLATES, self._find_required)
+        self._preferred = FreshByTemplate(_KNOWN_TEMPLATES, self._find_preferred)
 
     def _expand(self, term: Term) -> Term:
         """The term with the names of all namespaces that its selector matches now."""
@@ -124,72 +147,68 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             found = self._expanded.put(key, term.with_namespaces(names))
         return found
 
-    def _sum(self, count_key: tuple[object, ...], weigh: Callable[[PodClass], int], key: str) -> Int64s:
+    def _sum(self, question: Question) -> Int64s:
         """What pods weigh, per domain of a topology key; nodes without the key count nowhere."""
-        table = self._state.table
-        per_node = self._state.counts.count(count_key, weigh).data[: len(table)]
-        label = table.label(key)
-        sums = np.bincount(label.column.data[: len(table)], per_node, len(label.codes)).astype(np.int64)
-        sums[0] = 0
-        return sums
+        key, count_key, weigh = question
+        return self._state.counts.sums(count_key, weigh, self._state.table, key, labelled=True)
+
+    def _sums(self, questions: Iterable[Question]) -> Sums:
+        return Sums({question.topology_key: self._sum(question) for question in questions})
+
+    @property
+    def _version(self) -> Hashable:
+        """Changes with the terms of placed pods, and with namespaces."""
+        return self._state.counts.terms.version, self._namespaces.version
 
     # Required terms
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
-        terms = terms_of(pod)
-        if terms.errors:
-            return Status.unresolvable(f"parsing pod: {'; '.join(terms.errors)}")
-        existing_anti = self._existing_anti(pod)
-        if not terms.affinity and not terms.anti_affinity and existing_anti.empty(self._state.table):
+        if not self._state.counts.terms.any_anti_affinity and terms_of(pod) is NO_TERMS:
             return Status.skip()
-        affinity_terms = tuple(self._expand(term) for term in terms.affinity)
-        anti_terms = tuple(self._expand(term) for term in terms.anti_affinity)
+        required = self._required.get(pod, self._version)
+        if required.errors:
+            return Status.unresolvable(f"parsing pod: {'; '.join(required.errors)}")
+        existing_anti = self._sums(required.of_existing)
+        if not required.affinity and not required.anti_affinity and existing_anti.empty(self._state.table):
+            return Status.skip()
         state = RequiredState(
-            affinity_terms,
-            anti_terms,
-            self._matching_all(affinity_terms),
-            self._matching_each(anti_terms),
+            required.affinity,
+            required.anti_affinity,
+            self._sums(required.of_affinity),
+            self._sums(required.of_anti_affinity),
             existing_anti,
         )
         cycle.write(_REQUIRED_STATE, state)
         return None
 
-    def _existing_anti(self, pod: Pod) -> Sums:
-        """Pods whose required anti-affinity speaks of the incoming pod."""
+    def _find_required(self, pod: Pod) -> Required:
+        terms = terms_of(pod)
+        affinity = tuple(self._expand(term) for term in terms.affinity)
+        anti_affinity = tuple(self._expand(term) for term in terms.anti_affinity)
+        return Required(
+            terms.errors,
+            affinity,
+            anti_affinity,
+            _matching_all(affinity),
+            _matching_each(anti_affinity),
+            self._existing_anti(pod),
+        )
+
+    def _existing_anti(self, pod: Pod) -> list[Question]:
+        """About pods whose required anti-affinity speaks of the incoming pod."""
         existing = self._state.counts.terms
         if not existing.any_anti_affinity:
-            return Sums({})
+            return []
         matched = existing.matching(pod, self._labels_around(pod), self._namespaces.version).anti_affinity
-        base: dict[str, Int64s] = {}
+        questions: list[Question] = []
         for key in {term.topology_key for term in matched}:
             wanted = frozenset(term for term in matched if term.topology_key == key)
 
             def weigh(pod_class: PodClass, wanted: frozenset[Term] = wanted) -> int:
                 return sum(term in wanted for term in pod_class.terms.anti_affinity)
 
-            base[key] = self._sum(("existing anti", key, wanted), weigh, key)
-        return Sums(base)
-
-    def _matching_all(self, terms: tuple[Term, ...]) -> Sums:
-        """Pods that match all of the terms, in the domains of each."""
-
-        def weigh(pod_class: PodClass) -> int:
-            return int(all(_matches_class(term, pod_class) for term in terms))
-
-        keys = {term.topology_key for term in terms}
-        return Sums({key: self._sum(("affinity", terms), weigh, key) for key in keys})
-
-    def _matching_each(self, terms: tuple[Term, ...]) -> Sums:
-        """Pods that match some term, in the domains of that term."""
-        base: dict[str, Int64s] = {}
-        for key in {term.topology_key for term in terms}:
-            wanted = tuple(term for term in terms if term.topology_key == key)
-
-            def weigh(pod_class: PodClass, wanted: tuple[Term, ...] = wanted) -> int:
-                return sum(_matches_class(term, pod_class) for term in wanted)
-
-            base[key] = self._sum(("anti", wanted), weigh, key)
-        return Sums(base)
+            questions.append(Question(key, ("existing anti", key, wanted), weigh))
+        return questions
 
     def _labels_around(self, pod: Pod) -> Mapping[str, str]:
         return self._state.objects.namespace_labels(pod.metadata.namespace)
@@ -223,7 +242,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         codes = self._not_near(state, pod, nodes)
         for code, sums in ((2, state.anti_affinity), (3, state.existing_anti)):
             for key in sums.keys():  # noqa: SIM118 - Sums is not a mapping
-                near = (sums.of(nodes.table, key) > 0)[nodes.label(key).codes]
+                near = sums.of(nodes.table, key)[nodes.label(key).codes] > 0
                 if codes is None:
                     codes = near.view(np.int8) * np.int8(code)
                 else:
@@ -241,7 +260,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         for key in {term.topology_key for term in state.affinity_terms}:
             places = nodes.label(key).codes
             present = present & (places != 0)
-            near = near & (state.affinity.of(nodes.table, key) > 0)[places]
+            near = near & (state.affinity.of(nodes.table, key)[places] > 0)
         # The first pod of a group that wants to be together may go anywhere.
         if _matches_all(state.affinity_terms, pod) and state.affinity.empty(nodes.table):
             near = True
@@ -259,21 +278,31 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             return Status.error(f"failed to parse pod: {'; '.join(own.errors)}")
         if not has_own and not self._state.counts.terms.any:
             return Status.skip()
-        wanted = [WeightedTerm(weight, self._expand(term)) for weight, term in own.preferred_affinity]
-        wanted += [WeightedTerm(-weight, self._expand(term)) for weight, term in own.preferred_anti_affinity]
-        offered = self._offered(pod)
-        keys = {term.topology_key for _, term in wanted} | {term.topology_key for term, _ in offered}
-        sums: dict[str, Int64s] = {}
-        for key in keys:
-            here = tuple(pair for pair in wanted if pair.term.topology_key == key)
-            there = {pair: weight for pair, weight in offered.items() if pair[0].topology_key == key}
-            scores = self._preferences(key, here, there)
-            if scores is not None:
-                sums[key] = scores
+        sums = {
+            preferred.topology_key: self._sum(preferred)
+            for concerned, preferred in self._preferred.get(pod, self._version)
+            if self._sum(concerned).any()
+        }
         if not sums:
             return Status.skip()
         cycle.write(_PREFERRED_STATE, sums)
         return None
+
+    def _find_preferred(self, pod: Pod) -> list[tuple[Question, Question]]:
+        """For each topology key: about how many pods are concerned at all, and what the terms add up to."""
+        own = terms_of(pod)
+        wanted = [WeightedTerm(weight, self._expand(term)) for weight, term in own.preferred_affinity]
+        wanted += [WeightedTerm(-weight, self._expand(term)) for weight, term in own.preferred_anti_affinity]
+        offered = self._offered(pod)
+        keys = {term.topology_key for _, term in wanted} | {term.topology_key for term, _ in offered}
+        return [
+            _preferences(
+                key,
+                tuple(pair for pair in wanted if pair.term.topology_key == key),
+                {pair: weight for pair, weight in offered.items() if pair[0].topology_key == key},
+            )
+            for key in keys
+        ]
 
     def _offered(self, pod: Pod) -> dict[tuple[Term, str], int]:
         """The terms of placed pods that speak of the incoming pod, by kind, with the weight each adds."""
@@ -289,28 +318,6 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         offered.update(((term, f"+{weight}"), weight) for weight, term in matched.preferred_affinity)
         offered.update(((term, f"-{weight}"), -weight) for weight, term in matched.preferred_anti_affinity)
         return offered
-
-    def _preferences(
-        self, key: str, wanted: tuple[WeightedTerm, ...], offered: dict[tuple[Term, str], int]
-    ) -> Int64s | None:
-        """What all terms with this topology key add up to per domain; None if no pod is concerned at all."""
-
-        def concerned(pod_class: PodClass) -> list[int]:
-            weights = [weight for weight, term in wanted if _matches_class(term, pod_class)]
-            if offered:
-                terms = pod_class.terms
-                weights += [
-                    offered[term, "required"] for term in terms.affinity if (term, "required") in offered
-                ]
-                for sign, listed in (("+", terms.preferred_affinity), ("-", terms.preferred_anti_affinity)):
-                    held = ((term, f"{sign}{weight}") for weight, term in listed)
-                    weights += [offered[pair] for pair in held if pair in offered]
-            return weights
-
-        question = (key, wanted, frozenset(offered.items()))
-        if not self._sum(("concerned", *question), lambda c: len(concerned(c)), key).any():
-            return None
-        return self._sum(("preferred", *question), lambda c: sum(concerned(c)), key)
 
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
         sums: dict[str, Int64s] = read(cycle, _PREFERRED_STATE, "failed to read")
@@ -368,6 +375,50 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             if old is None or (before is not None and before != value(new, term)):
                 return Hint.QUEUE
         return Hint.SKIP
+
+
+def _matching_all(terms: tuple[Term, ...]) -> list[Question]:
+    """About pods that match all of the terms, in the domains of each."""
+
+    def weigh(pod_class: PodClass) -> int:
+        return int(all(_matches_class(term, pod_class) for term in terms))
+
+    return [Question(key, ("affinity", terms), weigh) for key in {term.topology_key for term in terms}]
+
+
+def _matching_each(terms: tuple[Term, ...]) -> list[Question]:
+    """About pods that match some term, in the domains of that term."""
+    questions: list[Question] = []
+    for key in {term.topology_key for term in terms}:
+        wanted = tuple(term for term in terms if term.topology_key == key)
+
+        def weigh(pod_class: PodClass, wanted: tuple[Term, ...] = wanted) -> int:
+            return sum(_matches_class(term, pod_class) for term in wanted)
+
+        questions.append(Question(key, ("anti", wanted), weigh))
+    return questions
+
+
+def _preferences(
+    key: str, wanted: tuple[WeightedTerm, ...], offered: dict[tuple[Term, str], int]
+) -> tuple[Question, Question]:
+    """How many terms with this topology key concern a pod at all, and what they add up to."""
+
+    def concerned(pod_class: PodClass) -> list[int]:
+        weights = [weight for weight, term in wanted if _matches_class(term, pod_class)]
+        if offered:
+            terms = pod_class.terms
+            weights += [offered[term, "required"] for term in terms.affinity if (term, "required") in offered]
+            for sign, listed in (("+", terms.preferred_affinity), ("-", terms.preferred_anti_affinity)):
+                held = ((term, f"{sign}{weight}") for weight, term in listed)
+                weights += [offered[pair] for pair in held if pair in offered]
+        return weights
+
+    about = (key, wanted, frozenset(offered.items()))
+    return (
+        Question(key, ("concerned", *about), lambda pod_class: len(concerned(pod_class))),
+        Question(key, ("preferred", *about), lambda pod_class: sum(concerned(pod_class))),
+    )
 
 
 def _matches_class(term: Term, pod_class: PodClass) -> bool:

@@ -25,6 +25,9 @@ from moorage.plugins.node_matching import (
 )
 from moorage.plugins.normalize import default_normalize
 from moorage.state.columns import Bools, Int64s
+from moorage.state.kept_rows import KeptVerdicts, RowScores
+from moorage.state.lru import Lru
+from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
 
 Preferred = tuple[PreferredSchedulingTerm, ...]
@@ -41,6 +44,8 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Keeps pods to the nodes that their node selector and node affinity ask for; heeds preferences."""
 
     treats_like_pods_alike = True
+    pre_filters_alike = True
+    pre_scores_alike = True
     args_type = NodeAffinityArgs
     reads_usage_only = True
 
@@ -53,6 +58,8 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         self._added_masks = Fresh(1, self._added_mask)
         self._masks = Fresh(_KNOWN_AFFINITIES, self._mask)
         self._sums = Fresh(_KNOWN_AFFINITIES, self._sum_of_weights)
+        self._kept_verdicts = Lru[RequiredAffinity, KeptVerdicts](_KNOWN_AFFINITIES)
+        self._row_scores = Lru[Preferred, RowScores](_KNOWN_AFFINITIES)
 
     def _added_mask(self, added: NodeSelector) -> Bools:
         return selector_mask(self._table, added)
@@ -77,6 +84,31 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         names = None if required is None else _named_nodes(required)
         return _CONFLICT if names is not None and not names else names
 
+    def kept_verdicts(self, pod: Pod) -> KeptVerdicts:
+        required = required_affinity_of(pod)
+        return self._kept_verdicts.get(required) or self._kept_verdicts.put(
+            required,
+            KeptVerdicts(
+                self._table,
+                self._table.node_changes,
+                lambda nodes: self._rejected(required, nodes),
+                lambda row: self._rejects(required, self._table.infos[row]),
+            ),
+        )
+
+    def _rejected(self, required: RequiredAffinity, nodes: Nodes) -> Bools:
+        version = self._table.static_version
+        rejected: Bools = ~self._masks.get(required, version)[nodes.rows]
+        if self._added is not None:
+            rejected |= ~self._added_masks.get(self._added, version)[nodes.rows]
+        return rejected
+
+    def _rejects(self, required: RequiredAffinity, node: NodeInfo) -> bool:
+        labels, name = node.labels, node.name
+        if self._added is not None and not self._added.matches(labels, name):
+            return True
+        return not required.matches(labels, name)
+
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         required: RequiredAffinity = cycle.get(_REQUIRED) or required_affinity_of(pod)
         version = self._table.static_version
@@ -93,6 +125,16 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             return Status.skip()
         cycle.write(_PREFERRED, parse_preferred(preferred))
         return None
+
+    def row_scores(self, pod: Pod) -> RowScores:
+        preferred = self._added_preferred + parse_preferred(_preferred_of(pod))
+        return self._row_scores.get(preferred) or self._row_scores.put(
+            preferred,
+            RowScores(
+                lambda nodes: self._sums.get(preferred, self._table.static_version)[nodes.rows],
+                lambda row: _weights(preferred, self._table.infos[row]),
+            ),
+        )
 
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
         preferred: Preferred | None = cycle.get(_PREFERRED)
@@ -114,6 +156,11 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             return Hint.QUEUE if required.is_in_doubt(new.labels, new.name) else Hint.SKIP
         matched_before = old is not None and required.matches(old.labels, old.name)
         return Hint.SKIP if matched_before else Hint.QUEUE
+
+
+def _weights(preferred: Preferred, node: NodeInfo) -> int:
+    labels, name = node.labels, node.name
+    return sum(term.weight for term in preferred if term.preference.matches(labels, name))
 
 
 def _preferred_of(pod: Pod) -> Preferred:

@@ -46,6 +46,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     """Keeps a pod off nodes that do not declare the features it needs."""
 
     treats_like_pods_alike = True
+    pre_filters_alike = True
     reads_usage_only = True
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:

@@ -10,6 +10,7 @@ from moorage.framework.events import NODE, Action, ClusterEvent
 from moorage.framework.extension_points import FilterPlugin
 from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
+from moorage.state.kept_rows import NEVER_REJECTS, KeptVerdicts
 from moorage.state.nodes import Nodes
 
 _OTHER_NODE = Status.unresolvable("node(s) didn't match the requested node name")
@@ -20,6 +21,9 @@ class NodeName(FilterPlugin):
 
     treats_like_pods_alike = True
     reads_usage_only = True
+
+    def kept_verdicts(self, pod: Pod) -> KeptVerdicts | None:
+        return None if pod.spec.node_name else NEVER_REJECTS
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         wanted = pod.spec.node_name

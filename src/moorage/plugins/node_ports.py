@@ -23,6 +23,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
     """Keeps a pod off nodes where another pod holds a host port it wants."""
 
     treats_like_pods_alike = True
+    pre_filters_alike = True
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         wanted = pod.host_ports

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,12 +16,22 @@ from moorage.framework.extension_points import PreScorePlugin, ScorePlugin
 from moorage.framework.handle import Handle
 from moorage.framework.status import Status
 from moorage.plugins.int64_math import divided, truncated
-from moorage.plugins.resource_scoring import CountedResource, are_extreme, counted_resources
+from moorage.plugins.resource_scoring import (
+    CountedResource,
+    amount_at,
+    are_extreme,
+    are_ordinary,
+    counted_resources,
+)
 from moorage.state.columns import Int64s
+from moorage.state.kept_rows import ALL_ZERO, RowScores
+from moorage.state.lru import Lru
+from moorage.state.node_table import NodeTable
 from moorage.state.nodes import Nodes
 
 Floats = NDArray[np.float64]
 
+_KNOWN_REQUESTS = 64
 _WANTED = "PreScoreNodeResourcesBalancedAllocation"
 
 
@@ -28,12 +39,16 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     """Prefers nodes on which the pod evens out the use of cpu, memory and other resources."""
 
     args_type = NodeResourcesBalancedAllocationArgs
+    pre_scores_alike = True
+    looks_at_requests = True
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs | None, handle: Handle) -> None:
         args = args or NodeResourcesBalancedAllocationArgs()
         args.complete()
         super().__init__(args, handle)
         self._resources = args.resources
+        self._table = handle.state.table
+        self._row_scores = Lru[tuple[CountedResource, ...], RowScores](_KNOWN_REQUESTS)
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         wanted = self._wanted(pod)
@@ -48,6 +63,21 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         if not any(requests[resource.name] for resource in self._resources):
             return None
         return counted_resources(self._resources, requests)
+
+    def row_scores(self, pod: Pod) -> RowScores | None:
+        wanted = self._wanted(pod)
+        if wanted is None:
+            return ALL_ZERO
+        if not are_ordinary(wanted):
+            return None
+        counted = wanted
+        return self._row_scores.get(counted) or self._row_scores.put(
+            counted,
+            RowScores(
+                lambda nodes: improvement(nodes, counted),
+                lambda row: improvement_of_row(self._table, row, counted),
+            ),
+        )
 
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
         wanted = cycle.get(_WANTED)
@@ -72,6 +102,38 @@ def improvement(nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:
     if np.count_nonzero(allocatable) == allocatable.size:
         return _score(allocatable, with_pod_and_without, extreme)
     return _score_by_what_nodes_have(allocatable, with_pod_and_without, extreme)
+
+
+def improvement_of_row(table: NodeTable, row: int, wanted: Sequence[CountedResource]) -> int:
+    """The same for one row, as long as amounts are ordinary."""
+    with_pod: list[float] = []
+    without: list[float] = []
+    for name, _, amount in wanted:
+        allocatable = float(amount_at(table.allocatable, row, name))
+        if allocatable:
+            used = amount_at(table.requested, row, name)
+            with_pod.append(min(float(used + amount) / allocatable, 1.0))
+            without.append(min(float(used) / allocatable, 1.0))
+    balance = int((1.0 - _deviation_of(with_pod)) * 100.0) - int((1.0 - _deviation_of(without)) * 100.0)
+    return 50 + (50 + balance) // 2
+
+
+def _deviation_of(fractions: Sequence[float]) -> float:
+    count = len(fractions)
+    if count < 2:
+        return 0.0
+    if count == 2:
+        return abs(fractions[0] - fractions[1]) / 2
+    mean = _added_up(fractions) / count
+    return math.sqrt(_added_up([(fraction - mean) * (fraction - mean) for fraction in fractions]) / count)
+
+
+def _added_up(amounts: Sequence[float]) -> float:
+    """Not `sum`, which newer Pythons round less."""
+    total = amounts[0]
+    for amount in amounts[1:]:
+        total += amount
+    return total
 
 
 def _score_by_what_nodes_have(allocatable: Floats, used: Floats, extreme: bool) -> Int64s:

@@ -22,12 +22,22 @@ from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.cycle_reads import read
-from moorage.plugins.resource_scoring import CountedResource, counted_resources, make_strategy
+from moorage.plugins.resource_scoring import (
+    CountedResource,
+    amount_at,
+    are_ordinary,
+    counted_resources,
+    make_strategy,
+)
 from moorage.state.columns import Bools, Int64s
+from moorage.state.kept_rows import KeptVerdicts, RowScores
+from moorage.state.lru import Lru
+from moorage.state.node_table import NodeTable
 from moorage.state.nodes import Nodes
 
 _REQUEST = "PreFilterNodeResourcesFit"
 _WANTED = "PreScoreNodeResourcesFit"
+_KNOWN_REQUESTS = 64
 _TOO_MANY_PODS = "Too many pods"
 _IMPLICIT_CLASS = "deviceclass.resource.kubernetes.io/"
 
@@ -39,10 +49,19 @@ class Demand(NamedTuple):
     amount: int
 
 
+def demands_in(cycle: CycleState) -> tuple[Demand, ...] | None:
+    """What the pod of an attempt cannot do without; None if nobody found out."""
+    found: tuple[Demand, ...] | None = cycle.get(_REQUEST)
+    return found
+
+
 class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Keeps pods off nodes without room for their requests; prefers by default the emptiest nodes."""
 
     treats_like_pods_alike = True
+    pre_filters_alike = True
+    pre_scores_alike = True
+    looks_at_requests = True
     args_type = NodeResourcesFitArgs
     reads_usage_only = True
 
@@ -57,6 +76,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._resources = args.scoring_strategy.resources
         self._strategy = make_strategy(args.scoring_strategy)
+        self._table = handle.state.table
+        self._kept_verdicts = Lru[tuple[Demand, ...], KeptVerdicts](_KNOWN_REQUESTS)
+        self._row_scores = Lru[tuple[CountedResource, ...], RowScores](_KNOWN_REQUESTS)
 
     # Filter
 
@@ -75,6 +97,20 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def _is_ignored(self, name: str) -> bool:
         return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
+
+    def kept_verdicts(self, pod: Pod) -> KeptVerdicts | None:
+        demands = self._demands(pod)
+        if not are_ordinary(demands):
+            return None
+        return self._kept_verdicts.get(demands) or self._kept_verdicts.put(
+            demands,
+            KeptVerdicts(
+                self._table,
+                self._table.usage_changes,
+                lambda nodes: _lack_something(nodes, demands),
+                lambda row: _lacks_something(self._table, row, demands),
+            ),
+        )
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         demands: tuple[Demand, ...] = read(cycle, _REQUEST, "error reading")
@@ -97,6 +133,18 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def _wanted(self, pod: Pod) -> tuple[CountedResource, ...]:
         return counted_resources(self._resources, request_summary(pod).scored)
 
+    def row_scores(self, pod: Pod) -> RowScores | None:
+        wanted = self._wanted(pod)
+        if not are_ordinary(wanted):
+            return None
+        return self._row_scores.get(wanted) or self._row_scores.put(
+            wanted,
+            RowScores(
+                lambda nodes: self._strategy(nodes, wanted),
+                lambda row: self._strategy.of_row(self._table, row, wanted),
+            ),
+        )
+
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
         wanted = cycle.get(_WANTED)
         return self._strategy(nodes, self._wanted(pod) if wanted is None else wanted)
@@ -109,6 +157,23 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, _node_changed),
             ClusterEvent(DEVICE_CLASS, Action.ADD | Action.UPDATE, _device_class_changed),
         ]
+
+
+def _lack_something(nodes: Nodes, demands: Sequence[Demand]) -> Bools:
+    rejected: Bools = nodes.pod_count >= nodes.allowed_pods
+    for name, amount in demands:
+        rejected |= (nodes.allocatable[name] - nodes.requested[name]) < amount
+    return rejected
+
+
+def _lacks_something(table: NodeTable, row: int, demands: Sequence[Demand]) -> bool:
+    """The same for one row, as long as amounts are ordinary."""
+    if table.pod_count[row] >= table.allowed_pods[row]:
+        return True
+    return any(
+        amount_at(table.allocatable, row, name) - amount_at(table.requested, row, name) < amount
+        for name, amount in demands
+    )
 
 
 def _verdicts(nodes: Nodes, full: Bools, checks: Sequence[tuple[Demand, Bools]]) -> Verdicts:

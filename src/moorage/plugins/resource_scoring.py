@@ -8,7 +8,7 @@ negative after an overflow, that kube-scheduler's arithmetic has to be followed 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from moorage.config.args import ResourceSpec, ScoringStrategy, UtilizationShapeP
 from moorage.framework.runtime.scoring import MAX_SCORE
 from moorage.plugins.int64_math import divided
 from moorage.state.columns import Int64s
-from moorage.state.node_table import ORDINARY
+from moorage.state.node_table import ORDINARY, NodeTable, ResourceColumns
 from moorage.state.nodes import Nodes
 
 _SHAPE_SCALE = 10
@@ -42,27 +42,22 @@ def counted_resources(resources: Iterable[ResourceSpec], requests: Resources) ->
     )
 
 
-Strategy: TypeAlias = Callable[[Nodes, Sequence[CountedResource]], Int64s]
-"""The scores of nodes for a pod that wants these resources."""
+class Strategy(Protocol):
+    """The scores of nodes for a pod that wants these resources."""
+
+    def __call__(self, nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s: ...
+
+    def of_row(self, table: NodeTable, row: int, wanted: Sequence[CountedResource]) -> int:
+        """The score of one node, as long as amounts are ordinary."""
 
 
 def make_strategy(strategy: ScoringStrategy) -> Strategy:
     if strategy.type == "MostAllocated":
-        return most_allocated
+        return MOST_ALLOCATED
     if strategy.type == "RequestedToCapacityRatio":
         ratio = strategy.requested_to_capacity_ratio
         return RequestedToCapacityRatio(ratio.shape if ratio else ())
-    return least_allocated
-
-
-def least_allocated(nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:
-    """The emptier the better."""
-    return _weighted_mean(nodes, wanted, _free_percentage, _extreme_free_percentage)
-
-
-def most_allocated(nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:
-    """The fuller the better."""
-    return _weighted_mean(nodes, wanted, _used_percentage, _extreme_used_percentage)
+    return LEAST_ALLOCATED
 
 
 class RequestedToCapacityRatio:
@@ -86,6 +81,16 @@ class RequestedToCapacityRatio:
         # Rounds half up. The quotient of such small numbers is never so near to a half that doing it in
         # floats, as kube-scheduler does, would give another result.
         return (2 * total + weights) // np.maximum(2 * weights, 1)
+
+    def of_row(self, table: NodeTable, row: int, wanted: Sequence[CountedResource]) -> int:
+        total = weights = 0
+        for resource in wanted:
+            allocatable, used = allocatable_and_used_at(table, row, resource)
+            if allocatable:
+                score = int(self.by_percentage[min(used, allocatable) * MAX_SCORE // allocatable])
+                total += score * resource.weight
+                weights += resource.weight if score > 0 else 0
+        return (2 * total + weights) // max(2 * weights, 1)
 
 
 def on_line(points: Sequence[tuple[int, int]], at: int) -> int:
@@ -112,19 +117,61 @@ def allocatable_and_used(nodes: Nodes, wanted: CountedResource) -> tuple[Int64s,
     return nodes.allocatable[name], used + wanted.amount
 
 
+def amount_at(columns: ResourceColumns, row: int, name: str) -> int:
+    """What a node has, or has in use, of a resource."""
+    column = columns.find(name)
+    return 0 if column is None else column.data.item(row)
+
+
+def allocatable_and_used_at(table: NodeTable, row: int, wanted: CountedResource) -> tuple[int, int]:
+    """As `allocatable_and_used`, of one node."""
+    name = wanted.name
+    columns = table.nonzero_requested if name in (CPU, MEMORY) else table.requested
+    return amount_at(table.allocatable, row, name), amount_at(columns, row, name) + wanted.amount
+
+
 def are_extreme(nodes: Nodes, wanted: Iterable[CountedResource]) -> bool:
     """Whether amounts may be so large, or negative, that what is computed from them overflows."""
-    return nodes.table.has_extreme_amounts or any(not 0 <= each.amount <= ORDINARY for each in wanted)
+    return nodes.table.has_extreme_amounts or not are_ordinary(wanted)
+
+
+class HasAmount(Protocol):
+    @property
+    def amount(self) -> int: ...
+
+
+def are_ordinary(wanted: Iterable[HasAmount]) -> bool:
+    return all(0 <= each.amount <= ORDINARY for each in wanted)
 
 
 Percentage: TypeAlias = Callable[[Int64s, Int64s], Int64s]
 """From what is allocatable, never 0, and what would be used. May write over the second."""
 
 
+class WeightedMean:
+    """The mean of the scores of all resources; on each node without those that it does not have at all."""
+
+    def __init__(self, ordinary: Percentage, extreme: Percentage, of_one: Callable[[int, int], int]) -> None:
+        self._ordinary = ordinary
+        self._extreme = extreme
+        self._of_one = of_one
+
+    def of_row(self, table: NodeTable, row: int, wanted: Sequence[CountedResource]) -> int:
+        total = weights = 0
+        for resource in wanted:
+            allocatable, used = allocatable_and_used_at(table, row, resource)
+            if allocatable:
+                total += self._of_one(allocatable, used) * resource.weight
+                weights += resource.weight
+        return total // weights if weights else 0
+
+    def __call__(self, nodes: Nodes, wanted: Sequence[CountedResource]) -> Int64s:
+        return _weighted_mean(nodes, wanted, self._ordinary, self._extreme)
+
+
 def _weighted_mean(
     nodes: Nodes, wanted: Sequence[CountedResource], ordinary: Percentage, extreme: Percentage
 ) -> Int64s:
-    """The mean of the scores of all resources; on each node without those that it does not have at all."""
     is_extreme = are_extreme(nodes, wanted)
     resource_score = extreme if is_extreme else ordinary
     total = np.zeros(len(nodes), dtype=np.int64)
@@ -175,3 +222,17 @@ def _bounded_percentage(allocatable: Int64s, used: Int64s) -> Int64s:
     """With 100 for whatever is more, and 0 for whatever is less: beyond its ends a shape is level."""
     percentage = np.clip(divided(used * MAX_SCORE, allocatable), 0, MAX_SCORE)
     return np.where(used > allocatable, MAX_SCORE, percentage)
+
+
+def _free_of_one(allocatable: int, used: int) -> int:
+    return (allocatable - used) * MAX_SCORE // allocatable if used < allocatable else 0
+
+
+def _used_of_one(allocatable: int, used: int) -> int:
+    return min(used, allocatable) * MAX_SCORE // allocatable
+
+
+LEAST_ALLOCATED = WeightedMean(_free_percentage, _extreme_free_percentage, _free_of_one)
+"""The emptier the better."""
+MOST_ALLOCATED = WeightedMean(_used_percentage, _extreme_used_percentage, _used_of_one)
+"""The fuller the better."""

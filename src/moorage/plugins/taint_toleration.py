@@ -23,6 +23,8 @@ from moorage.plugins.cycle_reads import read
 from moorage.plugins.fresh import Fresh
 from moorage.plugins.normalize import default_normalize
 from moorage.state.columns import Bools, Int64s
+from moorage.state.kept_rows import KeptVerdicts, RowScores
+from moorage.state.lru import Lru
 from moorage.state.nodes import Nodes
 
 Tolerations = tuple[Toleration, ...]
@@ -36,13 +38,17 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
     """Keeps pods off nodes with taints they do not tolerate; prefers few PreferNoSchedule taints."""
 
     treats_like_pods_alike = True
+    pre_scores_alike = True
     reads_usage_only = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
-        self._taint_sets = handle.state.table.taint_sets
+        self._table = handle.state.table
+        self._taint_sets = self._table.taint_sets
         self._rejecting = Fresh(_KNOWN_TOLERATIONS, self._find_rejecting)
         self._disliked = Fresh(_KNOWN_TOLERATIONS, self._count_disliked)
+        self._kept_verdicts = Lru[Tolerations, KeptVerdicts](_KNOWN_TOLERATIONS)
+        self._row_scores = Lru[Tolerations, RowScores](_KNOWN_TOLERATIONS)
 
     def _find_rejecting(self, tolerations: Tolerations) -> Bools:
         """By code of a set of taints: whether it keeps a pod with these tolerations away."""
@@ -60,6 +66,22 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         ]
         return np.array(counts, dtype=np.int64)
 
+    def kept_verdicts(self, pod: Pod) -> KeptVerdicts:
+        tolerations, table = pod.spec.tolerations, self._table
+
+        def rejecting() -> Bools:
+            return self._rejecting.get(tolerations, self._taint_sets.version)
+
+        return self._kept_verdicts.get(tolerations) or self._kept_verdicts.put(
+            tolerations,
+            KeptVerdicts(
+                table,
+                table.node_changes,
+                lambda nodes: rejecting()[nodes.take(table.taint_code)],
+                lambda row: bool(rejecting()[table.taint_code[row]]),
+            ),
+        )
+
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         rejecting = self._rejecting.get(pod.spec.tolerations, self._taint_sets.version)
         if not rejecting.any():
@@ -67,10 +89,21 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         return Verdicts.where(rejecting.take(nodes.take(nodes.table.taint_code)), _TAINTED)
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
-        tolerations = tuple(
-            toleration for toleration in pod.spec.tolerations if toleration.effect in ("", PREFER_NO_SCHEDULE)
+        cycle.write(_TOLERATIONS, _that_may_matter(pod))
+
+    def row_scores(self, pod: Pod) -> RowScores:
+        tolerations, table = _that_may_matter(pod), self._table
+
+        def disliked() -> Int64s:
+            return self._disliked.get(tolerations, self._taint_sets.version)
+
+        return self._row_scores.get(tolerations) or self._row_scores.put(
+            tolerations,
+            RowScores(
+                lambda nodes: disliked()[nodes.take(table.taint_code)],
+                lambda row: int(disliked()[table.taint_code[row]]),
+            ),
         )
-        cycle.write(_TOLERATIONS, tolerations)
 
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
         tolerations = read(cycle, _TOLERATIONS, "failed to read")
@@ -85,6 +118,12 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
             ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_TAINT, _node_changed),
             ClusterEvent(POD, Action.UPDATE_POD_TOLERATION, _tolerations_changed),
         ]
+
+
+def _that_may_matter(pod: Pod) -> Tolerations:
+    return tuple(
+        toleration for toleration in pod.spec.tolerations if toleration.effect in ("", PREFER_NO_SCHEDULE)
+    )
 
 
 def _node_changed(pod: Pod, old: Node | None, new: Node) -> Hint:

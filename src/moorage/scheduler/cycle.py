@@ -17,6 +17,7 @@ from moorage.framework.extenders.asking import EXTENDER
 from moorage.framework.logger import Logger
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.runtime.filtering import PreFiltered, filter_with_rivals, pre_filter
+from moorage.framework.runtime.plans import Plan
 from moorage.framework.runtime.post_filtering import PostFiltered, post_filter
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.runtime.scoring import Scores, best, best_at_random, pre_score, score
@@ -31,6 +32,7 @@ log = Logger(__name__)
 class Decision:
     """What a cycle found out. Either `node_name` or `failure` is set."""
 
+    plan: Plan
     cycle: CycleState
     statuses: NodeStatuses
     pre_filtered: PreFiltered | None = None
@@ -56,14 +58,15 @@ class NodeChooser:
         table = profile.state.table
         profile.state.settle()
         table.refresh()
-        cycle = CycleState()
+        plan = profile.plans.of(pod)
+        cycle = plan.begin()
         cycle.is_timed = profile.observer.samples_plugins()
-        decision = Decision(cycle, NodeStatuses(table))
+        decision = Decision(plan, cycle, NodeStatuses(table))
         if not len(table):
             decision.failure = diagnosis.no_nodes()
             return decision
         started = time.perf_counter()
-        pre = decision.pre_filtered = pre_filter(profile, cycle, pod)
+        pre = decision.pre_filtered = pre_filter(profile, plan, cycle, pod)
         observe(profile, "PreFilter", pre.status, started)
         if pre.status is not None and not pre.status.rejected:
             decision.failure = diagnosis.attempt_failed(pre.status, "PreFilter")
@@ -90,6 +93,7 @@ class NodeChooser:
         started = time.perf_counter()
         found = search(
             profile,
+            decision.plan,
             decision.cycle,
             pod,
             decision.statuses,
@@ -167,7 +171,7 @@ class NodeChooser:
         if not profile.score and not extenders:
             decision.node_name = nodes.info(0).name
             return
-        scores = rank(profile, decision.cycle, pod, nodes)
+        scores = rank(profile, decision.plan, decision.cycle, pod, nodes)
         if scores.status is not None:
             decision.failure = diagnosis.attempt_failed(scores.status, "Score")
             return
@@ -185,7 +189,7 @@ class NodeChooser:
         statuses = NodeStatuses(profile.state.table, decision.statuses.absent)
         names = decision.pre_filtered.names if decision.pre_filtered else None
         limit = len(profile.state.table)
-        search(profile, decision.cycle, pod, statuses, names=names, start=0, limit=limit)
+        search(profile, decision.plan, decision.cycle, pod, statuses, names=names, start=0, limit=limit)
         return statuses
 
     def _nothing_fits(self, profile: Profile, pod: Pod, decision: Decision) -> Decision:
@@ -208,15 +212,15 @@ class NodeChooser:
         return decision
 
 
-def rank(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+def rank(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
     """PreScore and Score over the nodes that fit."""
     started = time.perf_counter()
-    status = pre_score(profile, cycle, pod, nodes)
+    status = pre_score(profile, plan, cycle, pod, nodes)
     observe(profile, "PreScore", status, started)
     if status is not None:
         return Scores.failed(status)
     started = time.perf_counter()
-    scores = score(profile, cycle, pod, nodes)
+    scores = score(profile, plan, cycle, pod, nodes)
     observe(profile, "Score", scores.status, started)
     return scores
 

@@ -31,6 +31,7 @@ class KnownFailures:
     def __init__(self, services: Services) -> None:
         self._state = services.state
         self._nominations = services.nominations
+        self._shortcuts = services.shortcuts
         self._moment = (-1, -1, -1)
         self._known: dict[tuple[str, bytes], KnownFailure] = {}
 
@@ -59,7 +60,7 @@ class KnownFailures:
     def note(self, profile: Profile, pod: Pod, decision: Decision) -> None:
         """Remembers how an attempt failed, after `find` did not know."""
         failure = decision.failure
-        if decision.pre_filtered is None or failure is None:
+        if not self._shortcuts or decision.pre_filtered is None or failure is None:
             return
         if not failure.is_rejection or failure.nominated_node:
             return

@@ -64,7 +64,9 @@ class Scheduler:
         clock: Callable[[], float] = time.time,
         max_in_unschedulable: float = DEFAULT_MAX_IN_UNSCHEDULABLE,
         legacy_annotation: str = "ignore",
+        shortcuts: bool = True,
     ) -> None:
+        """Without `shortcuts` nothing is remembered from one pod to the next; decisions are the same."""
         self.door = door or Door()
         self.services = Services(
             door=self.door,
@@ -76,6 +78,7 @@ class Scheduler:
             clock=clock,
             find_pod=self.door.find,
             may_bind=may_bind,
+            shortcuts=shortcuts,
         )
         self.profiles: Mapping[str, Profile] = make_profiles(config, registry, self.services)
         self._known_failures = KnownFailures(self.services)

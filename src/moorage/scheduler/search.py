@@ -11,17 +11,21 @@ from numpy.typing import NDArray
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.node_statuses import NodeStatuses
-from moorage.framework.runtime.filtering import filter_among, filter_nodes
+from moorage.framework.runtime.filtering import filter_among, filter_nodes, nominated_usage, usage_decides
+from moorage.framework.runtime.plans import Plan
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Status
 from moorage.state.node_table import NodeTable
 from moorage.state.nodes import Nodes
+from moorage.state.nominated_usage import NominatedUsage
 
 Rows = NDArray[np.intp]
 
+_FEW_RIVALS = 4
 _ALWAYS_ALL_BELOW = 100
 _FEWEST = 100
 _LEAST_PERCENTAGE = 5
+_LEAST_FITTING = 0.02
 
 
 def how_many_to_find(nodes: int, percentage: int, *, scores: bool = True) -> int:
@@ -45,6 +49,7 @@ class Found(NamedTuple):
 
 def search(
     profile: Profile,
+    plan: Plan,
     cycle: CycleState,
     pod: Pod,
     statuses: NodeStatuses,
@@ -62,10 +67,10 @@ def search(
     missing, looked_at, growth = limit, 0, 1
     while looked_at < total and missing > 0:
         begin = (start + looked_at) % total
-        stretch = total if limit >= total else growth * (missing + missing // 4 + 16)
+        stretch = total if limit >= total else growth * (int(missing / plan.fitting) + missing // 8 + 16)
         end = min(begin + min(stretch, total - looked_at), total)
         nodes = Nodes(table, slice(begin, end) if rows is None else rows[begin:end])
-        left = filter_nodes(profile, cycle, pod, nodes, statuses)
+        left = filter_nodes(profile, plan, cycle, pod, nodes, statuses)
         if rivals:
             left = _with_rivals(profile, cycle, pod, nodes, left, rivals, statuses)
         error = statuses.first_error()
@@ -78,6 +83,8 @@ def search(
         if end < total:
             # Where nothing fits so far, there will hardly be enough soon.
             growth *= 2 if missing < limit else 8
+    if looked_at and plan.may_look_ahead:
+        plan.fitting = max((limit - missing) / looked_at, _LEAST_FITTING)
     return Found(_joined(table, found), looked_at)
 
 
@@ -127,6 +134,10 @@ def _with_rivals(
     statuses: NodeStatuses,
 ) -> NDArray[np.bool_] | None:
     """Nodes to which others are nominated must fit with these on them, too; that rejection comes first."""
+    if len(rivals) > _FEW_RIVALS and usage_decides(profile, cycle):
+        usage = nominated_usage(profile, cycle, pod)
+        if usage.is_whole:
+            return _with_usage(profile, cycle, pod, nodes, left, usage, statuses)
     for name, others in rivals.items():
         place = nodes.index(name)
         if place is None:
@@ -137,4 +148,27 @@ def _with_rivals(
             statuses.set_row(node.row, status)
             left = np.ones(len(nodes), dtype=np.bool_) if left is None else left
             left[place] = False
+    return left
+
+
+def _with_usage(
+    profile: Profile,
+    cycle: CycleState,
+    pod: Pod,
+    nodes: Nodes,
+    left: NDArray[np.bool_] | None,
+    usage: NominatedUsage,
+    statuses: NodeStatuses,
+) -> NDArray[np.bool_] | None:
+    """The same for all of them at once, where usage is all that the others change."""
+    rows = usage.rows
+    places = np.isin(nodes.row_numbers(), rows).nonzero()[0]
+    if not len(places):
+        return left
+    with usage:
+        fitting = filter_nodes(profile, profile.plans.general, cycle, pod, nodes.subset(places), statuses)
+    if fitting is None:
+        return left
+    left = np.ones(len(nodes), dtype=np.bool_) if left is None else left.copy()
+    left[places[~fitting]] = False
     return left

@@ -56,6 +56,7 @@ class Placement:
         """The API server has the pod where it was assumed to be."""
         self.assumed = False
         share_parts_of(self.info.pod, pod)
+        self.node.pod_changes()
         self.node.remove(self.info)
         self.info.pod = pod
         self.node.add(self.info)
@@ -240,6 +241,8 @@ class ClusterState:
             table.requested.hold(info.row, pod_info.request)
             table.nonzero_requested.hold(info.row, pod_info.nonzero)
             table.pod_count.data[info.row] += 1
+            table.usage_changes.note(info.row)
+            table.pod_changes.note(info.row)
 
     def unuse(self, info: NodeInfo, pod_info: PodInfo) -> None:
         info.remove(pod_info)
@@ -251,6 +254,8 @@ class ClusterState:
             table.requested.release(info.row, pod_info.request)
             table.nonzero_requested.release(info.row, pod_info.nonzero)
             table.pod_count.data[info.row] -= 1
+            table.usage_changes.note(info.row)
+            table.pod_changes.note(info.row)
 
     def _put_on(self, info: NodeInfo, pod_info: PodInfo) -> None:
         self.use(info, pod_info)

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.api.pods import Pod
 from moorage.state.affinity_terms import NO_TERMS, AffinityTerms, Term, WeightedTerm, terms_of
-from moorage.state.columns import Column, Columns
+from moorage.state.columns import Bools, Column, Columns, Int64s
+from moorage.state.domain_sums import DomainSums
 from moorage.state.lru import Lru
 
 if TYPE_CHECKING:
     from moorage.state.node_info import NodeInfo
+    from moorage.state.node_table import NodeTable
 
 Labels = frozenset[tuple[str, str]]
 ClassKey = tuple[str, Labels, AffinityTerms, bool]
@@ -28,6 +30,7 @@ AnyTerm = Term | WeightedTerm
 
 _COUNTS = 512
 _MATCHES = 4096
+_SUMS_OF_A_COUNT = 16
 
 
 class PodClass:
@@ -50,13 +53,20 @@ Weigh = Callable[[PodClass], int]
 class Count:
     """A number per node: over its pods, the sum of what each pod weighs."""
 
-    __slots__ = ("anchor", "column", "namespace", "weigh")
+    __slots__ = ("anchor", "column", "namespace", "sums", "weigh")
 
     def __init__(self, column: Column, weigh: Weigh, namespace: str | None, anchor: Anchor) -> None:
+        self.sums: dict[Hashable, DomainSums] = {}
+        """The same per domain, by what tells them apart."""
         self.column = column
         self.weigh = weigh
         self.namespace = namespace
         self.anchor = anchor
+
+    def add(self, row: int, weight: int) -> None:
+        self.column.data[row] += weight
+        for sums in self.sums.values():
+            sums.add(row, weight)
 
     def could_weigh(self, pod_class: PodClass) -> bool:
         if self.namespace is not None and pod_class.namespace != self.namespace:
@@ -96,12 +106,12 @@ class PodCounts:
         found.rows[info] = found.rows.get(info, 0) + 1
         found.pods += 1
         for count, weight in found.feeds:
-            count.column.data[info.row] += weight
+            count.add(info.row, weight)
         return found
 
     def remove(self, info: NodeInfo, pod_class: PodClass) -> None:
         for count, weight in pod_class.feeds:
-            count.column.data[info.row] -= weight
+            count.add(info.row, -weight)
         left = pod_class.rows[info] - 1
         if left:
             pod_class.rows[info] = left
@@ -123,11 +133,40 @@ class PodCounts:
 
         `namespace` and `anchor` (a label every match has) tell which classes cannot weigh anything.
         """
+        return self._count(key, weigh, namespace, anchor).column
+
+    def sums(
+        self,
+        key: Hashable,
+        weigh: Weigh,
+        table: NodeTable,
+        topology_key: str,
+        *,
+        of: Hashable = None,
+        included: Bools | None = None,
+        labelled: bool = False,
+        namespace: str | None = None,
+        anchor: Anchor = None,
+    ) -> Int64s:
+        """The same per domain of a label, over the nodes that are `included`; `of` says which those are.
+
+        With `labelled` nodes without the label count nowhere. Not to be written to, and not to be kept.
+        """
+        count = self._count(key, weigh, namespace, anchor)
+        place = (topology_key, of, labelled)
+        found = count.sums.get(place)
+        if found is None:
+            if len(count.sums) >= _SUMS_OF_A_COUNT:
+                count.sums.clear()
+            found = count.sums[place] = DomainSums(table, count.column, topology_key, labelled=labelled)
+        return found.get(included)
+
+    def _count(self, key: Hashable, weigh: Weigh, namespace: str | None, anchor: Anchor) -> Count:
         found = self._counts.get(key)
         if found is None:
             found = self._counts.put(key, Count(self._columns.create(), weigh, namespace, anchor))
             self._fill(found)
-        return found.column
+        return found
 
     def _fill(self, count: Count) -> None:
         if count.namespace is not None:

@@ -126,6 +126,11 @@ class NodeInfo:
         del self._infos[uid]
         del self._pods[uid]
 
+    def pod_changes(self) -> None:
+        """For the scheduler, not for plugins: a pod here changed, though in nothing that is counted."""
+        if self.row >= 0:
+            self._table.pod_changes.note(self.row)
+
     def pods_as_they_are(self) -> _Pods:
         """For `put_pods_back`, not for plugins: who looks at `pods` now does not see later changes."""
         pods = self._infos, self._pods

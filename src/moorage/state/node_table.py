@@ -19,6 +19,7 @@ from moorage.state.columns import Codes, Column, Columns
 from moorage.state.images import Images
 from moorage.state.lru import Lru
 from moorage.state.node_info import NodeInfo
+from moorage.state.row_changes import RowChanges
 from moorage.state.zones import ZoneOrder
 
 _LABEL_COLUMNS = 256
@@ -131,7 +132,9 @@ class Fact:
 class NodeTable:
     """All nodes. `static_version` changes with names, labels, taints, cordons, features; not with usage.
 
-    `labels_version` changes with the labels of nodes and the order of rows alone.
+    `labels_version` changes with the labels of nodes and the order of rows alone, `order_version` with that
+    order alone. `node_changes` tells which nodes changed, `usage_changes` also where pods came and went,
+    `pod_changes` even where one changed.
     """
 
     def __init__(self) -> None:
@@ -142,6 +145,10 @@ class NodeTable:
         self.taint_sets = Codes[tuple[Taint, ...]]()
         self.static_version = 0
         self.labels_version = 0
+        self.order_version = 0
+        self.node_changes = RowChanges()
+        self.usage_changes = RowChanges()
+        self.pod_changes = RowChanges()
 
         self.allocatable = ResourceColumns(self.columns)
         self.requested = ResourceColumns(self.columns)
@@ -174,8 +181,7 @@ class NodeTable:
         self.infos.append(info)
         self.by_name[info.name] = info
         self._order_is_stale = True
-        self.static_version += 1
-        self.labels_version += 1
+        self._order_changes()
         self._put(info, node)
 
     def update(self, info: NodeInfo, node: Node) -> None:
@@ -200,8 +206,7 @@ class NodeTable:
         info.row = -1
         del self.by_name[info.name]
         self._order_is_stale = True
-        self.static_version += 1
-        self.labels_version += 1
+        self._order_changes()
 
     def refresh(self) -> None:
         """Puts the rows in the order of the search after nodes came or went."""
@@ -216,8 +221,12 @@ class NodeTable:
         for row, info in enumerate([infos[row] for row in moved.rows.tolist()], moved.begin):
             infos[row] = info
             info.row = row
-        self.static_version += 1
+        self._order_changes()
+
+    def _order_changes(self) -> None:
+        self.order_version += 1
         self.labels_version += 1
+        self.static_version += 1
 
     def label(self, key: str) -> LabelColumn:
         found = self._labels.get(key)
@@ -239,6 +248,9 @@ class NodeTable:
     def _put(self, info: NodeInfo, node: Node) -> None:
         row, old = info.row, info.node
         info.node = node
+        self.node_changes.note(row)
+        self.usage_changes.note(row)
+        self.pod_changes.note(row)
         self._order.put(row, node)
         if info.name in self._allocatable:
             self.allocatable.release(row, self._allocatable[info.name])

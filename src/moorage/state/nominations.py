@@ -17,6 +17,8 @@ class Nominations:
         self._is_pending = is_pending
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
+        self._versions: dict[str, int] = {}
+        self._forgotten = 0
 
     def add(self, pod: Pod, node_name: str | None = None) -> None:
         """Records a nomination instead of an older one; without a name, that of the pod's status counts.
@@ -27,6 +29,7 @@ class Nominations:
         name = pod.status.nominated_node_name if node_name is None else node_name
         if name and self._is_pending(pod):
             self.version += 1
+            self._versions[name] = self.version
             self._node_of[pod.uid] = name
             self._by_node.setdefault(name, {})[pod.uid] = pod
 
@@ -43,10 +46,19 @@ class Nominations:
         name = self._node_of.pop(uid, None)
         if name is not None:
             self.version += 1
+            self._versions[name] = self.version
             pods = self._by_node[name]
             del pods[uid]
             if not pods:
                 del self._by_node[name]
+            if not self._by_node:
+                # Nobody can tell apart what was before: a version is not used twice.
+                self._versions.clear()
+                self._forgotten = self.version
+
+    def version_of(self, node_name: str) -> int:
+        """Changes with the pods that are nominated to this node."""
+        return self._versions.get(node_name, self._forgotten)
 
     def node_of(self, uid: str) -> str:
         """The node that the pod with this uid is nominated to; empty if none."""

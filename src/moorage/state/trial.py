@@ -64,6 +64,8 @@ class Trial(Undoable):
             held.put_back(info.row, amounts)
         if info.row >= 0:
             state.table.pod_count[info.row] = self._pod_count
+            state.table.usage_changes.note(info.row)
+            state.table.pod_changes.note(info.row)
 
     def __repr__(self) -> str:
         return f"<Trial on node {self._info.name}>"

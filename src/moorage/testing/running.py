@@ -88,7 +88,7 @@ def _result(evaluation: Evaluation) -> Run:
     nodes = decision.feasible
     if decision.failure is None and nodes is not None and decision.scores is None:
         # A single node is scored here and not in the scheduler: such a failure is told all the same.
-        scores = rank(profile, decision.cycle, evaluation.pod, nodes)
+        scores = rank(profile, decision.plan, decision.cycle, evaluation.pod, nodes)
         if scores.status is not None:
             result.error = scores.status.message
         else:

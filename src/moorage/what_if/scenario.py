@@ -152,7 +152,7 @@ class Evaluation:
         nodes = decision.feasible
         if decision.failure is not None or nodes is None or not len(nodes):
             return {}
-        scores = decision.scores or rank(self.profile, decision.cycle, self.pod, nodes)
+        scores = decision.scores or rank(self.profile, decision.plan, decision.cycle, self.pod, nodes)
         if scores.status is not None:
             return {"schedulerError": {"phase": "Score", "message": scores.status.message}}
         names = nodes.names

@@ -48,7 +48,8 @@ def pre(*answers: Any) -> tuple[Any, CycleState, list[type[PreFilters]]]:
     """Runs PreFilter plugins A, B, ... with these answers."""
     plugins = [plugin(PreFilters, name, answer) for name, answer in zip("ABCD", answers, strict=False)]
     cycle = CycleState()
-    return pre_filter(World(*plugins).profile, cycle, POD), cycle, plugins
+    profile = World(*plugins).profile
+    return pre_filter(profile, profile.plans.general, cycle, POD), cycle, plugins
 
 
 def error_of(name: str, text: str) -> Status:
@@ -153,7 +154,7 @@ def test_skip_switches_the_filter_and_add_pod_off() -> None:
 
     Skips.script.answer = Status.skip()
     world, cycle = World(Skips), CycleState()
-    assert pre_filter(world.profile, cycle, make_pod("p")) == (None, None, ())
+    assert pre_filter(world.profile, world.profile.plans.general, cycle, make_pod("p")) == (None, None, ())
     assert cycle.skip_filter == {"Skips"}
     for each in (cycle, cycle.clone()):
         assert filter_one(world.profile, each, POD, world.node("n0")) is None
@@ -173,7 +174,7 @@ def filtered(world: World, pod: Pod = POD) -> tuple[list[str], dict[str, Status]
     """Which nodes passed, and the statuses of the others; all nodes at once and one by one agree."""
     cycle, nodes = CycleState(), world.nodes
     statuses = NodeStatuses(world.state.table)
-    left = filter_nodes(world.profile, cycle, pod, nodes, statuses)
+    left = filter_nodes(world.profile, world.profile.plans.general, cycle, pod, nodes, statuses)
     passed = [name for i, name in enumerate(nodes.names) if left is None or left[i]]
     for name in nodes.names:
         alone = filter_one(world.profile, cycle, pod, world.node(name))
@@ -260,7 +261,7 @@ def test_a_filter_that_answers_wrongly_fails_every_node(
 def test_verdicts_of_the_wrong_shape_or_type_fail_every_node(codes: list[Any], text: str) -> None:
     world = World(plugin(FastFilters, "A", Verdicts(np.array(codes), (None, NO))))
     statuses = NodeStatuses(world.state.table)
-    filter_nodes(world.profile, CycleState(), POD, world.nodes, statuses)
+    filter_nodes(world.profile, world.profile.plans.general, CycleState(), POD, world.nodes, statuses)
     assert dict(statuses.explicit()) == dict.fromkeys(["n0", "n1", "n2"], filter_error(text))
 
 
@@ -271,7 +272,7 @@ def test_verdicts_of_the_wrong_shape_or_type_fail_every_node(codes: list[Any], t
 def test_a_verdict_that_stands_for_no_rejection_is_an_error(codes: list[int], status: Status | None) -> None:
     world = World(plugin(FastFilters, "A", fast(codes, NO, status)))
     statuses = NodeStatuses(world.state.table)
-    filter_nodes(world.profile, CycleState(), POD, world.nodes, statuses)
+    filter_nodes(world.profile, world.profile.plans.general, CycleState(), POD, world.nodes, statuses)
     assert dict(statuses.explicit()) == {
         "n1": filter_error("filter_nodes returned a code that stands for no rejection")
     }
@@ -313,7 +314,7 @@ def test_easy_filters_are_asked_only_about_the_nodes_that_are_left() -> None:
     ]
     world = World(*plugins, nodes=4)
     statuses = NodeStatuses(world.state.table)
-    left = filter_nodes(world.profile, CycleState(), POD, world.nodes, statuses)
+    left = filter_nodes(world.profile, world.profile.plans.general, CycleState(), POD, world.nodes, statuses)
     assert left is not None
     assert not left.any()
     everything = ["n0", "n1", "n2", "n3"]
@@ -361,7 +362,7 @@ def test_filters_are_asked_about_a_part_of_the_nodes() -> None:
     for rows in (slice(1, 4), np.array([3, 2, 1])):
         nodes = Nodes(world.state.table, rows)
         statuses = NodeStatuses(world.state.table)
-        left = filter_nodes(world.profile, CycleState(), POD, nodes, statuses)
+        left = filter_nodes(world.profile, world.profile.plans.general, CycleState(), POD, nodes, statuses)
         assert left is not None
         assert left.tolist() == [False, True, False]
         assert {name for name, _ in statuses.explicit()} == {"n1", "n3"}
@@ -411,7 +412,7 @@ def rivals_of(
     """Asks about a node to which `rivals` are nominated; what the filter said and what it saw."""
     world = World(*plugins, Room)
     cycle = CycleState()
-    pre_filter(world.profile, cycle, pod)
+    pre_filter(world.profile, world.profile.plans.general, cycle, pod)
     for rival in rivals:
         world.services.nominations.add(rival, "n0")
     status = filter_with_rivals(world.profile, cycle, pod, world.node("n0"))
@@ -470,7 +471,7 @@ def test_a_pod_that_fits_beside_the_nominated_ones_must_fit_without_them_too() -
 
 def test_remove_pod_failures_are_errors() -> None:
     world, cycle = World(Room), CycleState()
-    pre_filter(world.profile, cycle, ME)
+    pre_filter(world.profile, world.profile.plans.general, cycle, ME)
     node = world.node("n0")
     assert remove_pod(world.profile, cycle, ME, make_pod("other"), node) is None
     assert cycle.read("Room").added == -1

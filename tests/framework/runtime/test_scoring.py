@@ -39,7 +39,7 @@ def pre_score_error(text: str) -> Status:
 def test_pre_score(answer: Any, status: Status | None, skipped: set[str]) -> None:
     after = plugin(PreScores, "B")
     world, cycle = World(plugin(PreScores, "A", answer), after), CycleState()
-    assert pre_score(world.profile, cycle, POD, world.nodes) == status
+    assert pre_score(world.profile, world.profile.plans.general, cycle, POD, world.nodes) == status
     assert cycle.skip_score == skipped
     assert after.calls == ([] if status else [["n0", "n1", "n2"]])
 
@@ -59,7 +59,7 @@ def scored(*plugins: type[Plugin], weights: dict[str, int] | None = None, skip: 
     """The totals, or the text of the error."""
     world, cycle = World(*plugins, weights=weights), CycleState()
     cycle.skip_score |= {skip}
-    result = score(world.profile, cycle, POD, world.nodes)
+    result = score(world.profile, world.profile.plans.general, cycle, POD, world.nodes)
     if result.status is not None:
         assert result.status.code is Code.ERROR
         assert result.status.plugin == "A"
@@ -79,7 +79,7 @@ def test_the_total_is_the_weighted_sum() -> None:
 
 def test_the_scores_of_each_plugin_are_kept_without_the_weight() -> None:
     world = World(plugin(FastScores, "A", array(1, 2, 3)), weights={"A": 5})
-    result = score(world.profile, CycleState(), POD, world.nodes)
+    result = score(world.profile, world.profile.plans.general, CycleState(), POD, world.nodes)
     assert {name: scores.tolist() for name, scores in result.by_plugin.items()} == {"A": [1, 2, 3]}
 
 

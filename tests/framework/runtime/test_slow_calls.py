@@ -112,19 +112,33 @@ Step = Callable[[World, CycleState], Any]
 AT_ONCE: dict[str, tuple[type[Scripted], Step]] = {
     "PreEnqueue": (PreEnqueues, lambda world, cycle: first_objection(world.profile, POD)),
     "QueueSort": (Sorts, lambda world, cycle: QueueOrder(world.profile).of(QueuedPod(POD, 0.0))),
-    "PreFilter": (PreFilters, lambda world, cycle: pre_filter(world.profile, cycle, POD)),
+    "PreFilter": (
+        PreFilters,
+        lambda world, cycle: pre_filter(world.profile, world.profile.plans.general, cycle, POD),
+    ),
     "Filter": (
         Filters,
         lambda world, cycle: filter_nodes(
-            world.profile, cycle, POD, world.nodes, NodeStatuses(world.state.table)
+            world.profile,
+            world.profile.plans.general,
+            cycle,
+            POD,
+            world.nodes,
+            NodeStatuses(world.state.table),
         ),
     ),
     "PostFilter": (
         PostFilters,
         lambda world, cycle: post_filter(world.profile, cycle, POD, NodeStatuses(world.state.table)),
     ),
-    "PreScore": (PreScores, lambda world, cycle: pre_score(world.profile, cycle, POD, world.nodes)),
-    "Score": (Scores, lambda world, cycle: score(world.profile, cycle, POD, world.nodes)),
+    "PreScore": (
+        PreScores,
+        lambda world, cycle: pre_score(world.profile, world.profile.plans.general, cycle, POD, world.nodes),
+    ),
+    "Score": (
+        Scores,
+        lambda world, cycle: score(world.profile, world.profile.plans.general, cycle, POD, world.nodes),
+    ),
     "Reserve": (Reserves, lambda world, cycle: reserve(world.profile, cycle, POD, "n0")),
     "Unreserve": (Unreserves, lambda world, cycle: unreserve(world.profile, cycle, POD, "n0")),
     "Permit": (Permits, lambda world, cycle: permit(world.profile, cycle, POD, "n0")),
@@ -219,7 +233,7 @@ def test_the_fast_form_is_looked_at_as_well(base: type[Scripted], clock: Clock) 
 def test_normalizing_belongs_to_scoring(clock: Clock) -> None:
     made = plugin(Scores, "A", 1, normalize_scores=lambda self, cycle, pod, scores: clock.block(1, scores)())
     world, slow = watched_world(made)
-    score(world.profile, CycleState(), POD, world.nodes)
+    score(world.profile, world.profile.plans.general, CycleState(), POD, world.nodes)
     assert slow.calls == [("A", "Score", "default-scheduler")]
 
 

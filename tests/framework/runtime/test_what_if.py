@@ -67,7 +67,9 @@ class Asking:
         self.handle = self.world.handle
         self.node = self.world.node("n0")
         self.cycle = CycleState()
-        assert pre_filter(self.world.profile, self.cycle, POD).status is None
+        assert (
+            pre_filter(self.world.profile, self.world.profile.plans.general, self.cycle, POD).status is None
+        )
 
     def what_if(self) -> WhatIf:
         return self.handle.what_if(self.cycle, POD, self.node)

@@ -102,7 +102,7 @@ def slow_search(
         world = scenario(*nodes, *left, *rivals)
         world.services.state.table.refresh()
         cycle = CycleState()
-        assert pre_filter(world.profile, cycle, pod).status is None
+        assert pre_filter(world.profile, world.profile.plans.general, cycle, pod).status is None
         node = world.services.state.table.by_name[name]
         return filter_with_rivals(world.profile, cycle, pod, node) is None
 
@@ -149,11 +149,10 @@ def test_candidates_and_victims_equal_a_slow_search(
     plugin = preemption(built)
     names = decision.statuses.nodes_with(Code.UNSCHEDULABLE)
     by_columns = plugin.find_candidates(decision.cycle, pod, decision.statuses, everywhere=True)
-    for shortcut in ("_usage_decides", "_can_try_together"):
-        with patch.object(DryRun, shortcut, return_value=False):
-            one_by_one = plugin.find_candidates(decision.cycle, pod, decision.statuses, everywhere=True)
-        assert by_columns.candidates == one_by_one.candidates
-        assert dict(by_columns.statuses.explicit()) == dict(one_by_one.statuses.explicit())
+    with patch.object(DryRun, "_usage_decides", return_value=False):
+        one_by_one = plugin.find_candidates(decision.cycle, pod, decision.statuses, everywhere=True)
+    assert by_columns.candidates == one_by_one.candidates
+    assert dict(by_columns.statuses.explicit()) == dict(one_by_one.statuses.explicit())
     found = {
         candidate.node_name: ([victim.name for victim in candidate.victims], candidate.pdb_violations)
         for candidate in by_columns.candidates

@@ -36,12 +36,6 @@ from tests.plugins.preemption.preemption_cases import (
 NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming pod")
 
 
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has nodes tried one by one."""
-    monkeypatch.setattr(DryRun, "_can_try_together", lambda self: False)
-
-
 # How many candidates are enough
 
 
@@ -84,7 +78,7 @@ def test_a_prefilter_rejection_for_now_makes_every_node_a_candidate() -> None:
     world.services.state.table.refresh()
     cycle = CycleState()
     pod = preemptor("4")
-    pre_filter(world.profile, cycle, pod)
+    pre_filter(world.profile, world.profile.plans.general, cycle, pod)
     found = preemption(world).find_candidates(cycle, pod, rejected, everywhere=True)
     assert [candidate.node_name for candidate in found.candidates] == ["n"]
     assert found.statuses.get("m") == NO_VICTIMS
@@ -144,7 +138,6 @@ def test_candidates_that_no_budget_forbids_come_first(monkeypatch: pytest.Monkey
     assert [candidate.node_name for candidate in found.candidates] == ["n1", "n0", "n2"]
 
 
-@pytest.mark.usefixtures("alone")
 def test_where_budgets_forbid_all_every_node_is_tried_but_few_are_kept() -> None:
     plugin, decision = many(
         10, 3, budget(selector={"matchExpressions": [{"key": "app", "operator": "Exists"}]})
@@ -164,7 +157,6 @@ def test_where_budgets_forbid_all_every_node_is_tried_but_few_are_kept() -> None
 # Errors
 
 
-@pytest.mark.usefixtures("alone")
 def test_an_error_is_fatal_only_if_there_is_no_candidate() -> None:
     world = scenario(make_node("n"), make_node("m"), on_n("p", "3"), make_pod("q", node="m", cpu="3"))
     decision = decide(world, preemptor())
@@ -194,7 +186,11 @@ def test_an_error_while_judging_by_columns_is_told() -> None:
     assert answer.message == 'preemption: running "NodeResourcesFit" filter plugin: RuntimeError: broken'
 
 
-@pytest.mark.usefixtures("alone")
+def one_by_one() -> Any:
+    """Has nodes tried with everything that takes part, and not by numbers."""
+    return patch.object(DryRun, "_usage_decides", return_value=False)
+
+
 def test_a_filter_that_fails_when_a_pod_is_put_back_makes_it_a_victim() -> None:
     world = scenario(make_node("n"), on_n("p", "3"), on_n("q", "100m"))
     decision = decide(world, preemptor())
@@ -203,17 +199,16 @@ def test_a_filter_that_fails_when_a_pod_is_put_back_makes_it_a_victim() -> None:
     def failing(self: WhatIf) -> Status | None:
         return Status.error("broken") if len(self.node.pods) else plain(self)
 
-    with patch.object(WhatIf, "filters", failing):
+    with patch.object(WhatIf, "filters", failing), one_by_one():
         found = preemption(world).find_candidates(decision.cycle, preemptor(), decision.statuses)
     assert [victim.name for victim in found.candidates[0].victims] == ["p", "q"]
 
 
-@pytest.mark.usefixtures("alone")
 def test_no_victim_at_all_is_an_internal_error() -> None:
     """A filter that rejects the pod before and lets it pass with everybody back."""
     world = scenario(make_node("n"), on_n("p", "3"))
     decision = decide(world, preemptor())
-    with patch.object(WhatIf, "filters", return_value=None):
+    with patch.object(WhatIf, "filters", return_value=None), one_by_one():
         found = preemption(world).find_candidates(decision.cycle, preemptor(), decision.statuses)
     assert (found.candidates, found.error) == (
         [],

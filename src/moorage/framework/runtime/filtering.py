@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,12 +18,17 @@ from moorage.framework.runtime.answers import nodes_or_status, status_of, verdic
 from moorage.framework.runtime.calls import Question, ask
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
+from moorage.state.columns import Bools
 from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
+from moorage.state.nominated_usage import NominatedUsage
 
 if TYPE_CHECKING:
+    from moorage.framework.runtime.plans import FilterStep, Plan
     from moorage.framework.runtime.profile import Profile
+    from moorage.framework.runtime.signed_answers import SignedVerdicts
 
+_NOMINATED_USAGE = "moorage.io/nominated-usage"
 _PRE_FILTER = Question("PreFilter", nodes_or_status)
 _ADD_POD = Question("PreFilterExtensionAddPod", status_of("add_pod"))
 _REMOVE_POD = Question("PreFilterExtensionRemovePod", status_of("remove_pod"))
@@ -46,12 +52,16 @@ class PreFiltered(NamedTuple):
         return {status.plugin}
 
 
-def pre_filter(profile: Profile, cycle: CycleState, pod: Pod) -> PreFiltered:
-    """Asks every PreFilter plugin once. An Error status ends the attempt, a rejection ends the search."""
+def pre_filter(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod) -> PreFiltered:
+    """Asks every PreFilter plugin once whose answer is not known.
+
+    An Error status ends the attempt, a rejection ends the search.
+    """
     names: set[str] | None = None
     narrowed_by: list[str] = []
     remembered: Status | None = None
-    for plugin in profile.pre_filter:
+    profile.observer.plugins_evaluated(plan.passed_pre_filter, "PreFilter", profile.name)
+    for plugin in plan.pre_filter:
         answer = ask(_PRE_FILTER, profile, plugin, cycle.is_timed, plugin.pre_filter, cycle, pod)
         if isinstance(answer, Status) and answer.code is Code.SKIP:
             cycle.skip_filter.add(plugin.name)
@@ -61,14 +71,17 @@ def pre_filter(profile: Profile, cycle: CycleState, pod: Pod) -> PreFiltered:
             narrowed_by.append(plugin.name)
             names = set(answer) if names is None else names & answer
             if not names:
+                plan.end_after(plugin, cycle)
                 return PreFiltered(diagnosis.nothing_left(narrowed_by), names, tuple(narrowed_by))
         elif answer is None or answer.code is Code.SUCCESS:
             continue
         elif answer.code is Code.UNSCHEDULABLE:
             remembered = answer.by(plugin.name)
         elif answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            plan.end_after(plugin, cycle)
             return PreFiltered(answer.by(plugin.name), names, tuple(narrowed_by))
         else:
+            plan.end_after(plugin, cycle)
             return PreFiltered(diagnosis.failed("PreFilter", plugin.name, answer))
     return PreFiltered(remembered, names, tuple(narrowed_by))
 
@@ -79,56 +92,118 @@ def about(nodes: Nodes) -> Question[Verdicts]:
 
 
 def filter_nodes(
-    profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes, statuses: NodeStatuses
-) -> NDArray[np.bool_] | None:
+    profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: Nodes, statuses: NodeStatuses
+) -> Bools | None:
     """Runs all filters on a stretch of nodes and records the first rejection of each.
 
     Returns which nodes passed, or None if all did. Filters in the easy form are only asked about nodes that
     the ones before them left.
     """
-    left: NDArray[np.bool_] | None = None
-    table, observer = nodes.table, profile.observer
-    if table.problems:
+    left: Bools | None = None
+    count, evaluated = len(nodes), profile.observer.plugin_evaluated
+    if nodes.table.problems:
         left = _without_broken(nodes, statuses)
-    about_all = about(nodes)
-    for plugin, is_fast in profile.filter:
-        if plugin.name in cycle.skip_filter:
+        count = int(np.count_nonzero(left))
+    for step in plan.filter:
+        name = step.plugin.name
+        if name in cycle.skip_filter:
             continue
-        asked, question = nodes, about_all
-        if not is_fast and left is not None:
-            places = np.flatnonzero(left)
-            asked = nodes.subset(places)
-            question = about(asked)
-        count = len(nodes) if left is None else int(np.count_nonzero(left))
-        observer.plugin_evaluated(plugin.name, "Filter", profile.name, count)
-        verdicts = ask(question, profile, plugin, cycle.is_timed, plugin.filter_nodes, cycle, pod, asked)
-        if isinstance(verdicts, Status):
-            verdicts = Verdicts(np.ones(len(asked), dtype=np.int8), (None, verdicts))
-        if verdicts.codes is None:
-            continue
-        codes = verdicts.codes
-        if asked is not nodes:
-            codes = np.zeros(len(nodes), dtype=codes.dtype)
-            codes[places] = verdicts.codes
-        rejected = codes != 0
-        if left is not None:
-            rejected &= left
-        if not rejected.any():
-            continue
-        _record(statuses, nodes, codes, rejected, verdicts, plugin)
+        evaluated(name, "Filter", profile.name, count)
+        if step.kept is not None:
+            rejected = step.kept.rejected(nodes)
+            if rejected is not None and left is not None:
+                rejected = rejected & left
+            if rejected is None or not rejected.any():
+                continue
+            statuses.set_later(partial(_ask_why, profile, cycle, pod, nodes, rejected, step))
+        else:
+            rejected = _ask_about(profile, cycle, pod, nodes, left, step, statuses)
+            if rejected is None:
+                continue
         left = ~rejected if left is None else left & ~rejected
-        if not left.any():
+        count = int(np.count_nonzero(left))
+        if not count:
             break
     return left
 
 
-def _record(
+def _ask_about(
+    profile: Profile,
+    cycle: CycleState,
+    pod: Pod,
+    nodes: Nodes,
+    left: Bools | None,
+    step: FilterStep,
     statuses: NodeStatuses,
+) -> Bools | None:
+    """Which of the nodes that are left a plugin rejects, and records why; None if it rejects none."""
+    asked, places = nodes, None
+    signed = None if step.signed is None else step.signed.verdicts(pod)
+    if left is not None and (signed is not None or not step.is_fast):
+        places = np.flatnonzero(left)
+        asked = nodes.subset(places)
+    verdicts = _verdicts_of(profile, cycle, pod, asked, step, signed)
+    if verdicts.codes is None:
+        return None
+    codes = verdicts.codes
+    if places is not None:
+        codes = np.zeros(len(nodes), dtype=codes.dtype)
+        codes[places] = verdicts.codes
+    rejected: Bools = codes != 0
+    if left is not None:
+        rejected &= left
+    if not rejected.any():
+        return None
+    record = partial(_record, nodes, codes, rejected, verdicts, step.plugin)
+    if step.is_ours and all(status is not None and status.rejected for status in verdicts.statuses[1:]):
+        statuses.set_later(record)
+    else:
+        record(statuses)
+    return rejected
+
+
+def _verdicts_of(
+    profile: Profile,
+    cycle: CycleState,
+    pod: Pod,
+    nodes: Nodes,
+    step: FilterStep,
+    signed: SignedVerdicts | None = None,
+) -> Verdicts:
+    plugin = step.plugin
+
+    def ask_about(some: Nodes) -> Verdicts | Status:
+        return ask(about(some), profile, plugin, cycle.is_timed, plugin.filter_nodes, cycle, pod, some)
+
+    verdicts = ask_about(nodes) if signed is None else signed.of(nodes, ask_about)
+    if isinstance(verdicts, Status):
+        return Verdicts(np.ones(len(nodes), dtype=np.int8), (None, verdicts))
+    return verdicts
+
+
+def _ask_why(
+    profile: Profile,
+    cycle: CycleState,
+    pod: Pod,
+    nodes: Nodes,
+    rejected: Bools,
+    step: FilterStep,
+    statuses: NodeStatuses,
+) -> None:
+    """Finds out why a plugin rejects nodes of which that much was known."""
+    nodes = nodes.subset(np.flatnonzero(rejected))
+    verdicts = _verdicts_of(profile, cycle, pod, nodes, step)
+    if verdicts.codes is not None:
+        _record(nodes, verdicts.codes, verdicts.codes != 0, verdicts, step.plugin, statuses)
+
+
+def _record(
     nodes: Nodes,
     codes: NDArray[np.integer],
-    rejected: NDArray[np.bool_],
+    rejected: Bools,
     verdicts: Verdicts,
     plugin: FilterPlugin,
+    statuses: NodeStatuses,
 ) -> None:
     rows = nodes.row_numbers()
     # As unsigned numbers negative ones are huge: there is one code, and it has a status.
@@ -143,7 +218,7 @@ def _record(
         statuses.set_rows(rows[rejected & (codes == code)], place)
 
 
-def _without_broken(nodes: Nodes, statuses: NodeStatuses) -> NDArray[np.bool_] | None:
+def _without_broken(nodes: Nodes, statuses: NodeStatuses) -> Bools:
     left = np.ones(len(nodes), dtype=np.bool_)
     for name, problem in nodes.table.problems.items():
         place = nodes.index(name)
@@ -151,6 +226,21 @@ def _without_broken(nodes: Nodes, statuses: NodeStatuses) -> NDArray[np.bool_] |
             left[place] = False
             statuses.set_row(nodes.info(place).row, Status.unresolvable(problem))
     return left
+
+
+def usage_decides(profile: Profile, cycle: CycleState) -> bool:
+    """Whether the filters that take part look at nothing of pods but their number and what they request."""
+    return all(plugin.reads_usage_only or plugin.name in cycle.skip_filter for plugin, _ in profile.filter)
+
+
+def nominated_usage(profile: Profile, cycle: CycleState, pod: Pod) -> NominatedUsage:
+    """The usage of nodes with the pods nominated to them that are as important; once for each attempt."""
+    found: NominatedUsage | None = cycle.get(_NOMINATED_USAGE)
+    if found is None:
+        rivals = profile.services.nominations.rivals(pod)
+        found = NominatedUsage(profile.state.table, rivals, profile.trials)
+        cycle.write(_NOMINATED_USAGE, found)
+    return found
 
 
 def filter_one(profile: Profile, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:

@@ -24,6 +24,7 @@ from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.plugin_errors import author_of, definition, described, is_ours, told
 from moorage.framework.runtime.answers import listed_events, nothing_of
 from moorage.framework.runtime.calls import FAILURES
+from moorage.framework.runtime.plans import Plans
 from moorage.framework.runtime.slow_calls import watched
 from moorage.state.cluster import ClusterState
 
@@ -83,6 +84,7 @@ class Profile(PluginsByPoint):
             *(fast_or_easy.plugin for fast_or_easy in self.filter),
             *self.post_filter,
         )
+        self.plans = Plans(self, are_used=services.shortcuts)
         self.treats_like_pods_alike = not services.extenders and all(
             plugin.treats_like_pods_alike for plugin in finding
         )

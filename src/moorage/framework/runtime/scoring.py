@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,21 +19,20 @@ from moorage.state.columns import Bools, Int64s
 from moorage.state.nodes import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from moorage.framework.runtime.profile import Profile, Weighted
+    from moorage.framework.runtime.plans import Plan, ScoreStep
+    from moorage.framework.runtime.profile import Profile
 
 MAX_SCORE = 100
 
 _PRE_SCORE = Question("PreScore", status_of("pre_score"))
 
 
-def _about(size: int) -> tuple[Question[Int64s], Question[Int64s]]:
-    """What a plugin is asked about so many nodes: to score them, and to normalize its scores."""
-    return (
-        Question("Score", lambda scores: checked_scores(scores, size, "score_nodes")),
-        Question("Score", lambda scores: checked_scores(scores, size, "normalize_scores")),
-    )
+def _to_score(size: int) -> Question[Int64s]:
+    return Question("Score", lambda scores: checked_scores(scores, size, "score_nodes"))
+
+
+def _to_normalize(size: int) -> Question[Int64s]:
+    return Question("Score", lambda scores: checked_scores(scores, size, "normalize_scores"))
 
 
 class Scores:
@@ -40,22 +41,29 @@ class Scores:
     By plugin the scores, 0 to 100, before the weight; by extender what it adds.
     """
 
-    __slots__ = ("by_extender", "by_plugin", "status", "totals")
-
-    def __init__(self, totals: Int64s, by_plugin: dict[str, Int64s], status: Status | None = None) -> None:
+    def __init__(
+        self, totals: Int64s, parts: Callable[[], dict[str, Int64s]] = dict, status: Status | None = None
+    ) -> None:
         self.totals = totals
-        self.by_plugin = by_plugin
+        self._parts = parts
         self.by_extender: dict[str, Int64s] = {}
         self.status = status
 
+    @cached_property
+    def by_plugin(self) -> dict[str, Int64s]:
+        """To be read before anything changes in the cluster: what is kept of scores is not copied before."""
+        return self._parts()
+
     @classmethod
     def failed(cls, status: Status) -> Scores:
-        return cls(np.zeros(0, dtype=np.int64), {}, status)
+        return cls(np.zeros(0, dtype=np.int64), status=status)
 
 
-def pre_score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
-    """Asks every PreScore plugin once; the Error status of the first that fails."""
-    for plugin in profile.pre_score:
+def pre_score(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
+    """Asks every PreScore plugin once whose answer is not known; the Error status of the first that fails."""
+    plan.begin_scoring(cycle)
+    profile.observer.plugins_evaluated(plan.passed_pre_score, "PreScore", profile.name)
+    for plugin in plan.pre_score:
         status = ask(_PRE_SCORE, profile, plugin, cycle.is_timed, plugin.pre_score, cycle, pod, nodes)
         if status is not None and status.code is Code.SKIP:
             cycle.skip_score.add(plugin.name)
@@ -67,35 +75,82 @@ def pre_score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> St
     return None
 
 
-def score(profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
+def score(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
     """The weighted sum of all scores. An Error status in the result ends the attempt."""
-    asked = [entry for entry in profile.score if entry.plugin.name not in cycle.skip_score]
     size = len(nodes)
-    # One row per plugin: the range is checked and the weights are applied for all of them at once.
-    table = np.empty((len(asked), size), dtype=np.int64)
-    to_score, to_normalize = _about(size)
-    for row, (plugin, _, normalizes) in enumerate(asked):
-        scores = ask(to_score, profile, plugin, cycle.is_timed, plugin.score_nodes, cycle, pod, nodes)
+    steps = [step for step in plan.score if step.plugin.name not in cycle.skip_score]
+    found: dict[str, Int64s | int] = {}
+    totals = np.zeros(size, dtype=np.int64) if plan.sum is None else plan.sum.totals(nodes)
+    added = 0
+    for step in steps:
+        scores = _scores_of(profile, cycle, pod, nodes, step)
         if isinstance(scores, Status):
-            return Scores.failed(diagnosis.score_failed(plugin.name, scores, normalizing=False))
-        if normalizes:
-            scores = ask(to_normalize, profile, plugin, False, plugin.normalize_scores, cycle, pod, scores)
-            if isinstance(scores, Status):
-                return Scores.failed(diagnosis.score_failed(plugin.name, scores, normalizing=True))
-        table[row] = scores
-    profile.observer.plugins_evaluated([entry.plugin.name for entry in asked], "Score", profile.name, size)
-    # As unsigned numbers negative ones are huge, so that one comparison finds both ends of the range.
-    if table.size and table.view(np.uint64).max() > MAX_SCORE:
-        status = _out_of_range(asked, table)
+            return Scores.failed(scores)
+        found[step.plugin.name] = scores
+        if isinstance(scores, int):
+            added += scores * step.weight
+        else:
+            totals = totals + (scores if step.weight == 1 else scores * step.weight)
+    profile.observer.plugins_evaluated([*plan.summed, *found], "Score", profile.name, size)
+    if (status := _out_of_range(found)) is not None:
         profile.services.plugin_raised(status.plugin, "Score", WrongAnswer(status.message))
         return Scores.failed(status)
-    weights = np.array([weight for _, weight, _ in asked], dtype=np.int64)
-    return Scores(weights @ table, {plugin.name: table[row] for row, (plugin, _, _) in enumerate(asked)})
+    return Scores(totals + added if added else totals, partial(_by_plugin, profile, plan, nodes, found))
 
 
-def _out_of_range(asked: Sequence[Weighted], table: Int64s) -> Status:
-    place, row = np.argwhere(((table < 0) | (table > MAX_SCORE)).T)[0].tolist()
-    return diagnosis.score_out_of_range(asked[row].plugin.name, int(table[row, place]))
+def _scores_of(
+    profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes, step: ScoreStep
+) -> Int64s | int | Status:
+    """The scores of one plugin, normalized; a number if all nodes have that, a Status if it fails."""
+    plugin, size = step.plugin, len(nodes)
+    if step.kept is not None:
+        raw = step.kept.of(nodes)
+        if raw is None:
+            return step.if_all_zero
+        return plugin.normalize_scores(cycle, pod, raw)
+
+    def ask_about(some: Nodes) -> Int64s | Status:
+        return ask(
+            _to_score(len(some)), profile, plugin, cycle.is_timed, plugin.score_nodes, cycle, pod, some
+        )
+
+    signed = None if step.signed is None else step.signed.scores(pod)
+    scores = ask_about(nodes) if signed is None else signed.of(nodes, ask_about)
+    if isinstance(scores, Status):
+        return diagnosis.score_failed(plugin.name, scores, normalizing=False)
+    if step.normalizes:
+        scores = ask(_to_normalize(size), profile, plugin, False, plugin.normalize_scores, cycle, pod, scores)
+        if isinstance(scores, Status):
+            return diagnosis.score_failed(plugin.name, scores, normalizing=True)
+    return scores
+
+
+def _out_of_range(found: Mapping[str, Int64s | int]) -> Status | None:
+    """The first score of the first node that is no score."""
+    wrong: list[tuple[int, str, int]] = []
+    for name, scores in found.items():
+        # As unsigned numbers negative ones are huge, so that one comparison finds both ends of the range.
+        if not isinstance(scores, int) and len(scores) and scores.view(np.uint64).max() > MAX_SCORE:
+            place = int(((scores < 0) | (scores > MAX_SCORE)).argmax())
+            wrong.append((place, name, int(scores[place])))
+    if not wrong:
+        return None
+    _, name, score = min(wrong, key=lambda each: each[0])
+    return diagnosis.score_out_of_range(name, score)
+
+
+def _by_plugin(
+    profile: Profile, plan: Plan, nodes: Nodes, found: Mapping[str, Int64s | int]
+) -> dict[str, Int64s]:
+    """What each plugin gave, in the order in which they are configured."""
+    parts = dict(found)
+    if plan.sum is not None:
+        parts.update((name, plan.sum.part(place, nodes).copy()) for place, name in enumerate(plan.summed))
+    return {
+        plugin.name: np.full(len(nodes), scores) if isinstance(scores, int) else scores
+        for plugin, _, _ in profile.score
+        if (scores := parts.get(plugin.name)) is not None
+    }
 
 
 def _pre_order_keys(size: int) -> Int64s:
@@ -116,7 +171,7 @@ def best(totals: Int64s) -> int:
     how kube-scheduler's heap breaks ties.
     """
     global _keys
-    tied = np.flatnonzero(totals == totals.max())
+    tied = (totals == totals.max()).nonzero()[0]
     if len(tied) == 1:
         return int(tied[0])
     if len(totals) > len(_keys):

@@ -21,6 +21,7 @@ from moorage.framework.permissions import Permission
 from moorage.framework.status import Code, Nomination, Status
 from moorage.plugins.preemption.candidates import Candidate, best_candidates
 from moorage.plugins.preemption.dry_run import DryRun
+from moorage.plugins.preemption.known_candidates import KnownCandidates
 
 _PREFIX = "preemption: "
 _NOT_HELPFUL = Status.unresolvable("Preemption is not helpful for scheduling")
@@ -45,6 +46,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         super().__init__(args or DefaultPreemptionArgs(), handle)
         budgets = PodDisruptionBudget
         handle.lister(budgets.group, budgets.version, budgets.resource, budgets)
+        self._known = KnownCandidates(handle.state.table, handle.services.nominations)
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         if self.handle.is_evicting_for(pod):
@@ -74,7 +76,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if not candidates:
             return Status.unschedulable(f"{_PREFIX}no candidate node for preemption")
         chosen = random.choice(best_candidates(candidates))
-        self.handle.evict(chosen.victims, by=newest)
+        # Candidates may be known from before; their pods may have changed since in what does not matter here.
+        victims = [self.handle.state.pod(victim.uid) or victim for victim in chosen.victims]
+        self.handle.evict(victims, by=newest)
         return Nomination(chosen.node_name)
 
     def not_eligible(self, pod: Pod, statuses: NodeStatuses) -> str:
@@ -99,8 +103,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         table = self.handle.state.table
         possible = statuses.rows_with(Code.UNSCHEDULABLE)
         outcome = NodeStatuses(table, _NOT_HELPFUL)
-        budgets = list(self.handle.state.objects.of(PodDisruptionBudget).list())
-        dry_run = DryRun(self.handle, cycle, pod, budgets)
+        budgets = self.handle.state.objects.of(PodDisruptionBudget)
+        known = self._known.of(pod, budgets.version) if self.handle.services.shortcuts else None
+        dry_run = DryRun(self.handle, cycle, pod, list(budgets.list()), known)
         hopeful = dry_run.rule_out(possible, outcome)
         wanted = len(possible) if everywhere else self.how_many(len(possible))
         offset = 0 if everywhere or not len(possible) else random.randrange(len(possible))
@@ -108,7 +113,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         kind: list[Candidate] = []
         violating: list[Candidate] = []
         failed = outcome.first_error()
-        for row, result in dry_run.each(np.roll(hopeful, -begin), at_once=max(wanted, 1)):
+        for row in (*hopeful[begin:].tolist(), *hopeful[:begin].tolist()):
+            result = dry_run.on(table.infos[row])
             if isinstance(result, Candidate):
                 found = violating if result.pdb_violations else kind
                 if len(found) < wanted:

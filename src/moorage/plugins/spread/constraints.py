@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable
 from typing import NamedTuple
 
 from moorage.api.pods import Pod, TopologySpreadConstraint
-from moorage.api.selectors import IN, Requirement, Selector, SelectorError, parse_selector, selector_from_map
+from moorage.api.selectors import (
+    ASKED_KEYS,
+    IN,
+    Requirement,
+    Selector,
+    SelectorError,
+    parse_selector,
+    selector_from_map,
+)
 from moorage.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
+from moorage.state.lru import Lru
 from moorage.state.objects import Objects
 
 HARD = "DoNotSchedule"
 SOFT = "ScheduleAnyway"
 HONOR = "Honor"
 HOSTNAME = "kubernetes.io/hostname"
+_KNOWN_TEMPLATES = 1024
 
 
 class Constraint(NamedTuple):
@@ -35,23 +45,31 @@ def own_constraints(pod: Pod, action: str) -> tuple[Constraint, ...]:
     """The constraints a pod brings along, of one kind; raises SelectorError if a selector is invalid."""
     labels = pod.metadata.labels
     return tuple(
-        _constraint(constraint, _with_label_keys(constraint, labels))
+        as_constraint(constraint, _with_label_keys(constraint, labels))
         for constraint in pod.spec.topology_spread_constraints
         if constraint.when_unsatisfiable == action
     )
 
 
-def default_constraints(
-    pod: Pod, defaults: Sequence[TopologySpreadConstraint], action: str, objects: Objects
-) -> tuple[Constraint, ...]:
-    """The constraints for a pod without any: the configured ones, over the pods that belong with it."""
-    wanted = [constraint for constraint in defaults if constraint.when_unsatisfiable == action]
-    if not wanted:
-        return ()
-    selector = derived_selector(pod, objects)
-    if selector.empty:
-        return ()
-    return tuple(_constraint(constraint, selector) for constraint in wanted)
+class Belonging:
+    """Which pods belong with a pod that says nothing about it; kept until a service or controller changes."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._stores = [
+            objects.of(kind) for kind in (Service, ReplicationController, ReplicaSet, StatefulSet)
+        ]
+        self._known = Lru[Hashable, Selector](_KNOWN_TEMPLATES)
+        self._versions: list[int] = []
+
+    def of(self, pod: Pod) -> Selector:
+        versions = [store.version for store in self._stores]
+        if versions != self._versions:
+            self._versions = versions
+            self._known.clear()
+        meta = pod.metadata
+        key = (meta.namespace, tuple(meta.labels.items()), meta.owner_references)
+        return self._known.get(key) or self._known.put(key, derived_selector(pod, self._objects))
 
 
 def derived_selector(pod: Pod, objects: Objects) -> Selector:
@@ -60,6 +78,7 @@ def derived_selector(pod: Pod, objects: Objects) -> Selector:
     namespace, own = pod.metadata.namespace, pod.metadata.labels
     for service in objects.of(Service).list(namespace):
         selector = service.spec.selector
+        ASKED_KEYS.update(selector or ())
         if selector is not None and all(own.get(key) == value for key, value in selector.items()):
             labels.update(selector)
     requirements: tuple[Requirement, ...] = ()
@@ -94,7 +113,7 @@ def _with_label_keys(constraint: TopologySpreadConstraint, labels: dict[str, str
     )
 
 
-def _constraint(constraint: TopologySpreadConstraint, selector: Selector) -> Constraint:
+def as_constraint(constraint: TopologySpreadConstraint, selector: Selector) -> Constraint:
     return Constraint(
         max_skew=constraint.max_skew,
         topology_key=constraint.topology_key,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +23,16 @@ from moorage.framework.handle import Handle
 from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.cycle_reads import read
-from moorage.plugins.fresh import Fresh
+from moorage.plugins.fresh import Fresh, FreshByTemplate
 from moorage.plugins.node_matching import RequiredAffinity, required_affinity_of
 from moorage.plugins.spread.constraints import (
     HARD,
     HOSTNAME,
     SOFT,
     SYSTEM_DEFAULTS,
+    Belonging,
     Constraint,
-    default_constraints,
+    as_constraint,
     own_constraints,
 )
 from moorage.state.affinity_terms import anchor_of
@@ -45,6 +48,7 @@ _TOO_SKEWED = Status.unschedulable("node(s) didn't match pod topology spread con
 _HARD_STATE = "PreFilterPodTopologySpread"
 _SOFT_STATE = "PreScorePodTopologySpread"
 _CACHED_DOMAINS = 512
+_KNOWN_TEMPLATES = 1024
 
 
 class DomainsKey(NamedTuple):
@@ -115,37 +119,37 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         for kind in (Service, ReplicationController, ReplicaSet, StatefulSet):
             handle.lister(kind.group, kind.version, kind.resource, kind)
         self._system_defaults = self.args.defaulting_type != "List"
-        self._defaults = SYSTEM_DEFAULTS if self._system_defaults else tuple(self.args.default_constraints)
+        defaults = SYSTEM_DEFAULTS if self._system_defaults else tuple(self.args.default_constraints)
+        self._defaults = {
+            action: tuple(each for each in defaults if each.when_unsatisfiable == action)
+            for action in (HARD, SOFT)
+        }
+        self._belonging = Belonging(self._state.objects)
+        self._own = {
+            action: FreshByTemplate(_KNOWN_TEMPLATES, partial(own_constraints, action=action))
+            for action in (HARD, SOFT)
+        }
         self._domains = Fresh[DomainsKey, Domains](_CACHED_DOMAINS, self._find_domains)
 
     def _constraints(self, pod: Pod, action: str) -> tuple[Constraint, ...]:
+        """Raises SelectorError if a selector of the pod is invalid."""
         if pod.spec.topology_spread_constraints:
-            return own_constraints(pod, action)
-        return default_constraints(pod, self._defaults, action, self._state.objects)
+            return self._own[action].get(pod)
+        wanted = self._defaults[action]
+        if not wanted:
+            return ()
+        selector = self._belonging.of(pod)
+        return () if selector.empty else tuple(as_constraint(each, selector) for each in wanted)
 
     def _pods_per_node(self, pod: Pod, selector: Selector) -> NDArray[Any] | None:
         """How many pods of the namespace each node has that match and are not terminating; None for zero."""
         if selector.empty or selector.nothing:
             return None
-        namespace = pod.metadata.namespace
+        key, weigh, where = _matching(pod.metadata.namespace, selector)
+        return self._state.counts.count(key, weigh, **where).data[: len(self._state.table)]
 
-        def weigh(pod_class: PodClass) -> int:
-            counts = pod_class.namespace == namespace and not pod_class.terminating
-            return int(counts and selector.matches(pod_class.labels))
-
-        column = self._state.counts.count(
-            ("spread", namespace, selector), weigh, namespace=namespace, anchor=anchor_of(selector)
-        )
-        return column.data[: len(self._state.table)]
-
-    def _domains_of(self, pod: Pod, constraint: Constraint, needed_keys: tuple[str, ...]) -> Domains:
+    def _domains_of(self, key: DomainsKey) -> Domains:
         """What of the domains depends on static facts of nodes, kept until one of these changes."""
-        key = DomainsKey(
-            constraint.topology_key,
-            needed_keys,
-            required_affinity_of(pod) if constraint.honors_affinity else None,
-            pod.spec.tolerations if constraint.honors_taints else None,
-        )
         return self._domains.get(key, self._state.table.static_version)
 
     def _find_domains(self, key: DomainsKey) -> Domains:
@@ -166,15 +170,20 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         size = int(np.count_nonzero(registered))
         return Domains(None if included.all() else included, registered, size)
 
-    def _sums(self, pod: Pod, constraint: Constraint, domains: Domains) -> Int64s:
-        """Matching pods per domain code over the nodes that count."""
-        per_node = self._pods_per_node(pod, constraint.selector)
-        if per_node is None:
+    def _sums(self, pod: Pod, selector: Selector, key: DomainsKey, domains: Domains) -> Int64s:
+        """Matching pods per domain code over the nodes that count; not to be written to."""
+        if selector.empty or selector.nothing:
             return np.zeros(len(domains.registered), dtype=np.int64)
-        codes = self._state.table.label(constraint.topology_key).column.data[: len(per_node)]
-        if domains.included is not None:
-            per_node = per_node * domains.included
-        return np.bincount(codes, per_node, len(domains.registered)).astype(np.int64)
+        count_key, weigh, where = _matching(pod.metadata.namespace, selector)
+        return self._state.counts.sums(
+            count_key,
+            weigh,
+            self._state.table,
+            key.topology_key,
+            of=key,
+            included=domains.included,
+            **where,
+        )
 
     # Hard constraints
 
@@ -187,9 +196,13 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             )
         if not constraints:
             return Status.skip()
-        keys = tuple(sorted({constraint.topology_key for constraint in constraints}))
-        domains = [self._domains_of(pod, constraint, keys) for constraint in constraints]
-        counts = [self._sums(pod, *pair) for pair in zip(constraints, domains, strict=True)]
+        needed = tuple(sorted({constraint.topology_key for constraint in constraints}))
+        keys = [_domains_key(pod, constraint, needed) for constraint in constraints]
+        domains = [self._domains_of(key) for key in keys]
+        counts = [
+            self._sums(pod, constraint.selector, key, found)
+            for constraint, key, found in zip(constraints, keys, domains, strict=True)
+        ]
         cycle.write(_HARD_STATE, HardState(constraints, domains, counts))
         return None
 
@@ -215,7 +228,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         state: HardState = read(cycle, _HARD_STATE, "reading")
-        codes = np.zeros(len(nodes), dtype=np.int8)
+        codes: NDArray[np.int8] | None = None
         for index, constraint in enumerate(state.constraints):
             domains = state.domains[index]
             counts = state.counts_now(index)
@@ -225,8 +238,11 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             own = int(constraint.selector.matches(pod.metadata.labels))
             places = nodes.take(self._state.table.label(constraint.topology_key).column)
             too_many = counts > constraint.max_skew + smallest - own
-            verdict = np.where(places == 0, np.int8(1), too_many[places].view(np.int8) * np.int8(2))
-            codes = np.where(codes == 0, verdict, codes)
+            # By domain first, of which there may be few; code 0 stands for no label.
+            by_code = too_many.view(np.int8) * np.int8(2)
+            by_code[0] = 1
+            verdict = by_code[places]
+            codes = verdict if codes is None else np.where(codes == 0, verdict, codes)
         return Verdicts(codes, (None, _MISSING_LABEL, _TOO_SKEWED))
 
     # Soft constraints
@@ -272,10 +288,12 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         seen = np.zeros(len(label.codes), dtype=np.bool_)
         codes = nodes.take(label.column)
         seen[codes if ignored is None else codes[~ignored]] = True
-        sums = self._sums(pod, constraint, self._domains_of(pod, constraint, keys))
+        key = _domains_key(pod, constraint, keys)
+        sums = self._sums(pod, constraint.selector, key, self._domains_of(key))
         empty = label.codes.get("")
         if empty and not keys:
             # A node without the label belongs to the same domain as one with an empty value.
+            sums = sums.copy()
             seen[0] = seen[empty] = seen[0] or seen[empty]
             sums[0] = sums[empty] = sums[0] + sums[empty]
             return int(np.count_nonzero(seen)) - int(seen[0]), sums
@@ -360,6 +378,30 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             node = new or old
             queue = node is not None and has_all(node)
         return Hint.QUEUE if queue else Hint.SKIP
+
+
+def _domains_key(pod: Pod, constraint: Constraint, needed_keys: tuple[str, ...]) -> DomainsKey:
+    return DomainsKey(
+        constraint.topology_key,
+        needed_keys,
+        required_affinity_of(pod) if constraint.honors_affinity else None,
+        pod.spec.tolerations if constraint.honors_taints else None,
+    )
+
+
+class _Where(TypedDict):
+    namespace: str
+    anchor: tuple[str, str] | None
+
+
+def _matching(namespace: str, selector: Selector) -> tuple[Hashable, Callable[[PodClass], int], _Where]:
+    """About pods of a namespace that match and are not terminating."""
+
+    def weigh(pod_class: PodClass) -> int:
+        counts = pod_class.namespace == namespace and not pod_class.terminating
+        return int(counts and selector.matches(pod_class.labels))
+
+    return ("spread", namespace, selector), weigh, {"namespace": namespace, "anchor": anchor_of(selector)}
 
 
 def _involved(pod: Pod, other: Pod) -> bool:

@@ -52,6 +52,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
     """Keeps the number of attached volumes within what the CSI drivers of a node say it can take."""
 
     treats_like_pods_alike = True
+    pre_filters_alike = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)

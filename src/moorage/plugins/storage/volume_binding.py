@@ -64,6 +64,8 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
     """Keeps pods to nodes that their volumes can be used on; finds volumes for claims, or has them made."""
 
     treats_like_pods_alike = True
+    pre_filters_alike = True
+    pre_scores_alike = True
     args_type = VolumeBindingArgs
     allows_parallel = True
     reads_usage_only = True

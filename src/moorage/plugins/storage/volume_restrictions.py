@@ -51,6 +51,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
     """Keeps pods apart that may not share a volume."""
 
     treats_like_pods_alike = True
+    pre_filters_alike = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)

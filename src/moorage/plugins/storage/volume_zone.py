@@ -58,6 +58,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
     """Keeps pods in the zone and the region that stand in the labels of their volumes."""
 
     treats_like_pods_alike = True
+    pre_filters_alike = True
     reads_usage_only = True
 
     def __init__(self, args: None, handle: Handle) -> None:
