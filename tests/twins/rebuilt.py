@@ -40,7 +40,9 @@ def rebuilt(world: World) -> Scheduler:
         if kind != "Pod" or not document["spec"].get("nodeName"):
             twin.door.put(decoded(document))
     live.state.table.refresh()
-    twin.state.table._listed = dict.fromkeys(live.state.nodes.names)
+    table = twin.state.table
+    for place, name in enumerate(live.state.nodes.names):
+        table._order._place[table.by_name[name].row] = place
     for info in _all_nodes(live):
         for pod in info.pods:
             if live.state.is_assumed(pod.uid):
