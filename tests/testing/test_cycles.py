@@ -396,10 +396,10 @@ class Blocked(PreBindPlugin):
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
-        self.sign = asyncio.Event()
+        self.given = asyncio.Event()
 
     async def pre_bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
-        await self.sign.wait()
+        await self.given.wait()
         return None
 
 
@@ -408,7 +408,7 @@ def test_a_plugin_that_waits_for_the_test() -> None:
         result = cycles.run(make_pod())
         assert (result.node, result.bound) == ("a", False)
         assert repr(result) == "<Run default/pod: on its way to a>"
-        result.plugin(Blocked).sign.set()
+        result.plugin(Blocked).given.set()
         cycles.advance(0)
         assert result.bound
     with Cycles(Blocked, NODES[:1]) as cycles:

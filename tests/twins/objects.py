@@ -219,6 +219,19 @@ def template(chance: Random, schedulers: tuple[str, ...]) -> Document:
     return {"kind": "Pod", "metadata": metadata, "spec": spec, "status": {}}
 
 
+def _plain(scheduler: str, cpu: str, priority: int) -> Document:
+    """Pods of which nothing counts but the room that they take."""
+    main = {"name": "main", "image": next(iter(IMAGES)), "resources": {"requests": {"cpu": cpu}}}
+    spec = {"schedulerName": scheduler, "containers": [main], "priority": priority}
+    metadata: Document = {"namespace": "default", "labels": {"app": "a"}}
+    return {"kind": "Pod", "metadata": metadata, "spec": spec, "status": {}}
+
+
+def crowd(scheduler: str) -> list[Document]:
+    """Templates whose pods push each other off."""
+    return [_plain(scheduler, "300m", 0), _plain(scheduler, "400m", 10), _plain(scheduler, "900m", 1000)]
+
+
 def _beside(chance: Random, app: str) -> Document:
     return {"containers": [container(chance), container(chance, "beside")]}
 

@@ -46,13 +46,13 @@ class Moment(NamedTuple):
     events: list[tuple[str, str, str]]
 
 
-def courses(nodes: st.SearchStrategy[int], most: int) -> st.SearchStrategy[Course]:
-    numbers = st.integers(0, 2**16)
+def courses(kind: Kind) -> st.SearchStrategy[Course]:
+    numbers, most = st.integers(0, 2**16), kind.most
     return st.builds(
         Course,
         config=st.sampled_from(sorted(PROFILES)),
-        nodes=nodes,
-        templates=st.lists(numbers, min_size=2, max_size=4),
+        nodes=st.integers(*kind.nodes),
+        templates=st.just([]) if kind.is_plain else st.lists(numbers, min_size=2, max_size=4),
         happened=st.lists(st.tuples(st.sampled_from(HAPPENINGS), numbers), min_size=most // 4, max_size=most),
     )
 
@@ -106,6 +106,8 @@ class Kind(NamedTuple):
     few: int
     many: int
     bounds: dict[str, int] = {}
+    is_plain: bool = False
+    """Whether nothing counts of pods but the room that they take."""
 
 
 FORGETFUL = {
@@ -135,6 +137,7 @@ KINDS = {
     "small": Kind((0, 9), 60, 30, 4000),
     "large": Kind((105, 140), 24, 6, 500),
     "forgetful": Kind((0, 25), 50, 15, 3000, FORGETFUL),
+    "pushing": Kind((3, 12), 40, 10, 2000, is_plain=True),
 }
 """From 100 nodes on a search ends early, and the next one begins behind it."""
 
@@ -149,7 +152,7 @@ def test_every_decision_is_that_of_a_scheduler_without_shortcuts(
         monkeypatch.setattr(name, bound)
 
     @settings(max_examples=followed.many if soak else followed.few)
-    @given(courses(st.integers(*followed.nodes), followed.most))
+    @given(courses(followed))
     def check(course: Course) -> None:
         compare(course)
 

@@ -183,8 +183,12 @@ class World:
         self.number = 0
         self.number_label = f"number-{next(_WORLDS)}"  # no selector has asked for it yet
         self.templates = [self._template(Random(seed)) for seed in templates]
-        self.is_crowded = nodes % 3 == 0
+        self.is_plain = not templates
+        """Whether nothing counts of pods but the room that they take."""
+        self.is_crowded = self.is_plain or nodes % 3 == 0
         """Whether pods have to push others off, as there is little room."""
+        if self.is_crowded:
+            self.templates += objects.crowd(self.schedulers[0])
         chance = Random(nodes)
         for name in objects.NAMESPACES:
             self.api.put(objects.namespace(chance, name))
@@ -252,14 +256,14 @@ class World:
     def pods(self, chance: Random) -> None:
         """Some pods come, most often of a template that others have, too."""
         made = chance.choice(self.templates)
-        if chance.random() < 0.15:
+        if chance.random() < 0.15 and not self.is_plain:
             made = self._template(chance)
         for _ in range(chance.choice((1, 2, 3, 5))):
             self.api.put(self._pod(made))
 
     def placed(self, chance: Random) -> None:
         """A pod comes that others have put on a node, which may not be there."""
-        made = self._pod(self._template(chance))
+        made = self._pod(chance.choice(self.templates) if self.is_plain else self._template(chance))
         for part in made["spec"]["containers"]:
             part.pop("ports", None)  # which of two pods has a port on a node depends on who came first
         self.api.put(changed(made, "spec", nodeName=f"n{chance.randrange(8)}"))
@@ -307,7 +311,7 @@ class World:
             self.api.put(changed(known, "metadata", labels={**labels, "app": chance.choice(objects.APPS)}))
 
     def _change_placed(self, chance: Random, known: Document) -> None:
-        labels, kind = known["metadata"]["labels"], chance.randrange(7)
+        labels, kind = known["metadata"]["labels"], chance.randrange(8)
         if kind == 0:
             self.api.put(changed(known, "metadata", labels={**labels, "app": chance.choice(objects.APPS)}))
         elif kind == 1:
@@ -317,7 +321,7 @@ class World:
         elif kind == 3:
             given = {"requests": {"cpu": chance.choice(("50m", "1500m")), "memory": "500Mi"}}
             self.api.put(changed(known, "status", containerStatuses=[{"name": "main", "resources": given}]))
-        elif kind == 4:
+        elif kind in (4, 7):
             started = changed(known, "status", phase="Running", startTime="2026-01-01T00:00:00Z")
             self.api.put(changed(started, "metadata", annotations={"bias": str(chance.randrange(9))}))
         elif kind == 5:
