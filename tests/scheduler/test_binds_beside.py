@@ -227,6 +227,15 @@ def test_who_only_settles_claims_is_asked_about_others_only_to_be_timed(
     assert asked == expected
 
 
+def test_without_shortcuts_everyone_is_asked(asked: list[str]) -> None:
+    world = World(in_tree=IN_TREE)
+    world.services.shortcuts = False
+    world.add()
+    world.schedule()
+    assert world.node_of() == "n0"
+    assert asked == ["in-tree reserve", "in-tree pre_bind_pre_flight"]
+
+
 @pytest.mark.parametrize("chance", [0.0, 1.0])
 def test_nor_is_it_in_the_way_of_others_that_have_something_to_do(chance: float) -> None:
     world = World(

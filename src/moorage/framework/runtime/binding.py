@@ -13,6 +13,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import BindPlugin, PreBindPlugin
 from moorage.framework.runtime.answers import nothing_of, status_of
 from moorage.framework.runtime.calls import Question, Unanswered, ask, ask_and_wait, ask_or_wait
+from moorage.framework.runtime.reserving import asks_everyone
 from moorage.framework.status import Code, Status
 
 if TYPE_CHECKING:
@@ -27,23 +28,22 @@ _POST_BIND = Question("PostBind", nothing_of("post_bind"))
 
 
 def nothing_to_pre_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> bool:
-    """Whether it is known without asking that no PreBind plugin will have work."""
+    """Whether it is known without waiting for an answer that no PreBind plugin will have work."""
     if profile.pre_bind_without_claims or pod.has_claims:
         return False
-    if cycle.is_timed:
+    if asks_everyone(profile, cycle, pod):
         for plugin in profile.pre_bind:
-            ask(
-                _PRE_BIND_PRE_FLIGHT, profile, plugin, True, plugin.pre_bind_pre_flight, cycle, pod, node_name
-            )
+            method, is_timed = plugin.pre_bind_pre_flight, cycle.is_timed
+            ask(_PRE_BIND_PRE_FLIGHT, profile, plugin, is_timed, method, cycle, pod, node_name)
     return True
 
 
 async def pre_bind_pre_flight(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
     """None if some PreBind plugin will have work, Skip if none has, Error if one fails."""
     has_work = False
-    everyone = cycle.is_timed or pod.has_claims  # as when it was reserved
+    everyone = asks_everyone(profile, cycle, pod)
     for plugin in profile.pre_bind:
-        if not everyone and plugin not in profile.pre_bind_without_claims:
+        if not everyone and plugin.settles_claims_only:
             cycle.skip_pre_bind.add(plugin.name)
             continue
         status = await ask_and_wait(

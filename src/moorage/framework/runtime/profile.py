@@ -80,9 +80,8 @@ class Profile(PluginsByPoint):
             setattr(self, POINTS[key].attribute, [self._enabled(key, ref) for ref in points.get(key, ())])
         self.with_add_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "add_pod")]
         self.with_remove_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "remove_pod")]
-        left_out = [p for p in self.plugins.values() if p.settles_claims_only and services.shortcuts]
-        self.reserve_without_claims = [p for p in self.reserve if p not in left_out]
-        self.pre_bind_without_claims = [p for p in self.pre_bind if p not in left_out]
+        self.reserve_without_claims = [p for p in self.reserve if not p.settles_claims_only]
+        self.pre_bind_without_claims = [p for p in self.pre_bind if not p.settles_claims_only]
         self.registrations = self._registrations(points)
         finding = (
             *self.pre_filter,

@@ -26,9 +26,14 @@ _UNRESERVE = Question("Unreserve", nothing_of("unreserve"))
 _PERMIT = Question("Permit", wait_or_status)
 
 
+def asks_everyone(profile: Profile, cycle: CycleState, pod: Pod) -> bool:
+    """Whether plugins that settle claims are asked about a pod, though they may have nothing to do for it."""
+    return cycle.is_timed or pod.has_claims or not profile.services.shortcuts
+
+
 def nothing_to_reserve(profile: Profile, cycle: CycleState, pod: Pod) -> bool:
     """Whether no Reserve or Permit plugin has anything to do for a pod."""
-    return not (profile.reserve_without_claims or profile.permit or cycle.is_timed or pod.has_claims)
+    return not (profile.reserve_without_claims or profile.permit or asks_everyone(profile, cycle, pod))
 
 
 def reserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
@@ -36,7 +41,7 @@ def reserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> St
 
     Those that have nothing to do for a pod are asked only where each plugin is timed.
     """
-    everyone = cycle.is_timed or pod.has_claims
+    everyone = asks_everyone(profile, cycle, pod)
     for plugin in profile.reserve if everyone else profile.reserve_without_claims:
         status = ask(_RESERVE, profile, plugin, cycle.is_timed, plugin.reserve, cycle, pod, node_name)
         if status is not None and status.code is not Code.SUCCESS:
