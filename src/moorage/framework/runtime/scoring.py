@@ -114,7 +114,7 @@ def _scores_of(
             _to_score(len(some)), profile, plugin, cycle.is_timed, plugin.score_nodes, cycle, pod, some
         )
 
-    signed = None if step.signed is None else step.signed.scores(pod)
+    signed = None if step.signed is None or profile.trials else step.signed.scores(pod)
     scores = ask_about(nodes) if signed is None else signed.of(nodes, ask_about)
     if isinstance(scores, Status):
         return diagnosis.score_failed(plugin.name, scores, normalizing=False)
