@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
+from moorage.api.meta import Object
 from moorage.api.pods import Pod
-from moorage.client.http import HttpClient
+from moorage.client.http import WATCH_SECONDS, HttpClient, Listing
 from moorage.client.informer import Informer
 from moorage.client.resources import Resource
+from moorage.client.watching import Change
 from tests.controlplane.servers import ControlPlaneError, Program
 
 PATIENCE = 120.0
 """Seconds without any bind or eviction after which a scheduler is given up."""
 _LOOK_EVERY = 0.5
+_OPENING = 60.0
+
+T = TypeVar("T", bound=Object)
 
 
 class Binds:
@@ -66,12 +72,45 @@ class Binds:
                 pass
 
 
+class _Opening:
+    """The client, which notes when a watch has begun: one that is cancelled before leaves a socket open."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self.opened = asyncio.Event()
+        self._client = client
+
+    async def list(self, resource: Resource[T], *, field_selector: str = "") -> Listing[T]:
+        return await self._client.list(resource, field_selector=field_selector)
+
+    def watch(
+        self,
+        resource: Resource[T],
+        *,
+        resource_version: str,
+        field_selector: str = "",
+        timeout_seconds: int = WATCH_SECONDS,
+        heard: Callable[[], object] = lambda: None,
+    ) -> AsyncGenerator[Change[T], None]:
+        def begun() -> None:
+            self.opened.set()
+            heard()
+
+        return self._client.watch(
+            resource,
+            resource_version=resource_version,
+            field_selector=field_selector,
+            timeout_seconds=timeout_seconds,
+            heard=begun,
+        )
+
+
 @asynccontextmanager
 async def watched(client: HttpClient, expected: Collection[str]) -> AsyncIterator[Binds]:
     """Watches pods that have nodes, from when the block begins."""
     binds = Binds(expected)
+    opening = _Opening(client)
     informer = Informer(
-        client,
+        opening,
         Resource.of(Pod),
         added=binds.look,
         updated=lambda old, new: None,
@@ -80,7 +119,8 @@ async def watched(client: HttpClient, expected: Collection[str]) -> AsyncIterato
     )
     watching = asyncio.create_task(informer.run())
     try:
-        await informer.wait_synced()
+        async with asyncio.timeout(_OPENING):
+            await opening.opened.wait()
         yield binds
     finally:
         watching.cancel()

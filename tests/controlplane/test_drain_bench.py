@@ -1,7 +1,9 @@
 """The benchmark against kube-scheduler, in small."""
 
 import asyncio
+import gc
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,20 @@ def test_pods_that_need_more_than_a_node_are_drained(
     assert run.pods_per_second > 0 and run.cpu_per_thousand > 0
     left = control_plane.kubectl("get", "pods", "-n", "default", "-o", "name")
     assert left == ""
+
+
+def test_watch_that_is_left_at_once_leaves_nothing_open(control_plane: ControlPlane) -> None:
+    async def leave() -> None:
+        connection = from_kubeconfig(str(control_plane.kubeconfig))
+        async with HttpClient(connection, qps=-1) as client, watching.watched(client, ["none"]):
+            pass
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
+        for _ in range(5):
+            asyncio.run(leave())
+            gc.collect()
+    assert not [str(each.message) for each in caught]
 
 
 def test_scheduler_that_dies_is_told_with_the_end_of_its_log(
