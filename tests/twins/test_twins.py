@@ -134,10 +134,10 @@ FORGETFUL = {
 """How much is kept, so small that a small cluster exceeds it."""
 
 KINDS = {
-    "small": Kind((0, 9), 60, 30, 4000),
-    "large": Kind((105, 140), 24, 6, 500),
-    "forgetful": Kind((0, 25), 50, 15, 3000, FORGETFUL),
-    "pushing": Kind((3, 12), 40, 10, 2000, is_plain=True),
+    "small": Kind((0, 9), 60, 30, 1000),
+    "large": Kind((105, 140), 24, 6, 120),
+    "forgetful": Kind((0, 25), 50, 15, 700, FORGETFUL),
+    "pushing": Kind((3, 12), 40, 10, 500, is_plain=True),
 }
 """From 100 nodes on a search ends early, and the next one begins behind it."""
 
