@@ -79,8 +79,10 @@ class _Opening:
         self.opened = asyncio.Event()
         self._client = client
 
-    async def list(self, resource: Resource[T], *, field_selector: str = "") -> Listing[T]:
-        return await self._client.list(resource, field_selector=field_selector)
+    async def list(
+        self, resource: Resource[T], *, field_selector: str = "", known: Callable[[T], T] = lambda item: item
+    ) -> Listing[T]:
+        return await self._client.list(resource, field_selector=field_selector, known=known)
 
     def watch(
         self,
