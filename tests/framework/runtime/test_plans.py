@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import pytest
 
-from moorage import CycleState, FilterPlugin, NodeInfo, Pod, ScorePlugin, Status
+from moorage import CycleState, FilterPlugin, NodeInfo, Pod, PreFilterPlugin, ScorePlugin, Status
 from moorage.framework.extension_points import Plugin
+from moorage.framework.observer import NoObserver
 from moorage.plugins.node_resources_fit import NodeResourcesFit
 from moorage.plugins.node_unschedulable import NodeUnschedulable
 from moorage.scheduler.cycle import NodeChooser
@@ -55,6 +56,24 @@ class FailsToSign(Scores):
 class SignsWithoutHash(Scores):
     def sign(self, pod: Pod) -> Hashable:
         return []  # type: ignore[return-value]
+
+
+class Rejects(PreFilterPlugin):
+    def pre_filter(self, cycle: CycleState, pod: Pod) -> Status:
+        return Status.unresolvable("never")
+
+
+class Counts(NoObserver):
+    """Which plugins PreFilter is counted for."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def plugin_evaluated(self, plugin: str, point: str, profile: str, count: int = 1) -> None:
+        self.names += [plugin] if point == "PreFilter" else []
+
+    def plugins_evaluated(self, plugins: Iterable[str], point: str, profile: str, count: int = 1) -> None:
+        self.names += plugins if point == "PreFilter" else []
 
 
 class OwnFit(NodeResourcesFit):
@@ -140,3 +159,24 @@ def test_why_nodes_were_rejected_is_found_out_when_somebody_wants_to_know() -> N
     assert decision.node_name == "n1"
     assert decision.statuses.get("n0") == Status.unresolvable("Insufficient cpu").by("NodeResourcesFit")
     assert len(decision.statuses) == 1
+
+
+@pytest.mark.parametrize(
+    ("plugins", "counted"),
+    [
+        ((NodeResourcesFit, Rejects), ["NodeResourcesFit", "Rejects"]),
+        ((Rejects, NodeResourcesFit), ["Rejects"]),
+    ],
+    ids=["before", "after"],
+)
+def test_who_comes_after_a_rejection_is_not_counted(
+    plugins: tuple[type[Plugin], ...], counted: list[str]
+) -> None:
+    world = World(*plugins)
+    chooser = NodeChooser(find_all=True)
+    chooser.decide(world.profile, make_pod("a"))
+    chooser.decide(world.profile, make_pod("b"))
+    world.profile.observer = counts = Counts()
+    decision = chooser.decide(world.profile, make_pod("c"))
+    assert decision.failure is not None
+    assert sorted(counts.names) == sorted(counted)

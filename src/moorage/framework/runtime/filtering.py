@@ -60,7 +60,6 @@ def pre_filter(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod) -> Pre
     names: set[str] | None = None
     narrowed_by: list[str] = []
     remembered: Status | None = None
-    profile.observer.plugins_evaluated(plan.passed_pre_filter, "PreFilter", profile.name)
     for plugin in plan.pre_filter:
         answer = ask_often(_PRE_FILTER, profile, plugin, cycle.is_timed, plugin.pre_filter, cycle, pod)
         if isinstance(answer, Status) and answer.code is Code.SKIP:
@@ -83,6 +82,7 @@ def pre_filter(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod) -> Pre
         else:
             plan.end_after(plugin, cycle)
             return PreFiltered(diagnosis.failed("PreFilter", plugin.name, answer))
+    profile.observer.plugins_evaluated(plan.passed_pre_filter, "PreFilter", profile.name)
     return PreFiltered(remembered, names, tuple(narrowed_by))
 
 

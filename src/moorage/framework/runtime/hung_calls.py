@@ -30,7 +30,7 @@ _CALLING = tuple(
     f"{_MOORAGE}framework/{file}.py" for file in ("runtime/calls", "runtime/slow_calls", "listers")
 )
 """The frames around calls of plugins, which know what to do when one fails."""
-_BETWEEN = tuple(f"{_MOORAGE}framework/{file}.py" for file in ("extension_points", "runtime/scoring"))
+_BETWEEN = (f"{_MOORAGE}framework/extension_points.py",)
 """Code between these and the methods that plugins write; it may be left at any time."""
 
 

@@ -141,7 +141,10 @@ class Plan:
     def end_after(self, plugin: PreFilterPlugin, cycle: CycleState) -> None:
         """PreFilter ended with this plugin: those that come later were not there, it must seem."""
         listed = self._profile.pre_filter
-        for later in listed[listed.index(plugin) + 1 :]:
+        place = listed.index(plugin)
+        before = [earlier.name for earlier in listed[:place] if earlier.name in self.passed_pre_filter]
+        self._profile.observer.plugins_evaluated(before, "PreFilter", self._profile.name)
+        for later in listed[place + 1 :]:
             cycle.skip_filter.discard(later.name)
             for key in self._findings.get(later.name, _NOTHING).pre_filter_writes:
                 cycle.delete(key)

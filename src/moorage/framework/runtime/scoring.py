@@ -95,7 +95,8 @@ def score(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: Node
     if (status := _out_of_range(found)) is not None:
         profile.services.plugin_raised(status.plugin, "Score", WrongAnswer(status.message))
         return Scores.failed(status)
-    return Scores(totals + added if added else totals, partial(_by_plugin, profile, plan, nodes, found))
+    # A new array: what is kept changes with the next pod.
+    return Scores(totals + added, partial(_by_plugin, profile, plan, nodes, found))
 
 
 def _scores_of(
