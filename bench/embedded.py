@@ -100,11 +100,8 @@ class Backlog:
 
 
 async def _rate(running: _Running, pods: set[str]) -> float:
-    """Pods that get their nodes per second, from the first look to the last pod."""
+    """Pods that get their nodes per second, from readiness to the last pod."""
     connection = from_kubeconfig(str(running.kubeconfig))
     async with HttpClient(connection, qps=-1) as client, watched(client, pods) as binds:
-        looked, before = time.monotonic(), len(binds.times)
         await binds.wait(running.program)
-    if before == len(pods):  # too few to be seen at work
-        return len(pods) / (looked - running.ready)
-    return (len(pods) - before) / (max(binds.times.values()) - looked)
+    return len(pods) / (max(binds.times.values()) - running.ready)
