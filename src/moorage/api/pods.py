@@ -352,6 +352,8 @@ class Pod(Object, kw_only=True):
     @computed_once
     def volume_uses(self) -> tuple[VolumeUse, ...]:
         """What its volumes take that other pods, or the limits of its node, may be in the way of."""
+        if not self.spec.volumes:
+            return ()
         from moorage.api.volume_uses import uses_of
 
         return uses_of(self)

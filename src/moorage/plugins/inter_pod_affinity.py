@@ -240,13 +240,14 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         state: RequiredState = read(cycle, _REQUIRED_STATE, "error reading")
         codes = self._not_near(state, pod, nodes)
-        for code, sums in ((2, state.anti_affinity), (3, state.existing_anti)):
+        for code, sums in ((np.int8(2), state.anti_affinity), (np.int8(3), state.existing_anti)):
             for key in sums.keys():  # noqa: SIM118 - Sums is not a mapping
-                near = sums.of(nodes.table, key)[nodes.label(key).codes] > 0
-                if codes is None:
-                    codes = near.view(np.int8) * np.int8(code)
-                else:
-                    codes = np.where((codes == 0) & near, np.int8(code), codes)
+                near = sums.of(nodes.table, key).take(nodes.take(nodes.table.label(key).column)) > 0
+                if codes is not None:
+                    near &= codes == 0
+                if near.any():
+                    found = near.view(np.int8) * code
+                    codes = found if codes is None else codes + found
         if codes is None:
             return Verdicts.passed()
         return Verdicts(codes, (None, _NOT_NEAR, _TOO_NEAR, _UNWELCOME))

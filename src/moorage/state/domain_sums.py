@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from moorage.state.columns import Bools, Column, Int64s
+from moorage.state.columns import Bools, Column, Int32s, Int64s
 from moorage.state.node_table import NodeTable
 
 
@@ -15,7 +15,16 @@ class DomainSums:
     label, unless `labelled` ones alone count.
     """
 
-    __slots__ = ("_column", "_included", "_labelled", "_sums", "_table", "_topology_key", "_version")
+    __slots__ = (
+        "_codes",
+        "_column",
+        "_included",
+        "_labelled",
+        "_sums",
+        "_table",
+        "_topology_key",
+        "_version",
+    )
 
     def __init__(self, table: NodeTable, column: Column, topology_key: str, *, labelled: bool) -> None:
         self._labelled = labelled
@@ -24,6 +33,7 @@ class DomainSums:
         self._topology_key = topology_key
         self._included: Bools | None = None
         self._version = -1
+        self._codes: Int32s = np.zeros(0, dtype=np.int32)
         self._sums: Int64s = np.zeros(0, dtype=np.int64)
 
     def get(self, included: Bools | None) -> Int64s:
@@ -34,7 +44,7 @@ class DomainSums:
             counts = self._column.data[: len(table)]
             if included is not None:
                 counts = counts * included
-            codes = label.column.data[: len(table)]
+            codes = self._codes = label.column.data[: len(table)]
             self._sums = np.bincount(codes, counts, len(label.codes)).astype(np.int64)
             if self._labelled:
                 self._sums[0] = 0
@@ -46,6 +56,6 @@ class DomainSums:
         """A pod came to a row, or went, which changed the count there by so much."""
         table = self._table
         if self._version == table.static_version and (self._included is None or self._included[row]):
-            code = table.label(self._topology_key).column.data[row]
+            code = self._codes.item(row)
             if code or not self._labelled:
                 self._sums[code] += weight

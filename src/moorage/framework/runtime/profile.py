@@ -67,6 +67,7 @@ class Profile(PluginsByPoint):
     ) -> None:
         self.name = name
         self.services = services
+        self.state: ClusterState = services.state
         self.observer = services.observer
         self.running = services.running
         self.trials = services.state.trials
@@ -102,10 +103,6 @@ class Profile(PluginsByPoint):
             normalizes = _overrides(plugin, ScorePlugin, "normalize_scores")
             return Weighted(cast("ScorePlugin", plugin), enabled.weight or 1, normalizes)
         return plugin
-
-    @property
-    def state(self) -> ClusterState:
-        return self.services.state
 
     def close(self) -> None:
         for plugin in self.plugins.values():
