@@ -125,6 +125,17 @@ class SubQueues:
                 self.route(queued, Requeue.IMMEDIATELY, BACKOFF_COMPLETE)
                 yield
 
+    def place_of(self, queued: QueuedPod) -> str:
+        """The name of the queue that a pod is in, as `PendingPods` has it; empty if it is in none."""
+        key = queued.pod.key
+        if self.active.get(key) is queued:
+            return "active"
+        if self.backoff.get(key) is queued:
+            return "backoff"
+        if self.unschedulable.get(key) is queued:
+            return "gated" if queued.gated else "unschedulable"
+        return ""
+
     def pending(self) -> PendingPods:
         return PendingPods(
             list(self.active),
