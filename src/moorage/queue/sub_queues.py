@@ -151,11 +151,14 @@ class SubQueues:
     def _enter_active(self, queued: QueuedPod, label: str) -> None:
         if queued.first_attempt_time is None:
             queued.first_attempt_time = self._clock()
+        if label is not BACKOFF_COMPLETE:
+            queued.woken_by = label
         self.active.push(queued)
         self._observer.incoming("active", label)
         self.arrival.set()
 
     def _enter_backoff(self, queued: QueuedPod, label: str) -> None:
+        queued.woken_by = label
         self.backoff.push(queued)
         self._observer.incoming("backoff", label)
         self.arrival.set()
