@@ -120,7 +120,8 @@ def _pod(copy: Copy, asked: TryBody, profiles: Mapping[str, Profile]) -> Pod:
     for text in asked.tolerate:
         tolerated = toleration(text)
         set_path(document, f"spec.tolerations[{_count(document)}]={msgspec.json.encode(tolerated).decode()}")
-    return _read(Pod, document, "pod")
+    pod: Pod = _read(Pod, document, "pod")
+    return pod
 
 
 def without_node(pod: Pod, state: ClusterState) -> Document:
