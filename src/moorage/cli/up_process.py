@@ -43,6 +43,7 @@ from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.problems import ConfigError
 from moorage.framework.extenders.asking import make_extenders
 from moorage.framework.loading.registry import PluginLoadError
+from moorage.insight.log.decision_log import DecisionLog
 from moorage.process import logs
 from moorage.process.local_scheduler import LocalScheduler
 from moorage.process.signals import STOPPING, Signals, exit_now, heed_interrupts
@@ -192,7 +193,7 @@ class Up:
             stack.push_async_callback(lambda: server.awaited(cluster.stop()))
             view = make_view(cluster.store, options.output)
             scheduler = self._scheduler = LocalScheduler(
-                cluster.scheduler_client, plugin_timeout=options.plugin_timeout
+                cluster.scheduler_client, plugin_timeout=options.plugin_timeout, decisions=DecisionLog()
             )
             nodes = await server.called(lambda: cluster.store.count("nodes"))
             if self._setup is not None:

@@ -22,6 +22,7 @@ from moorage.framework.runtime.post_filtering import PostFiltered, post_filter
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.runtime.scoring import Scores, best, best_at_random, pre_score, score
 from moorage.framework.status import Status
+from moorage.scheduler.journal import Entry
 from moorage.scheduler.search import how_many_to_find, search
 from moorage.state.nodes import Nodes
 
@@ -44,6 +45,8 @@ class Decision:
     nominated_first: bool = False
     post_filtered: PostFiltered | None = None
     failure: diagnosis.Failure | None = None
+    entry: Entry = None
+    """What the journal knows it by."""
 
 
 class NodeChooser:
@@ -57,6 +60,7 @@ class NodeChooser:
     def decide(self, profile: Profile, pod: Pod) -> Decision:
         table = profile.state.table
         profile.state.settle()
+        profile.services.took.clear()
         table.refresh()
         plan = profile.plans.of(pod)
         cycle = plan.begin()
@@ -228,4 +232,5 @@ def rank(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: Nodes
 def observe(profile: Profile, point: str, status: Status | None, started: float) -> None:
     """Tells how long an extension point took that began at `started`, by the performance counter."""
     label = "Success" if status is None else status.code.label
-    profile.observer.extension_point(profile.name, point, label, time.perf_counter() - started)
+    seconds = profile.services.took[point, ""] = time.perf_counter() - started
+    profile.observer.extension_point(profile.name, point, label, seconds)
