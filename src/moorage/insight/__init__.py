@@ -1,0 +1,1 @@
+"""Insight: why pods are where they are or are not, and what would help."""
