@@ -43,6 +43,16 @@ class Answer:
         detail = None if "preEnqueue" in document else detail_of_try(document)
         return cls(document, code, detail, lambda: matrix_of_try(document))
 
+    @classmethod
+    def of_pod(cls, document: Document, matrix: Callable[[], Document] | None) -> Answer:
+        """The answer to what is with a pod."""
+        last: Document | None = document.get("last")
+        state = document.get("state")
+        is_placed = state in ("placed", "binding") or (
+            state == "unknown" and last is not None and last["outcome"] in ("bound", "assumed")
+        )
+        return cls(document, 0 if is_placed else PENDING, last, matrix, document.get("attempts") or [])
+
     def nodes(self) -> Table:
         if self.matrix is None:
             raise BadInput("--nodes: no try of this pod is known; it needs one")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
-from moorage.cli.manifest_files import read_manifests
+from moorage.cli.manifest_files import read_manifests, read_object
 from moorage.cli.setup import BadInput, Setup, warn
+from moorage.insight.advice.advising import advise
 from moorage.insight.words import words_for_try
 from moorage.insight.words.closest import closest
 from moorage.what_if.scenario import Scenario
 
 Document = dict[str, Any]
+
+ADVICE_SECONDS = 10.0
 
 
 class Cluster:
@@ -60,25 +63,29 @@ class Cluster:
             warn([f"pod {pod.key} asks for scheduler {wanted}, profiles are {known}; {used} is used"])
         return scenario
 
-    def tried(self, pod: Pod, *, on: str = "") -> Document:
-        """What becomes of a pod without a node, with words; `on` is the node it has in the manifests."""
+    def tried(self, pod: Pod, change: Callable[[Document], Document] = lambda pod: pod) -> Document:
+        """What becomes of a pod, after a change of its document, with words and advice.
+
+        One that has a node is taken off it first.
+        """
+        document, on = _unplaced(pod.raw)
+        pod = read_object(Pod, change(document), "the pod with --set and --tolerate")
         scenario = self.scenario(pod)
         evaluation = scenario.evaluate(pod)
-        document = evaluation.document()
-        document["pod"] = pod.raw
-        document["nodes"] = len(scenario.services.state.table)
-        if on:
-            document["onNode"] = on
-        if evaluation.decision is not None and not document["feasible"]:
-            near = closest(scenario.services, pod, evaluation.decision.statuses)
-            if near is not None:
-                document["closest"] = near
-        document["failedPlugins"] = sorted(scenario.failed_plugins.counts)
-        document["words"] = words_for_try(document)
-        return document
+        answer = evaluation.document()
+        table = scenario.services.state.table
+        answer |= {"pod": pod.raw, "nodes": len(table), "onNode": on}
+        answer["failedPlugins"] = sorted(scenario.failed_plugins.counts)
+        if not answer["feasible"]:
+            statuses = None if evaluation.decision is None else evaluation.decision.statuses
+            answer["closest"] = None if statuses is None else closest(table, pod, statuses)
+            advice = advise(scenario.services, scenario.profile, pod, seconds=ADVICE_SECONDS)
+            answer["advice"] = [each.document() for each in advice]
+        answer["words"] = words_for_try(answer)
+        return answer
 
 
-def unplaced(document: Document) -> tuple[Document, str]:
+def _unplaced(document: Document) -> tuple[Document, str]:
     """A pod's document as it was before it had a node, and the node."""
     spec: Document = document.get("spec") or {}
     node = spec.get("nodeName") or ""

@@ -29,7 +29,8 @@ def near_names(key: str, known: Sequence[str]) -> str:
     same_name = [each for each in known if each.partition("/")[2] == name]
     here = [each for each in known if each.partition("/")[0] == namespace]
     begins = [each for each in here if each.partition("/")[2].startswith(name)]
-    like = difflib.get_close_matches(key, [*known], 3, cutoff=0.7)
+    names = {each.partition("/")[2]: each for each in (*known, *here)}
+    like = [names[each] for each in difflib.get_close_matches(name, names, 3, cutoff=0.6)]
     near = [*dict.fromkeys((*same_name, *begins, *like))][:3]
     if near:
         return f"; did you mean {' or '.join(map(printable, near))}?"

@@ -14,6 +14,7 @@ Document = dict[str, Any]
 _MOST_CAUSES = 6
 _MOST_SUGGESTIONS = 5
 _TAINTED = "TaintToleration"
+_PODS, _TOO_MANY_PODS = "pods", "Too many pods"
 
 
 class Cause(NamedTuple):
@@ -42,23 +43,31 @@ def causes(detail: Document, closest: Document | None) -> list[Cause]:
     """The reasons of the filters, the most frequent first."""
     found: list[Cause] = []
     near = closest or {}
+    taints: dict[str, int] = near.get("taints") or {}
     for each in detail.get("filters") or ():
         for reason, count in (each.get("reasons") or {}).items():
-            if each["plugin"] == _TAINTED and near.get("taints"):
+            if each["plugin"] == _TAINTED and taints and sum(taints.values()) == count:
+                found += (Cause(many, _has_taint(taint)) for taint, many in taints.items())
                 continue
-            found.append(Cause(count, about_nodes(each["plugin"], reason), _closest(reason, near)))
-    for taint, count in (near.get("taints") or {}).items():
-        found.append(Cause(count, Verb(f"has the taint {taint}", f"have the taint {taint}")))
+            note = listed([*taints], 4) if each["plugin"] == _TAINTED else _closest(reason, near)
+            found.append(Cause(count, about_nodes(each["plugin"], reason), note))
     return sorted(found, key=lambda cause: -cause.nodes)
+
+
+def _has_taint(taint: str) -> Verb:
+    return Verb(f"has the taint {taint}", f"have the taint {taint}")
 
 
 def _closest(reason: str, closest: Document) -> str:
     """`closest: node-7, short by 300m`, behind the reason that names the resource."""
-    if not closest.get("short") or closest.get("resource") != resource_of(reason):
+    lacked = _PODS if reason == _TOO_MANY_PODS else resource_of(reason)
+    if not closest.get("short") or closest.get("resource") != lacked:
         return ""
     also: dict[str, str] = closest.get("also") or {}
     parts = [closest["short"], *(f"{amount} of {resource}" for resource, amount in also.items())]
-    return f"closest: {closest['node']}, short by {listed(parts, 4)}"
+    largest = closest.get("tooLarge")
+    even = f"; the largest has only {largest}, even when empty" if largest else ""
+    return f"closest: {closest['node']}, short by {listed(parts, 4)}{even}"
 
 
 def _told(found: Sequence[Cause], nodes: int) -> str:

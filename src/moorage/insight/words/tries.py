@@ -17,7 +17,9 @@ def words_for_try(document: Document) -> list[str]:
     """Sentences from the document of a pod that was only tried: where it would go, or why it would not."""
     gate: Document | None = document.get("preEnqueue")
     if gate is not None:
-        return [sentence(f"It would not enter the queue: {about_pod(gate['plugin'], gate['reasons'])}")]
+        why = about_pod(gate["plugin"], gate["reasons"])
+        said = [sentence(f"It would not enter the queue: {why}")]
+        return [*said, *what_would_help(document.get("advice") or ())]
     detail = detail_of_try(document)
     best: list[str] = document.get("best") or []
     on: str = document.get("onNode") or ""
