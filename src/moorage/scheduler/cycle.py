@@ -52,9 +52,13 @@ class Decision:
 class NodeChooser:
     """Decides for one pod after the other; remembers where the last search ended."""
 
-    def __init__(self, percentage_of_nodes_to_score: int = 0, *, find_all: bool = False) -> None:
+    def __init__(
+        self, percentage_of_nodes_to_score: int = 0, *, find_all: bool = False, preempts: bool = True
+    ) -> None:
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self.find_all = find_all
+        self.preempts = preempts
+        """Whether PostFilter is asked where nothing fits."""
         self.start = 0
 
     def decide(self, profile: Profile, pod: Pod) -> Decision:
@@ -200,7 +204,7 @@ class NodeChooser:
         pre = decision.pre_filtered
         assert pre is not None
         post: PostFiltered | None = None
-        if profile.post_filter:
+        if profile.post_filter and self.preempts:
             started = time.perf_counter()
             post = decision.post_filtered = post_filter(profile, decision.cycle, pod, decision.statuses)
             observe(profile, "PostFilter", post.status, started)

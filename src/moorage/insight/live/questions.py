@@ -15,7 +15,6 @@ from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.profile import Profile
 from moorage.insight.live import asked_in_copies as copies
 from moorage.insight.live import pending
-from moorage.insight.live.closest import closest
 from moorage.insight.live.comparing import CompareBody
 from moorage.insight.live.forked import DEFAULT_SECONDS, Forks
 from moorage.insight.live.last_attempts import LastAttempts
@@ -23,6 +22,7 @@ from moorage.insight.live.nodes import NodeDocuments, Usage
 from moorage.insight.live.problems import gone, not_there
 from moorage.insight.live.trying import TryBody
 from moorage.insight.live.waiting import Position, WaitingPods, made_at, named
+from moorage.insight.words.closest import closest
 
 if TYPE_CHECKING:
     from moorage.insight.log.attempts import Attempt
