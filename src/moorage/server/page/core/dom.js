@@ -80,6 +80,15 @@ export function say(element, value) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/**
+ * A long name that may be broken between its words: `NodeResourcesFit`, `example.com/name`.
+ * @param {string} name
+ */
+export function breakable(name) {
+  const parts = name.split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[/.])/);
+  return make("span", {}, parts.flatMap((part, place) => (place ? [make("wbr"), part] : [part])));
+}
+
 let made = 0;
 
 /** An id that no other element has, for labels. */

@@ -1,12 +1,14 @@
 /** Where each node's cell is: one block of cells per group, blocks side by side, cells as large as fit. */
 
-const LABEL = 20;
-const GAP = 14;
+/** Room above and between blocks: as much as leaves cells that can be seen. @type {Room[]} */
+const ROOMS = [{ label: 20, gap: 14 }, { label: 0, gap: 6 }, { label: 0, gap: 2 }, { label: 0, gap: 0 }];
+const LARGE_ENOUGH = 4;
 const LARGEST = 64;
 const SMALLEST = 1.5;
 
 /**
  * @typedef {{ name: string, rows: number[] }} Group
+ * @typedef {{ label: number, gap: number }} Room
  * @typedef {{ name: string, rows: number[], x: number, y: number, width: number, height: number }} Block
  *
  * @typedef {object} Layout
@@ -27,12 +29,17 @@ const SMALLEST = 1.5;
  * @returns {Layout}
  */
 export function layOut(groups, nodes, width, height) {
-  let best = { cell: 0, beside: 1, columns: 1 };
-  for (const beside of candidates(groups.length)) {
-    const found = largestCell(groups, beside, width, height);
-    if (found.cell > best.cell) best = { ...found, beside };
+  const isOne = groups.length === 1 && groups[0]?.name === "";
+  let best = { cell: 0, beside: 1, columns: 1, room: /** @type {Room} */ ({ label: 0, gap: 0 }) };
+  for (const each of ROOMS) {
+    const room = isOne ? { ...each, label: 0 } : each;
+    for (const beside of candidates(groups.length)) {
+      const found = largestCell(groups, beside, room, width, height);
+      if (found.cell > best.cell) best = { ...found, beside, room };
+    }
+    if (best.cell >= LARGE_ENOUGH) break;
   }
-  return placed(groups, nodes, width, height, best.beside, best.columns, best.cell || SMALLEST);
+  return placed(groups, nodes, width, height, best);
 }
 
 /**
@@ -48,16 +55,17 @@ function candidates(groups) {
 /**
  * @param {Group[]} groups
  * @param {number} beside
+ * @param {Room} around
  * @param {number} width
  * @param {number} height
  */
-function largestCell(groups, beside, width, height) {
-  const room = (width - GAP * (beside - 1)) / beside;
+function largestCell(groups, beside, around, width, height) {
+  const room = (width - around.gap * (beside - 1)) / beside;
   let [low, high] = [0, Math.min(LARGEST, room)];
   for (let turn = 0; turn < 14; turn += 1) {
     const cell = (low + high) / 2;
     const columns = Math.floor(room / cell);
-    if (columns >= 1 && heightOf(groups, beside, columns, cell) <= height) low = cell;
+    if (columns >= 1 && heightOf(groups, beside, around, columns, cell) <= height) low = cell;
     else high = cell;
   }
   const cell = low >= 6 ? Math.floor(low) : low;
@@ -67,24 +75,20 @@ function largestCell(groups, beside, width, height) {
 /**
  * @param {Group[]} groups
  * @param {number} beside
+ * @param {Room} around
  * @param {number} columns
  * @param {number} cell
  */
-function heightOf(groups, beside, columns, cell) {
-  let height = -GAP;
+function heightOf(groups, beside, { label, gap }, columns, cell) {
+  let height = -gap;
   for (let first = 0; first < groups.length; first += beside) {
     let most = 0;
     for (let place = first; place < Math.min(groups.length, first + beside); place += 1) {
       most = Math.max(most, groups[place]?.rows.length ?? 0);
     }
-    height += labelRoom(groups) + Math.ceil(most / columns) * cell + GAP;
+    height += label + Math.ceil(most / columns) * cell + gap;
   }
   return height;
-}
-
-/** @param {Group[]} groups */
-function labelRoom(groups) {
-  return groups.length === 1 && groups[0]?.name === "" ? 0 : LABEL;
 }
 
 /**
@@ -92,14 +96,13 @@ function labelRoom(groups) {
  * @param {number} nodes
  * @param {number} width
  * @param {number} height
- * @param {number} beside
- * @param {number} columns
- * @param {number} cell
+ * @param {{ cell: number, beside: number, columns: number, room: Room }} chosen
  * @returns {Layout}
  */
-function placed(groups, nodes, width, height, beside, columns, cell) {
+function placed(groups, nodes, width, height, chosen) {
+  const { beside, columns, room: { label, gap } } = chosen;
+  const cell = chosen.cell || SMALLEST;
   const [x, y] = [new Float32Array(nodes), new Float32Array(nodes)];
-  const label = labelRoom(groups);
   const most = Math.max(1, ...groups.map((group) => group.rows.length));
   const used = Math.min(columns, most);
   let top = 0;
@@ -108,18 +111,18 @@ function placed(groups, nodes, width, height, beside, columns, cell) {
   for (let first = 0; first < groups.length; first += beside) {
     let lines = 0;
     groups.slice(first, first + beside).forEach(({ name, rows }, place) => {
-      const left = place * (used * cell + GAP);
+      const left = place * (used * cell + gap);
       rows.forEach((row, index) => {
         x[row] = left + (index % used) * cell;
         y[row] = top + label + Math.floor(index / used) * cell;
       });
       const high = Math.ceil(rows.length / used);
       lines = Math.max(lines, high);
-      blocks.push({ name, rows, x: left, y: top + label, width: used * cell, height: high * cell });
+      blocks.push({ name: label ? name : "", rows, x: left, y: top + label, width: used * cell, height: high * cell });
     });
-    top += label + lines * cell + GAP;
+    top += label + lines * cell + gap;
   }
-  return { cell, columns: used, blocks, x, y, width, height: Math.max(height, top - GAP) };
+  return { cell, columns: used, blocks, x, y, width, height: Math.max(height, top - gap) };
 }
 
 /**

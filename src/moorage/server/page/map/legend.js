@@ -19,7 +19,7 @@ export class Legend {
     this.element = make("aside", { class: "legend", "aria-label": "Legend" },
       this.title, this.sum,
       make("div", { class: "legend-bars", "aria-hidden": "true" }, this.bars),
-      make("p", { class: "legend-ends" }, make("span", {}, "0 %"), make("span", {}, "nodes by share requested"), make("span", {}, "100 %")),
+      make("p", { class: "legend-ends" }, make("span", {}, "0\u00a0%"), make("span", {}, "how many nodes"), make("span", {}, "100\u00a0%")),
       this.marks);
   }
 

@@ -79,7 +79,11 @@ export class MapView {
     this.#isShown = true;
     this.painter.resource = route.query.get("resource") ?? "cpu";
     const group = route.query.get("group");
-    if (group !== null && group !== (this.live.groupKey ?? "")) void this.live.groupBy(group === "-" ? "" : group);
+    const key = group === "-" ? "" : group;
+    if (key !== null && key !== this.live.groupKey) {
+      this.painter.camera.reset();
+      void this.live.groupBy(key);
+    }
     if (this.live.nodes) this.#setNodes(this.live.nodes);
     requestAnimationFrame(() => this.#resize());
   }
@@ -94,7 +98,10 @@ export class MapView {
     this.painter.resource = resource;
     const key = group ?? this.live.groupKey ?? "";
     note(address("map", [], { resource, group: key || "-" }));
-    if (group !== undefined) void this.live.groupBy(group);
+    if (group !== undefined) {
+      this.painter.camera.reset();
+      void this.live.groupBy(group);
+    }
     this.painter.drawAll();
     this.#tellLegend();
   }

@@ -1,6 +1,6 @@
 /** Nodes by plugins as a heat map: rows come page by page, and only those in sight are in the document. */
 
-import { fill, make, say, settled } from "../core/dom.js";
+import { breakable, fill, make, say, settled } from "../core/dom.js";
 import { counted, whole } from "../core/text.js";
 import { nodeLink } from "./chips.js";
 import { field, oneOf } from "./controls.js";
@@ -115,7 +115,7 @@ export class Matrix {
     const head = (/** @type {string} */ key, /** @type {string} */ label, /** @type {string} */ kind, /** @type {string} */ title) => {
       const direction = key === sort ? (order === "asc" ? "ascending" : "descending") : null;
       return make("th", { scope: "col", class: kind, "aria-sort": direction, title },
-        sortButton(label, direction, () => {
+        sortButton(breakable(label), direction, () => {
           const turned = order === "desc" ? "asc" : "desc";
           this.#ask({ sort: key, order: key === sort ? turned : key === "name" ? "asc" : "desc" });
         }));

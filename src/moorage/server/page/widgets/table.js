@@ -39,7 +39,7 @@ export class Table {
     if (sorted) [this.#sortedBy, this.#descending] = sorted;
     this.head = make("tr");
     this.body = make("tbody");
-    this.element = make("div", { class: "table-frame", tabindex: 0, role: "region", "aria-label": label },
+    this.element = make("div", { class: "table-frame stacks", tabindex: 0, role: "region", "aria-label": label },
       make("table", {}, make("caption", { class: "unseen" }, label), make("thead", {}, this.head), this.body));
     this.#showHead();
   }
@@ -119,7 +119,7 @@ export class Table {
 
 /**
  * The button in the head of a column.
- * @param {string} label
+ * @param {string | Node} label
  * @param {string | null} direction
  * @param {() => void} press
  */
