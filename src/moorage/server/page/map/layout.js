@@ -2,7 +2,7 @@
 
 /** Room above and between blocks: as much as leaves cells that can be seen. @type {Room[]} */
 const ROOMS = [{ label: 20, gap: 14 }, { label: 0, gap: 6 }, { label: 0, gap: 2 }, { label: 0, gap: 0 }];
-const LARGE_ENOUGH = 4;
+const LARGE_ENOUGH = 7;
 const LARGEST = 64;
 const SMALLEST = 1.5;
 
