@@ -161,7 +161,7 @@ def _lines(file: str, stream: IO[bytes]) -> Iterator[bytes]:
 
 def _explain(cluster: str, pod_file: str, setup: Any, output: str) -> None:
     from moorage.api.pods import Pod
-    from moorage.cli.explain import show_table
+    from moorage.cli.decision_table import show_table
     from moorage.cli.manifest_files import read_manifests
     from moorage.what_if.scenario import Scenario
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "config": "Check, show and convert scheduler configuration files.",
     "crd": "Print the definition of a custom resource.",
     "evaluate": "Tell what a pod's placement would be, and why.",
+    "explain": "Tell why a pod is pending, or why it is where it is.",
     "manifests": "Print everything to run a scheduler in a cluster.",
     "new": "Begin a plugin project.",
     "plugins": "List the plugins there are.",
@@ -24,6 +25,9 @@ COMMANDS = {
     "simulate": "Schedule many pods in memory at full speed.",
     "up": "Start a cluster on this machine, for kubectl and for plugins.",
 }
+
+FOLDERS = {"explain": "insight."}
+"""Where the module of a command is, if not beside this one."""
 
 
 class LazyGroup(Commands):
@@ -35,7 +39,8 @@ class LazyGroup(Commands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"moorage.cli.{cmd_name}"), cmd_name)
+        module = importlib.import_module(f"moorage.cli.{FOLDERS.get(cmd_name, '')}{cmd_name}")
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

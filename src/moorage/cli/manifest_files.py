@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -14,6 +14,7 @@ from moorage.api.meta import Object
 from moorage.cli.setup import BadInput, read_input
 
 Document = dict[str, Any]
+T = TypeVar("T", bound=Object)
 
 _ENDINGS = (".yaml", ".yml", ".json")
 _MAX_DEPTH = 500
@@ -49,7 +50,7 @@ def read_manifests(path: str) -> list[Object]:
     return objects
 
 
-def read_object(kind: type[Object], document: Document, place: str) -> Object:
+def read_object(kind: type[T], document: Document, place: str) -> T:
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or not metadata.get("name"):
         raise BadInput(f"{place}: this {kind.kind} has no name; give it a `metadata` with a `name`")

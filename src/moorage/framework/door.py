@@ -142,6 +142,10 @@ class Door:
         """The newest version of a pod, by namespace and name."""
         return self._pods.get(pod.key)
 
+    def named(self, key: str) -> Pod | None:
+        """The newest version of the pod with this `namespace/name`."""
+        return self._pods.get(key)
+
     def is_pending(self, pod: Pod) -> bool:
         """Whether a pod still exists and has no node."""
         found = self._pods.get(pod.key)

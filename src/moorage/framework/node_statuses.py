@@ -34,8 +34,13 @@ class NodeStatuses:
         return np.zeros(len(self._table), dtype=np.int32)
 
     @property
-    def _codes(self) -> NDArray[np.int32]:
-        """By row: the place of its status, from 1 on."""
+    def any_set(self) -> bool:
+        """Whether some node may have a status of its own; not for plugins."""
+        return bool(self.statuses or self._later)
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """By row: the place of its status in `statuses`, from 1 on; 0 if it has none. Not for plugins."""
         self.set_now()
         return self._given
 
@@ -63,7 +68,7 @@ class NodeStatuses:
     def set_row(self, row: int, status: Status) -> None:
         """For the scheduler, not for plugins."""
         # What was put off must not come later than this.
-        self._codes[row] = self.add_status(status)
+        self.codes[row] = self.add_status(status)
 
     def set_rows(self, rows: NDArray[np.intp], code: int) -> None:
         """For the scheduler, not for plugins."""
@@ -71,12 +76,12 @@ class NodeStatuses:
 
     def __len__(self) -> int:
         """How many nodes have a status of their own."""
-        return int(np.count_nonzero(self._codes))
+        return int(np.count_nonzero(self.codes))
 
     def get(self, name: str) -> Status:
         """Why the node of this name was rejected."""
         info = self._table.by_name.get(name)
-        code = 0 if info is None else int(self._codes[info.row])
+        code = 0 if info is None else int(self.codes[info.row])
         return self.statuses[code - 1] if code else self.absent
 
     def nodes_with(self, code: Code) -> list[str]:
@@ -86,18 +91,18 @@ class NodeStatuses:
 
     def rows_with(self, code: Code) -> NDArray[np.intp]:
         """As `nodes_with`, the rows of the nodes in the table, in their order; not for plugins."""
-        codes = self._codes
+        codes = self.codes
         wanted = np.array([self.absent.code == code, *(status.code == code for status in self.statuses)])
         return np.flatnonzero(wanted[codes])
 
     def explicit(self) -> Iterator[tuple[str, Status]]:
         """Node name and status, for every node that has one of its own."""
-        for row in np.flatnonzero(self._codes).tolist():
-            yield self._table.infos[row].name, self.statuses[self._codes[row] - 1]
+        for row in np.flatnonzero(self.codes).tolist():
+            yield self._table.infos[row].name, self.statuses[self.codes[row] - 1]
 
     def reasons(self) -> dict[str, int]:
         """How many nodes give each reason, those without a status of their own included."""
-        codes = self._codes
+        codes = self.codes
         counts = np.bincount(codes, minlength=len(self.statuses) + 1).tolist()
         histogram: dict[str, int] = {}
         for status, count in zip((self.absent, *self.statuses), counts, strict=True):
@@ -107,7 +112,7 @@ class NodeStatuses:
 
     def plugins(self) -> tuple[set[str], set[str]]:
         """The plugins that rejected nodes, and those among them that did so as pending."""
-        used = set(np.unique(self._codes).tolist())
+        used = set(np.unique(self.codes).tolist())
         found = [status for code, status in enumerate(self.statuses, 1) if code in used and status.plugin]
         return (
             {status.plugin for status in found},

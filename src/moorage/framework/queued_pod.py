@@ -25,6 +25,7 @@ class QueuedPod:
         "timestamp",
         "unschedulable_count",
         "unschedulable_plugins",
+        "woken_by",
     )
 
     def __init__(self, pod: Pod, timestamp: float) -> None:
@@ -47,6 +48,8 @@ class QueuedPod:
         """The plugins that rejected it in the last attempt."""
         self.pending_plugins: set[str] = set()
         """Those that answered Pending in the last attempt."""
+        self.woken_by = ""
+        """The event for which it is tried, or was tried last: `PodAdd`, `NodeAdd`, ..."""
         self.gating_plugin = ""
         """The PreEnqueue plugin that keeps it out of the queue; empty if none does."""
         self.gating_reason = ""

@@ -14,6 +14,8 @@ from moorage.framework.background import SECONDS_TO_STOP, Background
 from moorage.framework.loading.registry import Registry
 from moorage.framework.logger import Logger
 from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS, HangWatch
+from moorage.insight.live.questions import Questions
+from moorage.insight.log.decision_log import DecisionLog
 from moorage.process.allocator import give_back_large_blocks
 from moorage.process.event_recorder import EventBroadcaster, EventsClient
 from moorage.process.informers import Informers
@@ -36,6 +38,7 @@ class Assembly:
     Raises what is wrong with the configuration or a plugin. `client` writes pods, `events` events; `http`
     is for all else, and `others` are what `client` and `events` use beside it. A call of a plugin that takes
     longer than `plugin_timeout` seconds is interrupted; 0 is no limit.
+    `decisions` is where they are written down.
     """
 
     def __init__(
@@ -51,8 +54,10 @@ class Assembly:
         max_in_unschedulable: float = DEFAULT_MAX_IN_UNSCHEDULABLE,
         legacy_annotation: str = "warn",
         plugin_timeout: float = DEFAULT_SECONDS,
+        decisions: DecisionLog | None = None,
     ) -> None:
         self.http = http
+        self.decisions = decisions
         self._clients = (*others, http)
         self.metrics = SchedulerMetrics()
         self._events = EventBroadcaster(events, on_drop=self.metrics.events_dropped)
@@ -65,7 +70,14 @@ class Assembly:
             observer=self.metrics,
             max_in_unschedulable=max_in_unschedulable,
             legacy_annotation=legacy_annotation,
+            journal=decisions,
         )
+        self.questions = (
+            None
+            if decisions is None
+            else Questions(self.scheduler, decisions, registry, plugin_times=self.metrics.plugin_times)
+        )
+        """What can be asked of the scheduler, if its decisions are written down."""
         self.metrics.watch(self.scheduler.queue, self.scheduler.state, self.scheduler.profiles.values())
         self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
         self.metrics.watch_silences(self.informers.silences)

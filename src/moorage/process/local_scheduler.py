@@ -12,6 +12,8 @@ from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.logger import Logger
 from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS
+from moorage.insight.live.questions import Questions
+from moorage.insight.log.decision_log import DecisionLog
 from moorage.process.assembly import USER_AGENT, Assembly
 from moorage.process.event_recorder import EventsClient
 from moorage.scheduler.scheduler import Scheduler
@@ -37,7 +39,7 @@ class LocalScheduler:
     """Schedules from `start` to `stop`; `replace` goes on with other plugins and tries all pods again.
 
     `on_failure` is told when a plugin gives up waiting for a resource that it cannot do without. `for_good`
-    says that the process ends with its scheduler.
+    says that the process ends with its scheduler. `decisions` is where they are written down.
     """
 
     def __init__(
@@ -46,7 +48,9 @@ class LocalScheduler:
         *,
         plugin_timeout: float = DEFAULT_SECONDS,
         for_good: bool = True,
+        decisions: DecisionLog | None = None,
     ) -> None:
+        self.decisions = decisions
         self._new_client = new_client
         self._plugin_timeout = plugin_timeout
         self._for_good = for_good
@@ -73,6 +77,11 @@ class LocalScheduler:
     def scheduler(self) -> Scheduler | None:
         """The one that runs."""
         return None if self._running is None else self._running.assembly.scheduler
+
+    @property
+    def questions(self) -> Questions | None:
+        """What can be asked of the one that runs."""
+        return None if self._running is None else self._running.assembly.questions
 
     @property
     def waits_for(self) -> list[str]:
@@ -103,6 +112,7 @@ class LocalScheduler:
             http=client.http,
             events=client,
             plugin_timeout=self._plugin_timeout,
+            decisions=self.decisions,
         )
 
     async def _start(self, assembly: Assembly, on_failure: OnFailure) -> None:

@@ -216,6 +216,10 @@ class SchedulingQueue:
         """The record of the pod with this namespace and name, unless it is in flight."""
         return self._sub_queues.get(pod.key)
 
+    def place_of(self, queued: QueuedPod) -> str:
+        """Where a pod waits: `active`, `backoff`, `unschedulable` or `gated`; empty if it does not."""
+        return self._sub_queues.place_of(queued)
+
     def pending(self) -> PendingPods:
         return self._sub_queues.pending()
 

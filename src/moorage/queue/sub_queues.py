@@ -125,6 +125,17 @@ class SubQueues:
                 self.route(queued, Requeue.IMMEDIATELY, BACKOFF_COMPLETE)
                 yield
 
+    def place_of(self, queued: QueuedPod) -> str:
+        """The name of the queue that a pod is in, as `PendingPods` has it; empty if it is in none."""
+        key = queued.pod.key
+        if self.active.get(key) is queued:
+            return "active"
+        if self.backoff.get(key) is queued:
+            return "backoff"
+        if self.unschedulable.get(key) is queued:
+            return "gated" if queued.gated else "unschedulable"
+        return ""
+
     def pending(self) -> PendingPods:
         return PendingPods(
             list(self.active),
@@ -140,11 +151,14 @@ class SubQueues:
     def _enter_active(self, queued: QueuedPod, label: str) -> None:
         if queued.first_attempt_time is None:
             queued.first_attempt_time = self._clock()
+        if label is not BACKOFF_COMPLETE:
+            queued.woken_by = label
         self.active.push(queued)
         self._observer.incoming("active", label)
         self.arrival.set()
 
     def _enter_backoff(self, queued: QueuedPod, label: str) -> None:
+        queued.woken_by = label
         self.backoff.push(queued)
         self._observer.incoming("backoff", label)
         self.arrival.set()

@@ -35,6 +35,7 @@ from moorage.queue.change_events import ASSIGNED_POD_DELETE
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.cycle import Decision, observe
 from moorage.scheduler.failures import FailureHandler
+from moorage.scheduler.journal import Journal
 
 log = Logger(__name__)
 
@@ -67,12 +68,15 @@ class BindingCycle:
     for which PreBind has work, and for the answers of API server and plugins.
     """
 
-    def __init__(self, services: Services, queue: SchedulingQueue, failures: FailureHandler) -> None:
+    def __init__(
+        self, services: Services, queue: SchedulingQueue, failures: FailureHandler, journal: Journal
+    ) -> None:
         self.under_way = 0
         """How many pods are neither bound nor given back."""
         self._services = services
         self._queue = queue
         self._failures = failures
+        self._journal = journal
         self._binds = 0
         self._waiting_for_a_bind: deque[tuple[Context, PodToBind]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -239,6 +243,7 @@ class BindingCycle:
     def _succeed(self, binding: PodToBind) -> None:
         """The pod has its node, whatever comes of telling so."""
         binding.is_bound = True
+        self._journal.bound(binding.decision.entry)
         try:
             self._tell_of_success(binding)
         except Exception as error:
@@ -289,6 +294,7 @@ class BindingCycle:
         self._give_back(binding)
         assumed = binding.assumed
         failure = diagnosis.chosen_node_failed(status, waits_for_events=not done)
+        self._journal.refused(binding.decision.entry, failure)
         if status.rejected:
             self._failures.handle(binding.profile, binding.queued, failure, binding.started)
             self._queue.move_all(

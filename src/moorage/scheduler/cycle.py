@@ -22,6 +22,7 @@ from moorage.framework.runtime.post_filtering import PostFiltered, post_filter
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.runtime.scoring import Scores, best, best_at_random, pre_score, score
 from moorage.framework.status import Status
+from moorage.scheduler.journal import Entry
 from moorage.scheduler.search import how_many_to_find, search
 from moorage.state.nodes import Nodes
 
@@ -44,19 +45,26 @@ class Decision:
     nominated_first: bool = False
     post_filtered: PostFiltered | None = None
     failure: diagnosis.Failure | None = None
+    entry: Entry = None
+    """What the journal knows it by."""
 
 
 class NodeChooser:
     """Decides for one pod after the other; remembers where the last search ended."""
 
-    def __init__(self, percentage_of_nodes_to_score: int = 0, *, find_all: bool = False) -> None:
+    def __init__(
+        self, percentage_of_nodes_to_score: int = 0, *, find_all: bool = False, preempts: bool = True
+    ) -> None:
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self.find_all = find_all
+        self.preempts = preempts
+        """Whether PostFilter is asked where nothing fits."""
         self.start = 0
 
     def decide(self, profile: Profile, pod: Pod) -> Decision:
         table = profile.state.table
         profile.state.settle()
+        profile.services.took.clear()
         table.refresh()
         plan = profile.plans.of(pod)
         cycle = plan.begin()
@@ -196,7 +204,7 @@ class NodeChooser:
         pre = decision.pre_filtered
         assert pre is not None
         post: PostFiltered | None = None
-        if profile.post_filter:
+        if profile.post_filter and self.preempts:
             started = time.perf_counter()
             post = decision.post_filtered = post_filter(profile, decision.cycle, pod, decision.statuses)
             observe(profile, "PostFilter", post.status, started)
@@ -228,4 +236,5 @@ def rank(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: Nodes
 def observe(profile: Profile, point: str, status: Status | None, started: float) -> None:
     """Tells how long an extension point took that began at `started`, by the performance counter."""
     label = "Success" if status is None else status.code.label
-    profile.observer.extension_point(profile.name, point, label, time.perf_counter() - started)
+    seconds = profile.services.took[point, ""] = time.perf_counter() - started
+    profile.observer.extension_point(profile.name, point, label, seconds)

@@ -11,12 +11,15 @@ from moorage.framework.diagnosis import Failure
 from moorage.framework.handle import Services
 from moorage.framework.runtime.profile import Profile
 from moorage.scheduler.cycle import Decision
+from moorage.scheduler.journal import Entry
 
 
 class KnownFailure(NamedTuple):
     failure: Failure
     looked_at: int
     """How many nodes the search went over; the next one starts behind them."""
+    entry: Entry = None
+    """What the journal knows it by."""
 
 
 class KnownFailures:
@@ -68,4 +71,4 @@ class KnownFailures:
             return
         like = likeness(pod)
         if like is not None:
-            self._known[profile.name, like] = KnownFailure(failure, decision.looked_at)
+            self._known[profile.name, like] = KnownFailure(failure, decision.looked_at, decision.entry)

@@ -33,6 +33,7 @@ from moorage.scheduler.cycle import Decision, NodeChooser, observe
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
 from moorage.scheduler.garbage import seldom_collected
+from moorage.scheduler.journal import Journal, NoJournal
 from moorage.scheduler.known_failures import KnownFailures
 from moorage.scheduler.profiles import make_profiles
 from moorage.state.cluster import AssumeError, ClusterState
@@ -70,8 +71,10 @@ class Scheduler:
         max_in_unschedulable: float = DEFAULT_MAX_IN_UNSCHEDULABLE,
         legacy_annotation: str = "ignore",
         shortcuts: bool = True,
+        journal: Journal | None = None,
     ) -> None:
         """Without `shortcuts` nothing is remembered from one pod to the next; decisions are the same."""
+        self.journal: Journal = NoJournal() if journal is None else journal
         self.door = door or Door()
         self.services = Services(
             door=self.door,
@@ -103,7 +106,7 @@ class Scheduler:
         self._known_to_fail: deque[tuple[Profile, QueuedPod, Failure, float]] = deque()
         """Pods that failed like others did, in whose queue records and conditions that is still to be put."""
         self._failures = FailureHandler(self.services, self.queue)
-        self._binding = BindingCycle(self.services, self.queue, self._failures)
+        self._binding = BindingCycle(self.services, self.queue, self._failures, self.journal)
         self._was_known = False
         self.is_running = False
         self._at_once = False
@@ -234,6 +237,7 @@ class Scheduler:
             placement = self.state.placement(pod.uid)
             if placement is not None and placement.assumed:
                 self.state.forget(placement.info.pod)
+            self.journal.failed(profile, queued, failure)
             self._failures.handle(profile, queued, failure)
 
     def _activate(self, pods: Iterable[Pod]) -> None:
@@ -250,14 +254,18 @@ class Scheduler:
         started = time.perf_counter()
         known = self._known_failures.find(pod)
         if known is not None:
-            self.services.observer.algorithm(time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            self.services.observer.algorithm(seconds)
+            self.journal.decided_alike(profile, queued, known.entry, seconds)
             self.chooser.skip(profile, known.looked_at)
             # What follows takes longer than all of this: the next pod may fit, and should not wait for it.
             self._known_to_fail.append((profile, queued, known.failure, started))
             self._was_known = True
             return
         decision = self.chooser.decide(profile, pod)
-        self.services.observer.algorithm(time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        self.services.observer.algorithm(seconds)
+        decision.entry = self.journal.decided(profile, queued, decision, seconds)
         if decision.failure is not None:
             self._known_failures.note(profile, pod, decision)
             self._failures.handle(profile, queued, decision.failure, started)
@@ -269,6 +277,7 @@ class Scheduler:
             assumed = self.state.assume(pod, node_name)
         except AssumeError as error:
             failure = diagnosis.attempt_failed(Status.error(str(error)))
+            self.journal.refused(decision.entry, failure)
             self._failures.handle(profile, queued, failure, started)
             return
         self.services.nominations.remove(pod.uid)
@@ -280,7 +289,9 @@ class Scheduler:
             if status is not None:
                 unreserve(profile, cycle, assumed, node_name)
                 self.state.forget(assumed)
-                self._failures.handle(profile, queued, diagnosis.chosen_node_failed(status), started)
+                failure = diagnosis.chosen_node_failed(status)
+                self.journal.refused(decision.entry, failure)
+                self._failures.handle(profile, queued, failure, started)
                 return
         activate_pods(self.queue, cycle)
         self._binding.start(PodToBind(profile, queued, cycle, assumed, node_name, waiting, decision, started))

@@ -208,11 +208,11 @@ class KeptScores(KeptRows):
         self._bring_up_to(nodes.rows)
         return self._totals[nodes.rows]
 
-    def part(self, index: int, nodes: Nodes) -> Int64s:
-        """What the plugin at this place of `weighted` gave, before its weight; not to be written to."""
+    def parts(self, nodes: Nodes) -> NDArray[np.int64]:
+        """What each plugin of `weighted` gave to each node, before its weight; not to be written to."""
         self._check_versions()
         self._bring_up_to(nodes.rows)
-        return self._parts[index, nodes.rows]
+        return self._parts[:, nodes.rows]
 
     def _check_versions(self) -> None:
         version = [version() for version in self._versions]

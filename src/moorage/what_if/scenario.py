@@ -71,23 +71,29 @@ class Scenario:
 
     def evaluate(self, pod: Pod) -> Evaluation:
         """Runs one real cycle for a pod, over all nodes."""
-        objection = first_objection(self.profile, pod)
-        if objection is not None:
-            return Evaluation(self, pod, gate=objection)
-        return Evaluation(self, pod, NodeChooser(find_all=True).decide(self.profile, pod))
+        return Evaluation.of(self.profile, pod)
 
 
 class Evaluation:
     """Everything about one decision."""
 
     def __init__(
-        self, scenario: Scenario, pod: Pod, decision: Decision | None = None, gate: Status | None = None
+        self, profile: Profile, pod: Pod, decision: Decision | None = None, gate: Status | None = None
     ) -> None:
-        self.profile = scenario.profile
-        self.table = scenario.services.state.table
+        self.profile = profile
+        self.table = profile.state.table
         self.pod = pod
         self.decision = decision
         self.gate = gate
+
+    @classmethod
+    def of(cls, profile: Profile, pod: Pod, *, preempts: bool = True) -> Evaluation:
+        """Runs one real cycle for a pod, over all nodes; without PostFilter if it is not to preempt."""
+        objection = first_objection(profile, pod)
+        if objection is not None:
+            return cls(profile, pod, gate=objection)
+        chooser = NodeChooser(find_all=True, preempts=preempts)
+        return cls(profile, pod, chooser.decide(profile, pod))
 
     def document(self) -> Document:
         """The result as the recordings have it."""

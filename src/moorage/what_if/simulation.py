@@ -14,6 +14,7 @@ from moorage.client.memory import MemoryClient
 from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.door import Door
 from moorage.framework.loading.registry import Registry
+from moorage.scheduler.journal import Journal
 from moorage.scheduler.scheduler import Scheduler
 from moorage.what_if.failed_plugins import FailedPlugins
 
@@ -45,7 +46,9 @@ class Simulation:
     Extenders are asked, but not to bind: the pods are here only.
     """
 
-    def __init__(self, config: KubeSchedulerConfiguration, registry: Registry) -> None:
+    def __init__(
+        self, config: KubeSchedulerConfiguration, registry: Registry, journal: Journal | None = None
+    ) -> None:
         self._now = time.time()
         self._door = Door()
         self.client = MemoryClient(self._door.put, self._door.remove)
@@ -57,6 +60,7 @@ class Simulation:
             door=self._door,
             observer=self._failed_plugins,
             clock=lambda: self._now,
+            journal=journal,
         )
         self._door.listers.set_synced()
 

@@ -23,6 +23,7 @@ from moorage.config.show import show_expanded, to_yaml
 from moorage.framework.extenders.asking import make_extenders
 from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.logger import Logger
+from moorage.insight.log.decision_log import DecisionLog
 from moorage.process.assembly import USER_AGENT, Assembly
 from moorage.process.client_metrics import ClientMetrics, InLoop
 from moorage.process.dump import dump
@@ -139,6 +140,7 @@ class Process:
             max_in_unschedulable=self._options.max_in_unschedulable(),
             legacy_annotation=self._options.legacy_scheduler_annotation,
             plugin_timeout=self._options.plugin_timeout,
+            decisions=DecisionLog(),
         )
 
     async def _work(self, assembly: Assembly, elector: LeaderElector | None) -> int:

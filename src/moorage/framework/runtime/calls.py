@@ -71,6 +71,8 @@ def ask(
         busy = seconds - profile.services.suspension.waited_since(started)
         if busy > SLOW_SECONDS:
             notice(profile, plugin, question.point, busy)
+    took, which = profile.services.took, (question.point, plugin.name)
+    took[which] = took.get(which, 0.0) + seconds
     if is_timed:
         profile.observer.plugin_executed(plugin.name, question.point, _code_label(answer), seconds)
     return answer

@@ -105,7 +105,7 @@ class Plan:
         self._skip_score = {each.name for each in profile.pre_score if of(each).pre_score is SKIPS}
         self.sum: KeptScores | None = None
         """The scores of the plugins in `summed`, weighted."""
-        self.summed: list[str] = []
+        self.summed: tuple[str, ...] = ()
         self.score: list[ScoreStep] = []
         """The other plugins that score."""
         self._plan_scores(plans, pod)
@@ -123,7 +123,7 @@ class Plan:
                 continue
             if scores is not None and not normalizes:
                 summed.append((scores, weight))
-                self.summed.append(plugin.name)
+                self.summed += (plugin.name,)
             else:
                 kept = None if scores is None else plans.raw_scores(scores)
                 all_zero = (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,22 +41,55 @@ class Scores:
     By plugin the scores, 0 to 100, before the weight; by extender what it adds.
     """
 
-    def __init__(
-        self, totals: Int64s, parts: Callable[[], dict[str, Int64s]] = dict, status: Status | None = None
-    ) -> None:
+    def __init__(self, totals: Int64s, parts: ScoreParts | None = None, status: Status | None = None) -> None:
         self.totals = totals
-        self._parts = parts
+        self.parts = parts
+        """As they were computed, for those who look at them before anything changes in the cluster."""
         self.by_extender: dict[str, Int64s] = {}
         self.status = status
 
     @cached_property
     def by_plugin(self) -> dict[str, Int64s]:
         """To be read before anything changes in the cluster: what is kept of scores is not copied before."""
-        return self._parts()
+        return {} if self.parts is None else self.parts.by_plugin()
 
     @classmethod
     def failed(cls, status: Status) -> Scores:
         return cls(np.zeros(0, dtype=np.int64), status=status)
+
+
+class ScoreParts:
+    """What each plugin gave to each node, as far as possible where it is kept: the next pod changes it."""
+
+    __slots__ = ("_profile", "found", "nodes", "plan", "raw")
+
+    def __init__(
+        self,
+        profile: Profile,
+        plan: Plan,
+        nodes: Nodes,
+        found: Mapping[str, Int64s | int],
+        raw: Mapping[str, Int64s],
+    ) -> None:
+        self._profile = profile
+        self.plan = plan
+        self.nodes = nodes
+        self.found = found
+        """Of the plugins that are not summed in the plan; a number if all nodes have that."""
+        self.raw = raw
+        """Before it was normalized, of those that normalize; 0 everywhere if it is missing."""
+
+    def by_plugin(self) -> dict[str, Int64s]:
+        """In the order in which the plugins are configured."""
+        parts, plan, nodes = dict(self.found), self.plan, self.nodes
+        if plan.sum is not None:
+            copied = plan.sum.parts(nodes).copy()
+            parts.update((name, copied[place]) for place, name in enumerate(plan.summed))
+        return {
+            plugin.name: np.full(len(nodes), scores) if isinstance(scores, int) else scores
+            for plugin, _, _ in self._profile.score
+            if (scores := parts.get(plugin.name)) is not None
+        }
 
 
 def pre_score(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
@@ -80,10 +113,11 @@ def score(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: Node
     size = len(nodes)
     steps = [step for step in plan.score if step.plugin.name not in cycle.skip_score]
     found: dict[str, Int64s | int] = {}
+    raw: dict[str, Int64s] = {}
     totals = np.zeros(size, dtype=np.int64) if plan.sum is None else plan.sum.totals(nodes)
     added = 0
     for step in steps:
-        scores = _scores_of(profile, cycle, pod, nodes, step)
+        scores = _scores_of(profile, cycle, pod, nodes, step, raw)
         if isinstance(scores, Status):
             return Scores.failed(scores)
         found[step.plugin.name] = scores
@@ -96,19 +130,23 @@ def score(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: Node
         profile.services.plugin_raised(status.plugin, "Score", WrongAnswer(status.message))
         return Scores.failed(status)
     # A new array: what is kept changes with the next pod.
-    return Scores(totals + added, partial(_by_plugin, profile, plan, nodes, found))
+    return Scores(totals + added, ScoreParts(profile, plan, nodes, found, raw))
 
 
 def _scores_of(
-    profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes, step: ScoreStep
+    profile: Profile, cycle: CycleState, pod: Pod, nodes: Nodes, step: ScoreStep, raw: dict[str, Int64s]
 ) -> Int64s | int | Status:
-    """The scores of one plugin, normalized; a number if all nodes have that, a Status if it fails."""
+    """The scores of one plugin, normalized; a number if all nodes have that, a Status if it fails.
+
+    What they were before goes to `raw`.
+    """
     plugin, size = step.plugin, len(nodes)
     if step.kept is not None:
-        raw = step.kept.of(nodes)
-        if raw is None:
+        kept = step.kept.of(nodes)
+        if kept is None:
             return step.if_all_zero
-        return plugin.normalize_scores(cycle, pod, raw)
+        raw[plugin.name] = kept
+        return plugin.normalize_scores(cycle, pod, kept)
 
     def ask_about(some: Nodes) -> Int64s | Status:
         return ask_often(
@@ -120,6 +158,8 @@ def _scores_of(
     if isinstance(scores, Status):
         return diagnosis.score_failed(plugin.name, scores, normalizing=False)
     if step.normalizes:
+        # Plugins may write the new scores over the old ones.
+        raw[plugin.name] = scores.copy()
         scores = ask_often(
             _to_normalize(size), profile, plugin, False, plugin.normalize_scores, cycle, pod, scores
         )
@@ -140,20 +180,6 @@ def _out_of_range(found: Mapping[str, Int64s | int]) -> Status | None:
         return None
     _, name, score = min(wrong, key=lambda each: each[0])
     return diagnosis.score_out_of_range(name, score)
-
-
-def _by_plugin(
-    profile: Profile, plan: Plan, nodes: Nodes, found: Mapping[str, Int64s | int]
-) -> dict[str, Int64s]:
-    """What each plugin gave, in the order in which they are configured."""
-    parts = dict(found)
-    if plan.sum is not None:
-        parts.update((name, plan.sum.part(place, nodes).copy()) for place, name in enumerate(plan.summed))
-    return {
-        plugin.name: np.full(len(nodes), scores) if isinstance(scores, int) else scores
-        for plugin, _, _ in profile.score
-        if (scores := parts.get(plugin.name)) is not None
-    }
 
 
 def _pre_order_keys(size: int) -> Int64s:

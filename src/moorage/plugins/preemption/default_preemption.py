@@ -23,6 +23,9 @@ from moorage.plugins.preemption.candidates import Candidate, best_candidates
 from moorage.plugins.preemption.dry_run import DryRun
 from moorage.plugins.preemption.known_candidates import KnownCandidates
 
+CANDIDATES = "moorage.io/preemption-candidates"
+"""Where the cycle state has the nodes among which one was chosen, for those who tell of it."""
+
 _PREFIX = "preemption: "
 _NOT_HELPFUL = Status.unresolvable("Preemption is not helpful for scheduling")
 
@@ -79,6 +82,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         # Candidates may be known from before; their pods may have changed since in what does not matter here.
         victims = [self.handle.state.pod(victim.uid) or victim for victim in chosen.victims]
         self.handle.evict(victims, by=newest)
+        cycle.write(CANDIDATES, candidates)
         return Nomination(chosen.node_name)
 
     def not_eligible(self, pod: Pod, statuses: NodeStatuses) -> str:

@@ -39,6 +39,7 @@ from moorage.state.affinity_terms import anchor_of
 from moorage.state.columns import Bools, Int64s
 from moorage.state.counts import PodClass
 from moorage.state.node_info import NodeInfo
+from moorage.state.node_table import NodeTable
 from moorage.state.nodes import Nodes
 
 _MISSING_LABEL = Status.unresolvable(
@@ -109,6 +110,35 @@ class HardState:
         for domain, delta in self.changes[index].items():
             counts[domain] += delta
         return counts
+
+    def excess(self, index: int, node: NodeInfo, table: NodeTable) -> int | None:
+        """How far above the maximum a pod more would bring the skew of a node; None if it has no domain."""
+        constraint, domains = self.constraints[index], self.domains[index]
+        label = table.label(constraint.topology_key)
+        domain = int(label.column[node.row])
+        if not domain:
+            return None
+        counts = self.counts_now(index)
+        enough = bool(domains.codes) and len(domains.codes) >= constraint.min_domains
+        fewest = int(counts[domains.registered].min()) if enough else 0
+        return int(counts[domain]) + self.hard.own[index] - fewest - constraint.max_skew
+
+
+def skews_in(cycle: CycleState, node: NodeInfo, table: NodeTable) -> list[int | None]:
+    """By hard constraint: how far above its maximum the skew would be with the pod of an attempt on a node.
+
+    None where the node lacks the label; nothing at all if nobody found out.
+    """
+    state: HardState | None = cycle.get(_HARD_STATE)
+    return (
+        [] if state is None else [state.excess(index, node, table) for index in range(len(state.constraints))]
+    )
+
+
+def hard_constraints_in(cycle: CycleState) -> tuple[Constraint, ...]:
+    """The hard constraints of the pod of an attempt; none if nobody found out."""
+    state: HardState | None = cycle.get(_HARD_STATE)
+    return () if state is None else state.constraints
 
 
 class SoftState(NamedTuple):

@@ -1,0 +1,1 @@
+"""Advice: what would make a pod fit; `advising` gives it, and tries every suggestion before."""

@@ -1,0 +1,151 @@
+"""Advice for a pod that does not fit: few, well-chosen changes are tried, the smallest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from moorage.api.decoding import DecodeError
+from moorage.api.pods import Pod
+from moorage.framework.handle import Services
+from moorage.framework.runtime.profile import Profile
+from moorage.insight.advice.finding import combinations_on_nodes, of_nodes, of_pod, rows_for_room
+from moorage.insight.advice.obstacles import Obstacles
+from moorage.insight.advice.owners import template_of
+from moorage.insight.advice.remedies import new_nodes, priority, room
+from moorage.insight.advice.remedy import Remedy, Sight, joined, listed
+from moorage.insight.advice.steps import PatchError
+from moorage.insight.advice.suggestions import Suggestion
+from moorage.insight.advice.trials import PREEMPTS, Outcome, World
+
+_MOST = 10
+_MOST_TRIALS = 150
+_MOST_OF_A_KIND = 2
+_MOST_TRIES_OF_A_KIND = 6
+_MOST_STEPS = 3
+_LAST_RESORTS = frozenset({"node", "room", "priority"})
+
+
+def advise(
+    services: Services, profile: Profile, pod: Pod, *, seconds: float | None = None
+) -> list[Suggestion]:
+    """What would make a pod fit that does not, best first; every suggestion was tried on this state.
+
+    The state is as before when this returns. After so many `seconds` no further change is tried.
+    """
+    world = World(services, profile, pod, seconds=seconds, most=_MOST_TRIALS)
+    obstacles = Obstacles(profile, pod)
+    if obstacles.fits:
+        return []
+    return _Search(world).run(Sight(world, obstacles))
+
+
+class _Search:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._found: list[tuple[int, float, int, Suggestion]] = []
+        self._covered: dict[tuple[str, ...], list[set[str]]] = {}
+        self._tries: dict[tuple[str, ...], int] = {}
+
+    def run(self, sight: Sight) -> list[Suggestion]:
+        self._explore(sight)
+        ordered = sorted(self._found, key=lambda each: each[:3])
+        return [suggestion for *_, suggestion in ordered[:_MOST]]
+
+    def _explore(self, sight: Sight) -> None:
+        """Single changes; where none helps but others' sacrifice, several together."""
+        before = len(self._found)
+        for_pod = sorted(of_pod(sight), key=lambda remedy: remedy.cost)
+        singles = sorted([*for_pod, *of_nodes(sight)], key=lambda remedy: remedy.cost)
+        self._try_all(sight, singles)
+        self._try_all(sight, priority.remedies_of_pod(sight))
+        self._try_all(sight, room.remedies(sight, rows_for_room(sight)))
+        self._try_all(sight, new_nodes.remedies_of_pod(sight))
+        if self._has_more_than_last_resorts(before) or len(sight.base) >= _MOST_STEPS - 1:
+            return
+        if sight.obstacles.by_plugin:
+            self._try_combinations(sight)
+        else:
+            self._go_on(sight, for_pod)
+
+    def _has_more_than_last_resorts(self, before: int) -> bool:
+        return any(cost < 52 for _, cost, _, _ in self._found[before:])
+
+    def _try_combinations(self, sight: Sight) -> None:
+        room_left = _MOST_STEPS - len(sight.base)
+        for remedies in combinations_on_nodes(sight, room_left):
+            if self._world.is_over:
+                return
+            self._try(sight, remedies)
+
+    def _go_on(self, sight: Sight, taken: Iterable[Remedy]) -> None:
+        """What rejected the pod as a whole is out of the way: what is left then?"""
+        gone_on = 0
+        for remedy in taken:
+            if self._world.is_over or gone_on == 2:
+                return
+            steps = sight.draft(remedy).steps()
+            try:
+                with self._world.changed(steps) as pod:
+                    obstacles = Obstacles(self._world.profile, pod)
+            except (DecodeError, PatchError):
+                continue
+            if obstacles.fits or not _has_come_further(sight.obstacles, obstacles):
+                continue
+            gone_on += 1
+            self._explore(Sight(self._world, obstacles, (*sight.base, remedy)))
+
+    def _try_all(self, sight: Sight, remedies: Iterable[Remedy]) -> None:
+        for remedy in remedies:
+            if self._world.is_over:
+                return
+            self._try(sight, (remedy,))
+
+    def _try(self, sight: Sight, remedies: tuple[Remedy, ...]) -> None:
+        """Tries remedies together, unless enough of their kind were tried or have helped."""
+        together = (*sight.base, *remedies)
+        kinds = tuple(sorted(remedy.kind for remedy in together))
+        covered = self._covered.setdefault(kinds, [])
+        self._tries[kinds] = self._tries.get(kinds, 0) + 1
+        if len(covered) >= _MOST_OF_A_KIND or self._tries[kinds] > _MOST_TRIES_OF_A_KIND:
+            return
+        draft = sight.draft(*remedies)
+        steps = draft.steps()
+        try:
+            outcome = self._world.outcome(steps, preempts=any(remedy.preempts for remedy in together))
+        except (DecodeError, PatchError):
+            return
+        if outcome is None or any(covers >= set(outcome.nodes) for covers in covered):
+            return
+        covered.append(set(outcome.nodes))
+        where = template_of(self._world.services, self._world.pod) if draft.touches(self._world.pod) else None
+        text = _text(together, outcome)
+        suggestion = Suggestion(text, outcome.then, outcome.nodes, steps, where)
+        cost = sum(remedy.cost for remedy in together)
+        self._found.append((len(together), cost, len(self._found), suggestion))
+
+
+def _has_come_further(before: Obstacles, after: Obstacles) -> bool:
+    if before.gate is not None:
+        return after.gate is None
+    return after.gate is None and after.rejection != before.rejection
+
+
+def _text(remedies: tuple[Remedy, ...], outcome: Outcome) -> str:
+    text = joined(remedy.text for remedy in remedies)
+    if outcome.then == PREEMPTS:
+        return priority.with_victims(text, outcome)
+    if all(remedy.names_node for remedy in remedies):
+        return text
+    return f"{text} ({listed(outcome.nodes)})"
+
+
+def words(suggestions: Iterable[Suggestion]) -> Iterator[str]:
+    """The advice in a line, with what belongs into a template said at the end."""
+    given = list(suggestions)
+    if not given:
+        return
+    yield "It would fit if: " + " · ".join(suggestion.text for suggestion in given)
+    where = next((suggestion.where for suggestion in given if suggestion.where is not None), None)
+    if where is not None:
+        place = f"{where['kind']} {where['namespace']}/{where['name']}"
+        yield f"What concerns the pod belongs in {where['path']} of {place}."

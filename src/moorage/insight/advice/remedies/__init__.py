@@ -1,0 +1,1 @@
+"""What might help against each plugin's rejection: one module per kind of change."""

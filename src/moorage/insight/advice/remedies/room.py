@@ -1,0 +1,299 @@
+"""Room: which pods would have to leave, the fewest and least important first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+from moorage.api.pods import Pod
+from moorage.api.requests import row_request
+from moorage.api.resources import PODS
+from moorage.api.volume_uses import UseKind, conflicting
+from moorage.framework.runtime.what_if import WhatIf
+from moorage.insight.advice.drafts import Draft
+from moorage.insight.advice.obstacles import RIVALS
+from moorage.insight.advice.remedies import pod_affinity, ports, requests, spread
+from moorage.insight.advice.remedy import Remedy, Sight, joined, listed
+from moorage.state.affinity_terms import Term, terms_of
+from moorage.state.node_info import NodeInfo
+
+VOLUMES = "VolumeRestrictions"
+COUNTED = frozenset({requests.PLUGIN, ports.PLUGIN, pod_affinity.PLUGIN, spread.PLUGIN, VOLUMES, RIVALS})
+"""Plugins of which it can be told who is in the way."""
+_NOT_NEAR = "node(s) didn't match pod affinity rules"
+_MOST_LEAVING = 40
+_PAIRS_AMONG = 60
+_NAMED = 4
+
+
+class Leaving(NamedTuple):
+    """Pods that would have to leave for a pod to fit a node."""
+
+    node: NodeInfo
+    pods: tuple[Pod, ...]
+
+    @property
+    def rank(self) -> tuple[int, int, int, str]:
+        """Fewest first, then least important."""
+        weights = [_importance(pod) for pod in self.pods]
+        return len(self.pods), max(weights), sum(weights), self.node.name
+
+
+def _importance(pod: Pod) -> int:
+    """Pods that are ending count least; those that would come back at once count most."""
+    if pod.deleting:
+        return -(2**32)
+    owners = pod.metadata.owner_references
+    returns = any(owner.controller and owner.kind in ("DaemonSet", "Node") for owner in owners)
+    return pod.priority + (2**32 if returns else 0)
+
+
+def leaving(sight: Sight, node: NodeInfo, plugins: frozenset[str]) -> Leaving | None:
+    """Who would have to leave for these plugins to object to a node no longer, as far as can be told."""
+    if plugins <= COUNTED:
+        gone = _told(sight, node, plugins)
+    else:
+        gone = _tried(sight, node)
+    if not gone or len(gone) > _MOST_LEAVING:
+        return None
+    return Leaving(node, tuple(sorted(gone.values(), key=lambda pod: (_importance(pod), pod.key))))
+
+
+def remedy(sight: Sight, found: Leaving, plugins: frozenset[str]) -> Remedy:
+    def edit(draft: Draft) -> None:
+        for pod in found.pods:
+            draft.delete(pod)
+
+    highest = max(_importance(pod) for pod in found.pods)
+    more = 2 if highest > 0 else 0
+    cost = 56 + 4 * len(found.pods) + more + (10 if highest >= 10**9 else 0)
+    return Remedy("room", _text(found), cost, edit, names_node=True, fixes=plugins)
+
+
+def _text(found: Leaving) -> str:
+    by_node: dict[str, list[Pod]] = {}
+    for pod in found.pods:
+        by_node.setdefault(pod.spec.node_name, []).append(pod)
+    clauses = []
+    for name, pods in by_node.items():
+        told = [f"{pod.key} ({_standing(pod)})" for pod in pods]
+        who = joined(told) if len(told) <= _NAMED else listed(told, _NAMED)
+        clauses.append(f"{who} left {name}" if name else f"{who} were gone")
+    text = joined(clauses)
+    elsewhere = found.node.name not in by_node
+    return f"{text} ({found.node.name})" if elsewhere else text
+
+
+def _standing(pod: Pod) -> str:
+    return f"priority {pod.priority}{', ending' if pod.deleting else ''}"
+
+
+# Who is in the way
+
+
+def _told(sight: Sight, node: NodeInfo, plugins: frozenset[str]) -> dict[str, Pod] | None:
+    """By uid: those that must go for what they hold, and as many more as room is missing."""
+    gone: dict[str, Pod] = {}
+    if ports.PLUGIN in plugins:
+        _add(gone, ports.holders(sight, node))
+    if VOLUMES in plugins:
+        _add(gone, _users_of_volumes(sight, node))
+    if pod_affinity.PLUGIN in plugins:
+        row = node.row
+        if _NOT_NEAR in sight.obstacles.reasons(pod_affinity.PLUGIN, row):
+            return None
+        _add(gone, _too_near(sight, node))
+    if spread.PLUGIN in plugins:
+        crowd = _crowd(sight, node, gone)
+        if crowd is None:
+            return None
+        _add(gone, crowd)
+    if RIVALS in plugins:
+        _add(gone, sight.services.nominations.rivals(sight.pod).get(node.name, ()))
+    if requests.PLUGIN in plugins:
+        missing = requests.missing_on(sight, node)
+        for pod in gone.values():
+            if node.has(pod):
+                _give(missing, pod)
+        staying = [pod for pod in node.pods if pod.uid not in gone]
+        more = enough(staying, missing)
+        if more is None:
+            return None
+        _add(gone, more)
+    return gone
+
+
+def _add(gone: dict[str, Pod], pods: Iterable[Pod]) -> None:
+    gone.update((pod.uid, pod) for pod in pods)
+
+
+def _give(missing: dict[str, int], pod: Pod) -> None:
+    for name, amount in (*row_request(pod).items(), (PODS, 1)):
+        if name in missing:
+            missing[name] -= amount
+            if missing[name] <= 0:
+                del missing[name]
+
+
+def enough(pods: list[Pod], missing: dict[str, int]) -> list[Pod] | None:
+    """The fewest pods whose leaving gives what is missing, the least important of equally many."""
+    if not missing:
+        return []
+    gives = {pod.uid: {**row_request(pod), PODS: 1} for pod in pods}
+    ordered = sorted(pods, key=lambda pod: (_importance(pod), pod.key))
+    ordered = [pod for pod in ordered if any(gives[pod.uid].get(name, 0) > 0 for name in missing)]
+
+    def suffices(chosen: Iterable[Pod]) -> bool:
+        given = [gives[pod.uid] for pod in chosen]
+        return all(sum(each.get(name, 0) for each in given) >= much for name, much in missing.items())
+
+    if not suffices(ordered):
+        return None
+    for size in (1, 2):
+        if size == 2 and len(ordered) > _PAIRS_AMONG:
+            break
+        fitting = [chosen for chosen in combinations(ordered, size) if suffices(chosen)]
+        if fitting:
+            best = min(fitting, key=lambda chosen: [_importance(pod) for pod in reversed(chosen)])
+            return list(best)
+    chosen: list[Pod] = []
+    while not suffices(chosen):
+        left = dict(missing)
+        for pod in chosen:
+            for name in left:
+                left[name] -= gives[pod.uid].get(name, 0)
+
+        def help_of(pod: Pod, left: dict[str, int] = left) -> float:
+            return sum(
+                min(gives[pod.uid].get(name, 0) / much, 1.0) for name, much in left.items() if much > 0
+            )
+
+        chosen.append(max((pod for pod in ordered if pod not in chosen), key=help_of))
+    for pod in sorted(chosen, key=_importance, reverse=True):
+        without = [each for each in chosen if each is not pod]
+        if suffices(without):
+            chosen = without
+    return chosen
+
+
+def _users_of_volumes(sight: Sight, node: NodeInfo) -> list[Pod]:
+    """Pods here with the same disk, and pods anywhere with a claim that only one may use."""
+    uses = sight.pod.volume_uses
+    forbidden = {other for use in uses for other in conflicting(use)}
+    found = [pod for pod in node.pods if not forbidden.isdisjoint(pod.volume_uses)]
+    claims = {use for use in uses if use.kind is UseKind.CLAIM and _is_for_one(sight, str(use.what))}
+    if claims:
+        found += [pod for pod in sight.state.pods if not claims.isdisjoint(pod.volume_uses)]
+    return found
+
+
+def _is_for_one(sight: Sight, key: str) -> bool:
+    from moorage.api.storage import PersistentVolumeClaim
+
+    namespace, _, name = key.rpartition("/")
+    claim = sight.state.objects.of(PersistentVolumeClaim).get(name, namespace)
+    return claim is not None and "ReadWriteOncePod" in claim.spec.access_modes
+
+
+def _too_near(sight: Sight, node: NodeInfo) -> list[Pod]:
+    """Pods in the node's domains that the pod keeps away from, or that keep away from it."""
+    pod, state = sight.pod, sight.state
+    own = terms_of(pod).anti_affinity
+    around = state.objects.namespace_labels(pod.namespace)
+
+    def shares(term: Term, other: Pod) -> bool:
+        there = state.node(other.spec.node_name)
+        here = node.labels.get(term.topology_key)
+        return there is not None and here is not None and there.labels.get(term.topology_key) == here
+
+    def is_near(other: Pod) -> bool:
+        theirs = terms_of(other).anti_affinity
+        if not own and not theirs:
+            return False
+        labels = state.objects.namespace_labels(other.namespace)
+        return any(
+            term.matches(other.namespace, other.labels, labels) and shares(term, other) for term in own
+        ) or any(term.matches(pod.namespace, pod.labels, around) and shares(term, other) for term in theirs)
+
+    return [other for other in state.pods if is_near(other)]
+
+
+def _crowd(sight: Sight, node: NodeInfo, gone: dict[str, Pod]) -> list[Pod] | None:
+    """So many matching pods of the node's domain that the skew is small enough again."""
+    decision = sight.obstacles.evaluation.decision
+    constraints = spread.constraints_of(sight)
+    excess = spread.excess_on(sight, node)
+    if decision is None or len(constraints) != len(excess):
+        return None
+    found: list[Pod] = []
+    for constraint, much in zip(constraints, excess, strict=True):
+        if much is None:
+            return None
+        if much <= 0:
+            continue
+        key = constraint.topology_key
+        here = node.labels.get(key)
+        crowd = [
+            pod
+            for pod in sight.state.pods
+            if pod.namespace == sight.pod.namespace
+            and not pod.deleting
+            and constraint.selector.matches(pod.labels)
+            and (there := sight.state.node(pod.spec.node_name)) is not None
+            and there.labels.get(key) == here
+        ]
+        counted = {pod.uid for pod in (*gone.values(), *found)}
+        much -= sum(pod.uid in counted for pod in crowd)
+        ordered = sorted((pod for pod in crowd if pod.uid not in counted), key=_importance)
+        if len(ordered) < much:
+            return None
+        found += ordered[: max(0, much)]
+    return found
+
+
+def _tried(sight: Sight, node: NodeInfo) -> dict[str, Pod] | None:
+    """Who must go whatever the reason: all go, and who may come back does, the most important first."""
+    decision = sight.obstacles.evaluation.decision
+    if decision is None:
+        return None
+    pods = sorted(node.pods, key=lambda pod: (-_importance(pod), pod.key))
+    with WhatIf(sight.world.profile, decision.cycle, sight.pod, node) as tried:
+        for pod in pods:
+            tried.remove(pod)
+        if tried.filters() is not None:
+            return None
+        gone: dict[str, Pod] = {}
+        for pod in pods:
+            tried.add(pod)
+            if tried.filters() is not None:
+                tried.remove(pod)
+                gone[pod.uid] = pod
+        return gone
+
+
+def possible(plugins: frozenset[str]) -> bool:
+    """Whether pods that leave could help against these."""
+    never = {
+        "NodeName",
+        "NodeUnschedulable",
+        "TaintToleration",
+        "NodeAffinity",
+        "VolumeBinding",
+        "VolumeZone",
+    }
+    return not plugins & (never | {"NodeDeclaredFeatures", "DynamicResources"})
+
+
+def remedies(sight: Sight, rows: Iterable[int]) -> Iterator[Remedy]:
+    """On each of these nodes, who would have to leave; the fewest first, whatever the node."""
+    found: list[tuple[Leaving, frozenset[str]]] = []
+    for row in rows:
+        node = sight.obstacles.info(row)
+        plugins = sight.obstacles.plugins_on(row)
+        if possible(plugins):
+            gone = leaving(sight, node, plugins)
+            if gone is not None:
+                found.append((gone, plugins))
+    for gone, plugins in sorted(found, key=lambda pair: pair[0].rank):
+        yield remedy(sight, gone, plugins)

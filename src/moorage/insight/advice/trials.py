@@ -1,0 +1,177 @@
+"""Trying a change out: its steps are carried out on the state, a real cycle runs, and all is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from time import monotonic
+from typing import Any, NamedTuple
+
+from moorage.api.decoding import from_document
+from moorage.api.kinds import KINDS
+from moorage.api.meta import Object
+from moorage.api.nodes import Node
+from moorage.api.pods import Pod
+from moorage.framework.handle import Services
+from moorage.framework.runtime.profile import Profile
+from moorage.insight.advice.drafts import address_of
+from moorage.insight.advice.steps import Address, Create, Delete, Step, patched
+from moorage.what_if.scenario import Evaluation
+
+FITS = "fits"
+PREEMPTS = "preempts"
+
+
+class Outcome(NamedTuple):
+    """What a change leads to: the pod fits these nodes, or preemption nominates one of them."""
+
+    then: str
+    nodes: list[str]
+    victims: list[str]
+
+
+class World:
+    """A cluster state, a profile and a pod that does not fit there."""
+
+    def __init__(
+        self,
+        services: Services,
+        profile: Profile,
+        pod: Pod,
+        *,
+        seconds: float | None = None,
+        most: int = 10**6,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.services = services
+        self.profile = profile
+        self.pod = pod
+        self.trials = 0
+        """How many changes were tried."""
+        self._most = most
+        self._clock = clock
+        self._until = None if seconds is None else clock() + seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether time or patience has run out."""
+        return self.trials >= self._most or (self._until is not None and self._clock() >= self._until)
+
+    def find(self, address: Address) -> Object | None:
+        """The object that a step is about, as the scheduler knows it."""
+        if address == address_of(self.pod):
+            return self.pod
+        if address.kind == Node.kind:
+            info = self.services.state.node(address.name)
+            return None if info is None else info.node
+        if address.kind == Pod.kind:
+            return self.services.door.named(f"{address.namespace}/{address.name}")
+        kind = KINDS.get(address.kind)
+        if kind is None:
+            return None
+        return self.services.state.objects.of(kind).get(address.name, address.namespace)
+
+    @contextmanager
+    def changed(self, steps: list[Step]) -> Iterator[Pod]:
+        """The state with the steps carried out, with the pod as it then is; at the end all is taken back."""
+        pod = self.pod
+        with ExitStack() as undoing:
+            for step in steps:
+                if isinstance(step, Create):
+                    made = from_document(KINDS[step.address.kind], step.object)
+                    undoing.callback(self._remove, made)
+                    self._put(made)
+                    continue
+                item = self.find(step.address)
+                if item is None:
+                    raise LookupError(f"there is no {step.address}")
+                if isinstance(step, Delete):
+                    undoing.enter_context(self._without(item))
+                    continue
+                after = from_document(type(item), patched(item.raw, step.operations))
+                if item is self.pod:
+                    assert isinstance(after, Pod)
+                    pod = after
+                    if self.services.door.find(self.pod) is None:
+                        continue
+                undoing.callback(self._put, item)
+                self._put(after)
+            yield pod
+
+    def outcome(self, steps: list[Step], *, preempts: bool = False) -> Outcome | None:
+        """What the steps lead to; None if the pod still does not fit. `preempts` asks PostFilter, too."""
+        self.trials += 1
+        with self.changed(steps) as pod:
+            return self.judged(pod, preempts=preempts)
+
+    def judged(self, pod: Pod, *, preempts: bool = False) -> Outcome | None:
+        """What becomes of the pod in the state as it is."""
+        evicted = self.services.evicted
+        self.services.evicted = []
+        try:
+            return self._judged(pod, preempts)
+        finally:
+            self.services.evicted = evicted
+
+    def _judged(self, pod: Pod, preempts: bool) -> Outcome | None:
+        evaluation = Evaluation.of(self.profile, pod, preempts=preempts)
+        decision = evaluation.decision
+        if decision is None:
+            return None
+        if decision.failure is None:
+            assert decision.feasible is not None
+            return Outcome(FITS, sorted(decision.feasible.names), [])
+        if decision.post_filtered is None:
+            return None
+        found: dict[str, Any] = evaluation.post_filter()
+        if found["code"] != "Success" or not found["nominatedNodes"]:
+            return None
+        nodes = sorted(found["nominatedNodes"])
+        candidates = found["candidates"] or {}
+        victims = candidates.get(nodes[0], {}).get("victims") or found["victims"] or []
+        return Outcome(PREEMPTS, nodes, list(victims))
+
+    # The state
+
+    def _put(self, item: Object) -> None:
+        self.services.door.put(item)
+
+    def _remove(self, item: Object) -> None:
+        self.services.door.remove(item)
+
+    @contextmanager
+    def _without(self, item: Object) -> Iterator[None]:
+        """Without an object; a pod comes back to its place among the pods of its node."""
+        if not isinstance(item, Pod):
+            self._remove(item)
+            try:
+                yield
+            finally:
+                self._put(item)
+            return
+        services = self.services
+        info = services.state.node(item.spec.node_name) if item.spec.node_name else None
+        nominated = services.nominations.node_of(item.uid)
+        behind, ports = [], set(info.used_ports) if info is not None else set()
+        if info is not None:
+            pods = list(info.pods)
+            places = [place for place, pod in enumerate(pods) if pod.uid == item.uid]
+            behind = pods[places[0] + 1 :] if places else []
+        services.nominations.remove(item.uid)
+        self._remove(item)
+        if info is not None:
+            # A port is free only when the last that holds it is gone.
+            for pod in info.pods:
+                services.state.ports.take(info, pod.host_ports)
+        try:
+            yield
+        finally:
+            for pod in (item, *behind):
+                services.state.remove_pod(pod.uid)
+            for pod in (item, *behind):
+                self._put(pod)
+            if nominated:
+                services.nominations.add(item, nominated)
+            if info is not None:
+                services.state.ports.free(info, info.used_ports - ports)
+                services.state.ports.take(info, ports)

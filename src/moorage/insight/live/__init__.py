@@ -1,0 +1,1 @@
+"""Questions to a scheduler that runs, answered with documents."""

@@ -1,0 +1,155 @@
+"""The one change that would free the most of the waiting pods."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from moorage.api.decoding import from_document
+from moorage.api.likeness import likeness
+from moorage.api.meta import OwnerReference
+from moorage.api.pods import Pod
+from moorage.framework.runtime.profile import Profile
+from moorage.insight.live.copied import Copy
+from moorage.insight.live.encoding import encode
+from moorage.queue.gating import first_objection
+from moorage.scheduler.cycle import NodeChooser
+
+if TYPE_CHECKING:
+    from moorage.insight.advice.steps import Step
+    from moorage.insight.advice.suggestions import Suggestion
+
+Document = dict[str, Any]
+
+_OF_EACH_GROUP = 4
+_NAMED = 10
+
+
+def best_change(copy: Copy, found: Mapping[str, Sequence[Suggestion]], end: float) -> Document | None:
+    """Of the advice for some pods, by their keys, what frees the most pods; None if nothing frees any.
+
+    Each change is tried on the state with one waiting pod after the other, as many as get a node. By the
+    clock `time.monotonic`, nothing new is tried after `end`.
+    """
+    waiting = _waiting(copy)
+    if not waiting:
+        return None
+    with _without_preemption(copy.profiles.values()):
+        by_itself = _placed(copy, waiting, end)
+        best: tuple[int, Suggestion, list[str]] | None = None
+        for key, suggestion in _candidates(found):
+            if time.monotonic() > end:
+                break
+            pod = next((each for each in waiting if each.key == key), None)
+            if pod is None or suggestion.then != "fits":
+                continue
+            freed = _freed(copy, waiting, pod, suggestion, end) - by_itself
+            if freed and (best is None or len(freed) > best[0]):
+                best = len(freed), suggestion, [each.key for each in waiting if each.key in freed]
+    if best is None:
+        return None
+    frees, suggestion, keys = best
+    return {"suggestion": suggestion.document(), "frees": frees, "pods": keys[:_NAMED]}
+
+
+def _candidates(found: Mapping[str, Sequence[Suggestion]]) -> Iterator[tuple[str, Suggestion]]:
+    """The best of every group first, each change once."""
+    told: set[bytes] = set()
+    for place in range(_OF_EACH_GROUP):
+        for key, suggestions in found.items():
+            if place < len(suggestions):
+                change = encode(suggestions[place].document()["change"])
+                if change not in told:
+                    told.add(change)
+                    yield key, suggestions[place]
+
+
+def _waiting(copy: Copy) -> list[Pod]:
+    """In the order in which they would be tried."""
+    services = copy.services
+    pods = [
+        pod
+        for pod in services.door.pods()
+        if not pod.spec.node_name
+        and not pod.deleting
+        and pod.spec.scheduler_name in copy.profiles
+        and services.state.placement(pod.uid) is None
+    ]
+    return sorted(pods, key=lambda pod: (-pod.priority, pod.metadata.creation_timestamp or "", pod.key))
+
+
+def _freed(copy: Copy, waiting: list[Pod], pod: Pod, suggestion: Suggestion, end: float) -> set[str]:
+    from moorage.insight.advice.drafts import address_of
+    from moorage.insight.advice.steps import Patch, PatchError, patched
+    from moorage.insight.advice.trials import World
+
+    own: list[Patch] = []
+    others: list[Step] = []
+    for step in suggestion.change:
+        if isinstance(step, Patch) and step.address == address_of(pod):
+            own.append(step)
+        else:
+            others.append(step)
+    if own:
+        # What is changed in a template is changed for all pods that are made of it.
+        operations = [each for step in own for each in step.operations]
+        owner = _owner(pod)
+        changed: list[Pod] = []
+        for each in waiting:
+            if each is pod or (owner is not None and _owner(each) == owner):
+                try:
+                    each = from_document(Pod, patched(each.raw, operations))
+                except (PatchError, ValueError):
+                    continue
+            changed.append(each)
+        waiting = changed
+    world = World(copy.services, copy.profiles[pod.spec.scheduler_name], pod)
+    with world.changed(others):
+        return _placed(copy, waiting, end)
+
+
+def _owner(pod: Pod) -> OwnerReference | None:
+    return next((each for each in pod.metadata.owner_references if each.controller), None)
+
+
+def _placed(copy: Copy, waiting: Iterable[Pod], end: float) -> set[str]:
+    """The keys of the pods that get a node, each after those before it; the state is as before at the end."""
+    state = copy.services.state
+    chooser = NodeChooser(find_all=True)
+    hopeless: set[Any] = set()
+    placed: set[str] = set()
+    with ExitStack() as undoing:
+        for pod in waiting:
+            if time.monotonic() > end:
+                break
+            profile = copy.profiles[pod.spec.scheduler_name]
+            kind = likeness(pod) if profile.treats_like_pods_alike else None
+            if kind is not None and (profile.name, kind) in hopeless:
+                continue
+            if first_objection(profile, pod) is not None:
+                continue
+            decision = chooser.decide(profile, pod)
+            if decision.failure is not None:
+                # Those that come only take room.
+                if kind is not None:
+                    hopeless.add((profile.name, kind))
+                continue
+            state.assume(pod, decision.node_name)
+            undoing.callback(state.remove_pod, pod.uid)
+            placed.add(pod.key)
+    return placed
+
+
+@contextmanager
+def _without_preemption(profiles: Iterable[Profile]) -> Iterator[None]:
+    """Pods that others would have to make room for do not count as freed, so nobody need look for room."""
+    before = [(profile, profile.post_filter) for profile in profiles]
+    for profile, _ in before:
+        profile.post_filter = []
+    try:
+        yield
+    finally:
+        for profile, plugins in before:
+            profile.post_filter = plugins

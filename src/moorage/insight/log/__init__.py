@@ -1,0 +1,1 @@
+"""The decision log: every attempt with its verdicts and scores, in bounded memory and in files."""
