@@ -65,7 +65,10 @@ export class Shell {
     this.tabs = byId("tabs");
     this.connection = byId("connection");
     this.figures = byId("figures");
-    fill(this.tabs, TABS.map(([view, word]) => make("a", { href: address(view), "data-view": view }, word)));
+    fill(
+      this.tabs,
+      TABS.map(([view, word]) => make("a", { href: address(view), "data-view": view }, word)),
+    );
     this.tabs.addEventListener("keydown", (event) => this.#walkTabs(event));
     byId("sign-out").hidden = false;
     byId("sign-out").addEventListener("click", signOut);
@@ -169,7 +172,11 @@ export class Shell {
     ];
     if (!summary.leads) told.push(["Standby", "another one leads"]);
     const seen = this.figures.children;
-    if (seen.length !== told.length) fill(this.figures, told.map(() => make("div", { class: "figure" }, make("b"), make("span"))));
+    if (seen.length !== told.length)
+      fill(
+        this.figures,
+        told.map(() => make("div", { class: "figure" }, make("b"), make("span"))),
+      );
     told.forEach(([value, label], place) => {
       const [number, word] = seen[place]?.children ?? [];
       if (number && word) {

@@ -82,7 +82,8 @@ async function said(response) {
  * @param {string} message
  */
 function words(code, message) {
-  if (code === 401) return "The scheduler does not know this token (401). It may be old, or another cluster's.";
+  if (code === 401)
+    return "The scheduler does not know this token (401). It may be old, or another cluster's.";
   if (code === 403) return `This token may not see that (403): ${message}`;
   if (code === 404) return message;
   return code === 400 || code === 422 ? message : `The scheduler answered ${code}: ${message}`;
@@ -107,7 +108,11 @@ async function get(path, query = {}, signal) {
  * @returns {Promise<T>}
  */
 async function post(path, body, signal) {
-  const init = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  const init = {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  };
   return (await request(path, {}, signal ? { ...init, signal } : init)).json();
 }
 
@@ -123,13 +128,15 @@ export const nodes = (query) => /** @type {Promise<NodesDocument>} */ (get("node
 export const queue = (query, signal) => /** @type {Promise<Queue>} */ (get("queue", query, signal));
 
 /** @param {boolean} advise @param {AbortSignal} [signal] */
-export const pending = (advise, signal) => /** @type {Promise<Pending>} */ (get("pending", { advise }, signal));
+export const pending = (advise, signal) =>
+  /** @type {Promise<Pending>} */ (get("pending", { advise }, signal));
 
 /** @param {Query} query @param {AbortSignal} [signal] */
 export const attempts = (query, signal) => /** @type {Promise<Attempts>} */ (get("attempts", query, signal));
 
 /** @param {number} number @param {AbortSignal} [signal] */
-export const decision = (number, signal) => /** @type {Promise<Decision>} */ (get(`attempts/${number}`, {}, signal));
+export const decision = (number, signal) =>
+  /** @type {Promise<Decision>} */ (get(`attempts/${number}`, {}, signal));
 
 /** @param {number} number @param {Query} query @param {AbortSignal} [signal] */
 export const matrix = (number, query, signal) =>
@@ -146,4 +153,5 @@ export const plugins = (signal) => /** @type {Promise<Plugins>} */ (get("plugins
 export const tryPod = (body, signal) => /** @type {Promise<Trial>} */ (post("try", body, signal));
 
 /** @param {string} config @param {AbortSignal} [signal] */
-export const compare = (config, signal) => /** @type {Promise<Comparison>} */ (post("compare", { config }, signal));
+export const compare = (config, signal) =>
+  /** @type {Promise<Comparison>} */ (post("compare", { config }, signal));

@@ -45,7 +45,8 @@ function decorate(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, visible(value));
+    else if (value !== false && value !== null && value !== undefined)
+      element.setAttribute(name, visible(value));
   }
 }
 
@@ -86,7 +87,11 @@ export function say(element, value) {
  */
 export function breakable(name) {
   const parts = name.split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[/.])/);
-  return make("span", {}, parts.flatMap((part, place) => (place ? [make("wbr"), part] : [part])));
+  return make(
+    "span",
+    {},
+    parts.flatMap((part, place) => (place ? [make("wbr"), part] : [part])),
+  );
 }
 
 let made = 0;

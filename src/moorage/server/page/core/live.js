@@ -167,7 +167,7 @@ export class Live {
  */
 async function allNodes(labels) {
   const first = await api.nodes({ labels });
-  for (let next = first.continue; next; ) {
+  for (let next = first.continue; next;) {
     const page = await api.nodes({ labels, continue: next });
     if (page.version !== first.version) return allNodes(labels);
     join(first, page);

@@ -35,7 +35,8 @@ export class NodeColumns {
    * @param {string} resource
    */
   total(resource) {
-    const sum = (/** @type {Float64Array | undefined} */ column) => column?.reduce((all, each) => all + each, 0) ?? 0;
+    const sum = (/** @type {Float64Array | undefined} */ column) =>
+      column?.reduce((all, each) => all + each, 0) ?? 0;
     return { allocatable: sum(this.allocatable.get(resource)), requested: sum(this.requested.get(resource)) };
   }
 

@@ -53,7 +53,11 @@ export class Stream {
   async #read() {
     const silent = new AbortController();
     const signal = either(this.stopped.signal, silent.signal);
-    const response = await request("stream", { since: this.newest }, { signal, headers: { Accept: "text/event-stream" } });
+    const response = await request(
+      "stream",
+      { since: this.newest },
+      { signal, headers: { Accept: "text/event-stream" } },
+    );
     if (!response.body) return;
     this.onConnection({ is: "live" });
     this.wait = SHORTEST_WAIT;

@@ -10,8 +10,10 @@ const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
  * @param {number} value
  */
 export function amount(resource, value) {
-  if (resource === "cpu") return value % 1000 === 0 || value >= 10_000 ? short(value / 1000) : `${whole(value)}m`;
-  if (resource === "memory" || resource === "ephemeral-storage" || resource.startsWith("hugepages-")) return bytes(value);
+  if (resource === "cpu")
+    return value % 1000 === 0 || value >= 10_000 ? short(value / 1000) : `${whole(value)}m`;
+  if (resource === "memory" || resource === "ephemeral-storage" || resource.startsWith("hugepages-"))
+    return bytes(value);
   return whole(value);
 }
 

@@ -25,12 +25,16 @@ export function listen(element, answers) {
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   };
 
-  element.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    const { x, y } = place(event);
-    const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
-    answers.zoom(Math.exp(-event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.002)), x, y);
-  }, { passive: false });
+  element.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      const { x, y } = place(event);
+      const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
+      answers.zoom(Math.exp(-event.deltaY * lines * (event.ctrlKey ? 0.01 : 0.002)), x, y);
+    },
+    { passive: false },
+  );
 
   element.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;

@@ -1,7 +1,12 @@
 /** Where each node's cell is: one block of cells per group, blocks side by side, cells as large as fit. */
 
 /** Room above and between blocks: as much as leaves cells that can be seen. @type {Room[]} */
-const ROOMS = [{ label: 20, gap: 14 }, { label: 0, gap: 6 }, { label: 0, gap: 2 }, { label: 0, gap: 0 }];
+const ROOMS = [
+  { label: 20, gap: 14 },
+  { label: 0, gap: 6 },
+  { label: 0, gap: 2 },
+  { label: 0, gap: 0 },
+];
 const LARGE_ENOUGH = 7;
 const LARGEST = 64;
 const SMALLEST = 1.5;
@@ -100,7 +105,11 @@ function heightOf(groups, beside, { label, gap }, columns, cell) {
  * @returns {Layout}
  */
 function placed(groups, nodes, width, height, chosen) {
-  const { beside, columns, room: { label, gap } } = chosen;
+  const {
+    beside,
+    columns,
+    room: { label, gap },
+  } = chosen;
   const cell = chosen.cell || SMALLEST;
   const [x, y] = [new Float32Array(nodes), new Float32Array(nodes)];
   const most = Math.max(1, ...groups.map((group) => group.rows.length));
@@ -118,7 +127,14 @@ function placed(groups, nodes, width, height, chosen) {
       });
       const high = Math.ceil(rows.length / used);
       lines = Math.max(lines, high);
-      blocks.push({ name: label ? name : "", rows, x: left, y: top + label, width: used * cell, height: high * cell });
+      blocks.push({
+        name: label ? name : "",
+        rows,
+        x: left,
+        y: top + label,
+        width: used * cell,
+        height: high * cell,
+      });
     });
     top += label + lines * cell + gap;
   }
@@ -134,7 +150,8 @@ function placed(groups, nodes, width, height, chosen) {
 export function rowAt(layout, x, y) {
   for (const block of layout.blocks) {
     if (x < block.x || x >= block.x + block.width || y < block.y || y >= block.y + block.height) continue;
-    const place = Math.floor((y - block.y) / layout.cell) * layout.columns + Math.floor((x - block.x) / layout.cell);
+    const place =
+      Math.floor((y - block.y) / layout.cell) * layout.columns + Math.floor((x - block.x) / layout.cell);
     return block.rows[place] ?? -1;
   }
   return -1;
@@ -153,7 +170,8 @@ export function neighbour(layout, from, right, down) {
   for (let row = 0; row < x.length; row += 1) {
     const along = ((x[row] ?? 0) - (x[from] ?? 0)) * right + ((y[row] ?? 0) - (y[from] ?? 0)) * down;
     if (along < cell / 2) continue;
-    const aside = Math.abs(((x[row] ?? 0) - (x[from] ?? 0)) * down) + Math.abs(((y[row] ?? 0) - (y[from] ?? 0)) * right);
+    const aside =
+      Math.abs(((x[row] ?? 0) - (x[from] ?? 0)) * down) + Math.abs(((y[row] ?? 0) - (y[from] ?? 0)) * right);
     const distance = along + aside * 4;
     if (distance < nearest) [best, nearest] = [row, distance];
   }

@@ -16,11 +16,21 @@ export class Legend {
     this.sum = make("p", { class: "legend-sum" });
     this.bars = Array.from({ length: BARS }, () => make("div", { class: "legend-bar" }, make("i")));
     this.marks = make("ul", { class: "legend-marks" });
-    this.element = make("aside", { class: "legend", "aria-label": "Legend" },
-      this.title, this.sum,
+    this.element = make(
+      "aside",
+      { class: "legend", "aria-label": "Legend" },
+      this.title,
+      this.sum,
       make("div", { class: "legend-bars", "aria-hidden": "true" }, this.bars),
-      make("p", { class: "legend-ends" }, make("span", {}, "0\u00a0%"), make("span", {}, "how many nodes"), make("span", {}, "100\u00a0%")),
-      this.marks);
+      make(
+        "p",
+        { class: "legend-ends" },
+        make("span", {}, "0\u00a0%"),
+        make("span", {}, "how many nodes"),
+        make("span", {}, "100\u00a0%"),
+      ),
+      this.marks,
+    );
   }
 
   /**
@@ -30,7 +40,10 @@ export class Legend {
   show(nodes, resource) {
     const { allocatable, requested } = nodes.total(resource);
     say(this.title, `${resource} requested`);
-    say(this.sum, `${percent(requested / allocatable)}: ${amount(resource, requested)} of ${amount(resource, allocatable)}`);
+    say(
+      this.sum,
+      `${percent(requested / allocatable)}: ${amount(resource, requested)} of ${amount(resource, allocatable)}`,
+    );
     const counts = new Array(BARS).fill(0);
     let [none, full, cordoned, tainted] = [0, 0, 0, 0];
     for (let row = 0; row < nodes.length; row += 1) {
@@ -42,9 +55,18 @@ export class Legend {
       else if (nodes.taints[row]?.length) tainted += 1;
     }
     this.#showBars(counts);
-    const marks = [["full", "■", `${counted(full, "node")} full`], ["cordoned", "✕", `${whole(cordoned)} cordoned`], ["tainted", "◥", `${whole(tainted)} tainted`]];
+    const marks = [
+      ["full", "■", `${counted(full, "node")} full`],
+      ["cordoned", "✕", `${whole(cordoned)} cordoned`],
+      ["tainted", "◥", `${whole(tainted)} tainted`],
+    ];
     if (none) marks.push(["none", "■", `${whole(none)} without ${resource}`]);
-    fill(this.marks, marks.map(([kind, sign, text]) => make("li", {}, make("span", { class: `sign-${kind}`, "aria-hidden": "true" }, sign), ` ${text}`)));
+    fill(
+      this.marks,
+      marks.map(([kind, sign, text]) =>
+        make("li", {}, make("span", { class: `sign-${kind}`, "aria-hidden": "true" }, sign), ` ${text}`),
+      ),
+    );
   }
 
   /** @param {number[]} counts */

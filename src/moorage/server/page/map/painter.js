@@ -177,7 +177,10 @@ export class Painter {
   #cordon(left, top, side) {
     const { brush } = this;
     const inset = side * 0.22;
-    for (const [width, ink] of /** @type {const} */ ([[Math.max(3, side * 0.22), this.#inks.page], [Math.max(1.2, side * 0.1), this.#inks.ink]])) {
+    for (const [width, ink] of /** @type {const} */ ([
+      [Math.max(3, side * 0.22), this.#inks.page],
+      [Math.max(1.2, side * 0.1), this.#inks.ink],
+    ])) {
       brush.strokeStyle = ink;
       brush.lineWidth = width;
       brush.beginPath();
@@ -250,7 +253,10 @@ export class Painter {
     if (row < 0 || row >= layout.x.length) return;
     const { left, top, side } = this.#box(layout, row);
     const { overBrush: brush } = this;
-    for (const [wide, colour] of /** @type {const} */ ([[width + 3, this.#inks.page], [width, ink]])) {
+    for (const [wide, colour] of /** @type {const} */ ([
+      [width + 3, this.#inks.page],
+      [width, ink],
+    ])) {
       brush.lineWidth = wide * this.#ratio;
       brush.strokeStyle = colour;
       brush.strokeRect(left - 1, top - 1, side + 2, side + 2);

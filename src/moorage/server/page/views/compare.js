@@ -32,19 +32,53 @@ export class CompareView {
 
   constructor() {
     const id = freshId();
-    this.text = make("textarea", { id, rows: 22, spellcheck: "false", autocapitalize: "off", autocomplete: "off", placeholder: "kind: KubeSchedulerConfiguration" });
-    this.result = make("div", { "aria-live": "polite" }, empty("Nothing was compared yet.", "Waiting pods and the newest placed ones are decided with both configurations, on the same state."));
+    this.text = make("textarea", {
+      id,
+      rows: 22,
+      spellcheck: "false",
+      autocapitalize: "off",
+      autocomplete: "off",
+      placeholder: "kind: KubeSchedulerConfiguration",
+    });
+    this.result = make(
+      "div",
+      { "aria-live": "polite" },
+      empty(
+        "Nothing was compared yet.",
+        "Waiting pods and the newest placed ones are decided with both configurations, on the same state.",
+      ),
+    );
     const submit = (/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
       void this.#run();
     };
     const example = button("Fill in an example: pack nodes full", () => (this.text.value = EXAMPLE));
-    this.element = make("section", {}, make("h1", {}, "Compare configurations"),
-      make("div", { class: "halves" },
-        make("form", { class: "panel", onsubmit: submit },
-          make("div", { class: "field grow" }, make("label", { for: id }, "The other configuration, as YAML"), this.text),
-          make("div", { class: "row" }, make("button", { type: "submit", class: "primary" }, "Which placements change?"), example)),
-        this.result));
+    this.element = make(
+      "section",
+      {},
+      make("h1", {}, "Compare configurations"),
+      make(
+        "div",
+        { class: "halves" },
+        make(
+          "form",
+          { class: "panel", onsubmit: submit },
+          make(
+            "div",
+            { class: "field grow" },
+            make("label", { for: id }, "The other configuration, as YAML"),
+            this.text,
+          ),
+          make(
+            "div",
+            { class: "row" },
+            make("button", { type: "submit", class: "primary" }, "Which placements change?"),
+            example,
+          ),
+        ),
+        this.result,
+      ),
+    );
   }
 
   show() {}
@@ -54,7 +88,11 @@ export class CompareView {
   async #run() {
     this.#asking.abort();
     const { signal } = (this.#asking = new AbortController());
-    if (!this.text.value.trim()) return fill(this.result, empty("There is no configuration to compare with.", "Paste one, or fill in the example."));
+    if (!this.text.value.trim())
+      return fill(
+        this.result,
+        empty("There is no configuration to compare with.", "Paste one, or fill in the example."),
+      );
     fill(this.result, waiting("Deciding with both…"));
     try {
       showComparison(this.result, await api.compare(this.text.value, signal));
@@ -76,16 +114,43 @@ function showComparison(place, { pods, same, changes }) {
     sorted: [0, false],
     columns: [
       { label: "Pod", cell: (change) => podLinkByKey(change.pod), value: (change) => change.pod },
-      { label: "Now", cell: (change) => where(change.now, change.nowScore), value: (change) => change.now ?? "" },
-      { label: "Then", cell: (change) => where(change.then, change.thenScore), value: (change) => change.then ?? "" },
-      { label: "Why", cell: (change) => change.why || "", value: (change) => change.why || "", class: "wide" },
+      {
+        label: "Now",
+        cell: (change) => where(change.now, change.nowScore),
+        value: (change) => change.now ?? "",
+      },
+      {
+        label: "Then",
+        cell: (change) => where(change.then, change.thenScore),
+        value: (change) => change.then ?? "",
+      },
+      {
+        label: "Why",
+        cell: (change) => change.why || "",
+        value: (change) => change.why || "",
+        class: "wide",
+      },
     ],
   });
   table.show(changes);
-  fill(place, make("section", { class: "panel" },
-    make("h2", { class: "verdict" }, pods === 0 ? "There is no pod to decide on." : changes.length ? `${whole(changes.length)} of ${counted(pods, "placement")} would change.` : `None of ${counted(pods, "placement")} would change.`),
-    changes.length > 0 && make("p", { class: "hint" }, `${whole(same)} stay as they are.`),
-    changes.length > 0 && table.element));
+  fill(
+    place,
+    make(
+      "section",
+      { class: "panel" },
+      make(
+        "h2",
+        { class: "verdict" },
+        pods === 0
+          ? "There is no pod to decide on."
+          : changes.length
+            ? `${whole(changes.length)} of ${counted(pods, "placement")} would change.`
+            : `None of ${counted(pods, "placement")} would change.`,
+      ),
+      changes.length > 0 && make("p", { class: "hint" }, `${whole(same)} stay as they are.`),
+      changes.length > 0 && table.element,
+    ),
+  );
 }
 
 /**
@@ -94,5 +159,8 @@ function showComparison(place, { pods, same, changes }) {
  */
 function where(node, score) {
   if (!node) return make("span", { class: "quiet" }, "fits nowhere");
-  return [nodeLink(node), score !== null && score !== undefined && make("span", { class: "quiet" }, ` ${whole(score)}`)];
+  return [
+    nodeLink(node),
+    score !== null && score !== undefined && make("span", { class: "quiet" }, ` ${whole(score)}`),
+  ];
 }

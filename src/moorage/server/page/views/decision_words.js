@@ -37,7 +37,10 @@ function ended(decision) {
 
 /** @param {Decision} decision */
 function whereTo({ node, score, feasible, lookedAt, nodes, ties }) {
-  const looked = lookedAt < nodes ? `${whole(lookedAt)} of ${whole(nodes)} nodes were looked at` : `All ${counted(nodes, "node")} were looked at`;
+  const looked =
+    lookedAt < nodes
+      ? `${whole(lookedAt)} of ${whole(nodes)} nodes were looked at`
+      : `All ${counted(nodes, "node")} were looked at`;
   const tied = ties > 1 ? ` ${counted(ties, "node")} had the best score, one was drawn.` : "";
   if (feasible === 1) return `${node} was chosen: ${looked}, and it alone fits.`;
   return `${node} was chosen: ${looked}, ${whole(feasible)} fit, and it has the best score${score === null ? "" : `, ${whole(score)}`}.${tied}`;
@@ -46,8 +49,16 @@ function whereTo({ node, score, feasible, lookedAt, nodes, ties }) {
 /** @param {Decision} decision */
 function runnerUp({ second, tippedBy }) {
   const words = [];
-  if (second) words.push(second.by > 0 ? `${second.node} came second, ${whole(second.by)} behind.` : `${second.node} had as much.`);
-  if (tippedBy) words.push(`${tippedBy.plugin} tipped it: with a weight of ${short(tippedBy.newWeight)} instead of ${short(tippedBy.weight)}, ${tippedBy.then} would have won.`);
+  if (second)
+    words.push(
+      second.by > 0
+        ? `${second.node} came second, ${whole(second.by)} behind.`
+        : `${second.node} had as much.`,
+    );
+  if (tippedBy)
+    words.push(
+      `${tippedBy.plugin} tipped it: with a weight of ${short(tippedBy.newWeight)} instead of ${short(tippedBy.weight)}, ${tippedBy.then} would have won.`,
+    );
   return words;
 }
 
@@ -55,19 +66,24 @@ function runnerUp({ second, tippedBy }) {
 function after({ outcome, after: then }) {
   if (outcome === "assumed") return ["It is being bound."];
   if (!then) return [];
-  if (outcome === "refused") return [`Then ${then.by || "something"} refused${then.message ? `: ${then.message}` : "."}`];
+  if (outcome === "refused")
+    return [`Then ${then.by || "something"} refused${then.message ? `: ${then.message}` : "."}`];
   return [`Bound ${took(then.seconds)} later.`];
 }
 
 /** @param {Decision} decision */
 function searched({ lookedAt, nodes }) {
-  return lookedAt ? `None of ${counted(lookedAt, "node")} fits.` : `No node was looked at${nodes ? `, of ${whole(nodes)}` : ""}.`;
+  return lookedAt
+    ? `None of ${counted(lookedAt, "node")} fits.`
+    : `No node was looked at${nodes ? `, of ${whole(nodes)}` : ""}.`;
 }
 
 /** @param {Decision} decision */
 function preFiltered({ preFilter }) {
   if (!preFilter?.plugin) return [];
-  return [`${preFilter.plugin} ruled all of them out${preFilter.reasons.length ? `: ${preFilter.reasons.join("; ")}` : ""}.`];
+  return [
+    `${preFilter.plugin} ruled all of them out${preFilter.reasons.length ? `: ${preFilter.reasons.join("; ")}` : ""}.`,
+  ];
 }
 
 /** @param {Decision} decision */

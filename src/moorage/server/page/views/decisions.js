@@ -40,18 +40,48 @@ export class DecisionsView {
     /** @type {[string, string][]} */
     const outcomes = Object.entries(OUTCOMES).map(([name, [, word]]) => [name, word]);
     this.outcome = choice("Outcome", [["", "all"], ...outcomes], "", (outcome) => this.#ask({ outcome }));
-    const text = (/** @type {"pod" | "node" | "plugin"} */ key, /** @type {string} */ label, /** @type {string} */ placeholder) =>
-      field(label, { type: key === "pod" ? "search" : "text", placeholder, input: settled(250, (value) => this.#ask({ [key]: value.trim() })) });
-    this.fields = { pod: text("pod", "Pod", "namespace/name"), node: text("node", "Node", "name"), plugin: text("plugin", "Rejected by", "plugin") };
-    this.pauser = make("button", { type: "button", "aria-pressed": "false", onclick: () => this.#pause(!this.#isPaused) }, "Pause");
+    const text = (
+      /** @type {"pod" | "node" | "plugin"} */ key,
+      /** @type {string} */ label,
+      /** @type {string} */ placeholder,
+    ) =>
+      field(label, {
+        type: key === "pod" ? "search" : "text",
+        placeholder,
+        input: settled(250, (value) => this.#ask({ [key]: value.trim() })),
+      });
+    this.fields = {
+      pod: text("pod", "Pod", "namespace/name"),
+      node: text("node", "Node", "name"),
+      plugin: text("plugin", "Rejected by", "plugin"),
+    };
+    this.pauser = make(
+      "button",
+      { type: "button", "aria-pressed": "false", onclick: () => this.#pause(!this.#isPaused) },
+      "Pause",
+    );
     this.status = make("p", { class: "hint", role: "status" });
     this.place = make("div");
     this.table = makeTable();
     this.older = button("Older", () => void this.#loadOlder());
     this.list = make("div", {}, this.table.element);
-    this.element = make("section", {}, make("div", { class: "view-head" }, make("h1", {}, "Decisions"), this.status),
-      make("div", { class: "bar" }, this.outcome.element, this.fields.pod.element, this.fields.node.element, this.fields.plugin.element, this.pauser),
-      this.place, this.list, make("p", {}, this.older));
+    this.element = make(
+      "section",
+      {},
+      make("div", { class: "view-head" }, make("h1", {}, "Decisions"), this.status),
+      make(
+        "div",
+        { class: "bar" },
+        this.outcome.element,
+        this.fields.pod.element,
+        this.fields.node.element,
+        this.fields.plugin.element,
+        this.pauser,
+      ),
+      this.place,
+      this.list,
+      make("p", {}, this.older),
+    );
     this.#holdWhileTouched();
     live.on("attempts", (attempts) => this.#take(attempts));
     live.on("outcomes", () => this.#drawSoon());
@@ -74,9 +104,15 @@ export class DecisionsView {
     this.#isShown = true;
     this.#isTouched = false;
     const given = (/** @type {string} */ key) => route.query.get(key) ?? "";
-    this.filter = { outcome: given("outcome"), pod: given("pod"), node: given("node"), plugin: given("plugin") };
+    this.filter = {
+      outcome: given("outcome"),
+      pod: given("pod"),
+      node: given("node"),
+      plugin: given("plugin"),
+    };
     this.outcome.control.value = this.filter.outcome;
-    for (const key of /** @type {const} */ (["pod", "node", "plugin"])) this.fields[key].control.value = this.filter[key];
+    for (const key of /** @type {const} */ (["pod", "node", "plugin"]))
+      this.fields[key].control.value = this.filter[key];
     void this.#load();
   }
 
@@ -115,7 +151,10 @@ export class DecisionsView {
       this.#pause(true);
       if (wasLive) await this.#load();
       if (!this.#next) return;
-      const page = await api.attempts({ ...this.filter, limit: PAGE, continue: this.#next }, this.#asking.signal);
+      const page = await api.attempts(
+        { ...this.filter, limit: PAGE, continue: this.#next },
+        this.#asking.signal,
+      );
       this.#items = this.#items.concat(page.attempts);
       this.#next = page.continue;
       this.#hasOlder = Boolean(this.#next);
@@ -153,7 +192,10 @@ export class DecisionsView {
   #draw() {
     if (!this.#isPaused && !this.#isTouched && this.#held.length) {
       const newest = this.#items[0]?.number ?? 0;
-      this.#items = [...this.#held.filter((attempt) => attempt.number > newest), ...this.#items].slice(0, PAGE);
+      this.#items = [...this.#held.filter((attempt) => attempt.number > newest), ...this.#items].slice(
+        0,
+        PAGE,
+      );
       this.#held = [];
       this.#hasOlder ||= this.#items.length === PAGE;
     }
@@ -166,16 +208,30 @@ export class DecisionsView {
 
   #tellStatus() {
     const rate = this.live.summary?.rates.attemptsPerSecond ?? 0;
-    if (this.#held.length && this.#isPaused) say(this.status, `Paused; ${counted(this.#held.length, "new one", "new ones")} since`);
+    if (this.#held.length && this.#isPaused)
+      say(this.status, `Paused; ${counted(this.#held.length, "new one", "new ones")} since`);
     else if (this.#held.length) say(this.status, `Held while you look; ${whole(this.#held.length)} new`);
-    else say(this.status, this.#isPaused ? "Paused" : `Live, ${rate < 10 ? rate.toFixed(1) : whole(rate)} a second`);
+    else
+      say(
+        this.status,
+        this.#isPaused ? "Paused" : `Live, ${rate < 10 ? rate.toFixed(1) : whole(rate)} a second`,
+      );
   }
 
   #nothing() {
     const isFiltered = Object.values(this.filter).some(Boolean);
     return isFiltered
-      ? empty("No decision is like that.", "The log may not reach back so far; or ", make("a", { href: address("decisions") }, "show all"), ".")
-      : empty("Nothing was decided yet.", "Create a pod: ", make("code", {}, "kubectl create deployment web --image=web --replicas=3"));
+      ? empty(
+          "No decision is like that.",
+          "The log may not reach back so far; or ",
+          make("a", { href: address("decisions") }, "show all"),
+          ".",
+        )
+      : empty(
+          "Nothing was decided yet.",
+          "Create a pod: ",
+          make("code", {}, "kubectl create deployment web --image=web --replicas=3"),
+        );
   }
 }
 
@@ -185,10 +241,12 @@ export class DecisionsView {
  * @param {Filter} filter
  */
 function fits(attempt, { outcome, pod, node, plugin }) {
-  return (!outcome || attempt.outcome === outcome)
-    && (!pod || `${attempt.pod.namespace}/${attempt.pod.name}` === pod)
-    && (!node || attempt.node === node)
-    && (!plugin || attempt.plugins.includes(plugin));
+  return (
+    (!outcome || attempt.outcome === outcome) &&
+    (!pod || `${attempt.pod.namespace}/${attempt.pod.name}` === pod) &&
+    (!node || attempt.node === node) &&
+    (!plugin || attempt.plugins.includes(plugin))
+  );
 }
 
 /** @returns {Table<Attempt>} */
@@ -203,7 +261,11 @@ function makeTable() {
       { label: "Outcome", cell: (item) => outcomeChip(item.outcome) },
       { label: "Pod", cell: (item) => podLink(item.pod) },
       { label: "Node", cell: (item) => (item.node ? nodeLink(item.node) : "") },
-      { label: "Score", cell: (item) => (item.score === null || item.score === undefined ? "" : whole(item.score)), numeric: true },
+      {
+        label: "Score",
+        cell: (item) => (item.score === null || item.score === undefined ? "" : whole(item.score)),
+        numeric: true,
+      },
       { label: "Fit", cell: (item) => `${whole(item.feasible)} / ${whole(item.lookedAt)}`, numeric: true },
       { label: "Took", cell: (item) => took(item.seconds), numeric: true },
       { label: "Why", cell: (item) => item.after?.message || item.message, class: "wide clip" },

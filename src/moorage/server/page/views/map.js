@@ -2,13 +2,12 @@
 
 import { fill, make, say, settled } from "../core/dom.js";
 import { address, note, toNode } from "../core/router.js";
-import { counted, whole } from "../core/text.js";
 import * as theme from "../core/theme.js";
-import { amount, percent } from "../core/units.js";
 import { listen } from "../map/gestures.js";
 import { layOut, neighbour, rowAt } from "../map/layout.js";
 import { Legend } from "../map/legend.js";
 import { Painter } from "../map/painter.js";
+import { spokenFor, tipFor } from "../map/tips.js";
 import { button, choice, field, setOptions } from "../widgets/controls.js";
 import { empty } from "../widgets/notice.js";
 
@@ -18,7 +17,8 @@ import { empty } from "../widgets/notice.js";
 
 /** @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-const HELP = "Arrow keys move between nodes, Enter shows the decisions for a node, plus and minus zoom, 0 shows all.";
+const HELP =
+  "Arrow keys move between nodes, Enter shows the decisions for a node, plus and minus zoom, 0 shows all.";
 
 export class MapView {
   title = "Map";
@@ -37,15 +37,32 @@ export class MapView {
     this.overlay = make("canvas", { "aria-hidden": "true", class: "overlay" });
     this.tip = make("div", { class: "tip", hidden: true });
     this.spoken = make("p", { class: "unseen", role: "status" });
-    this.stage = make("div", { class: "stage", tabindex: 0, role: "application", "aria-label": `Map of the nodes. ${HELP}` }, this.canvas, this.overlay, this.tip);
+    this.stage = make(
+      "div",
+      { class: "stage", tabindex: 0, role: "application", "aria-label": `Map of the nodes. ${HELP}` },
+      this.canvas,
+      this.overlay,
+      this.tip,
+    );
     this.place = make("div");
     this.legend = new Legend();
-    const zooms = make("div", { class: "zooms", role: "group", "aria-label": "Zoom" },
-      labelled("−", "Zoom out", () => this.#zoom(1 / 1.5)), labelled("+", "Zoom in", () => this.#zoom(1.5)), button("All", () => this.#showAll()));
-    this.element = make("section", { class: "map-view" }, make("h1", { class: "unseen" }, "Map of the cluster"),
+    const zooms = make(
+      "div",
+      { class: "zooms", role: "group", "aria-label": "Zoom" },
+      labelled("−", "Zoom out", () => this.#zoom(1 / 1.5)),
+      labelled("+", "Zoom in", () => this.#zoom(1.5)),
+      button("All", () => this.#showAll()),
+    );
+    this.element = make(
+      "section",
+      { class: "map-view" },
+      make("h1", { class: "unseen" }, "Map of the cluster"),
       make("div", { class: "bar" }, this.resource.element, this.group.element, this.search.element, zooms),
-      this.place, make("div", { class: "map-frame" }, this.stage, this.legend.element), this.spoken,
-      make("p", { class: "hint map-help" }, HELP));
+      this.place,
+      make("div", { class: "map-frame" }, this.stage, this.legend.element),
+      this.spoken,
+      make("p", { class: "hint map-help" }, HELP),
+    );
     this.painter = new Painter(this.canvas, this.overlay);
     this.#listen();
   }
@@ -110,9 +127,26 @@ export class MapView {
   #setNodes(nodes) {
     if (!this.#isShown) return;
     if (!nodes.resources.includes(this.painter.resource)) this.painter.resource = nodes.resources[0] ?? "cpu";
-    setOptions(this.resource.control, nodes.resources.map((name) => [name, name]), this.painter.resource);
-    setOptions(this.group.control, [["", "nothing"], ...nodes.labelKeys.map((key) => /** @type {[string, string]} */ ([key, key]))], this.live.groupKey ?? "");
-    fill(this.place, nodes.length === 0 && empty("There are no nodes.", "Add some: ", make("code", {}, "moorage up --nodes 20"), " starts with twenty."));
+    setOptions(
+      this.resource.control,
+      nodes.resources.map((name) => [name, name]),
+      this.painter.resource,
+    );
+    setOptions(
+      this.group.control,
+      [["", "nothing"], ...nodes.labelKeys.map((key) => /** @type {[string, string]} */ ([key, key]))],
+      this.live.groupKey ?? "",
+    );
+    fill(
+      this.place,
+      nodes.length === 0 &&
+        empty(
+          "There are no nodes.",
+          "Add some: ",
+          make("code", {}, "moorage up --nodes 20"),
+          " starts with twenty.",
+        ),
+    );
     this.#layOut();
     this.#tellLegend();
   }
@@ -141,7 +175,12 @@ export class MapView {
   #colour() {
     const { ink } = theme;
     this.painter.setColours(theme.isDark(), {
-      ink: ink("--ink"), quiet: ink("--quiet"), accent: ink("--accent"), none: ink("--none"), page: ink("--panel"), mark: ink("--mark"),
+      ink: ink("--ink"),
+      quiet: ink("--quiet"),
+      accent: ink("--accent"),
+      none: ink("--none"),
+      page: ink("--panel"),
+      mark: ink("--mark"),
     });
     this.#tellLegend();
   }
@@ -227,7 +266,10 @@ export class MapView {
     const { layout } = painter;
     if (!layout || event.ctrlKey || event.metaKey || event.altKey) return;
     const arrow = ARROWS[event.key];
-    if (arrow) this.#moveCursor(painter.cursor < 0 ? (layout.blocks[0]?.rows[0] ?? -1) : neighbour(layout, painter.cursor, ...arrow));
+    if (arrow)
+      this.#moveCursor(
+        painter.cursor < 0 ? (layout.blocks[0]?.rows[0] ?? -1) : neighbour(layout, painter.cursor, ...arrow),
+      );
     else if (event.key === "Enter") this.#open(painter.cursor);
     else if (event.key === "+" || event.key === "=") this.#zoom(1.5, ...this.#cursorPlace());
     else if (event.key === "-") this.#zoom(1 / 1.5, ...this.#cursorPlace());
@@ -244,7 +286,10 @@ export class MapView {
     const { cursor, layout, camera } = this.painter;
     if (cursor < 0 || !layout) return [this.stage.clientWidth / 2, this.stage.clientHeight / 2];
     const middle = layout.cell / 2;
-    return [((layout.x[cursor] ?? 0) + middle) * camera.zoom + camera.x, ((layout.y[cursor] ?? 0) + middle) * camera.zoom + camera.y];
+    return [
+      ((layout.x[cursor] ?? 0) + middle) * camera.zoom + camera.x,
+      ((layout.y[cursor] ?? 0) + middle) * camera.zoom + camera.y,
+    ];
   }
 
   /** @param {number} row */
@@ -254,7 +299,13 @@ export class MapView {
     if (row === painter.cursor) return;
     painter.cursor = row;
     if (row >= 0 && painter.layout && nodes) {
-      painter.camera.reveal(painter.layout.x[row] ?? 0, painter.layout.y[row] ?? 0, painter.layout.cell, this.stage.clientWidth, this.stage.clientHeight);
+      painter.camera.reveal(
+        painter.layout.x[row] ?? 0,
+        painter.layout.y[row] ?? 0,
+        painter.layout.cell,
+        this.stage.clientWidth,
+        this.stage.clientHeight,
+      );
       say(this.spoken, spokenFor(nodes, row, painter.resource));
       if (painter.camera.zoom > 1) painter.drawAll();
     }
@@ -265,7 +316,9 @@ export class MapView {
   /** @param {string} text */
   #find(text) {
     const wanted = text.trim().toLowerCase();
-    const row = wanted ? (this.live.nodes?.names.findIndex((name) => name.toLowerCase().includes(wanted)) ?? -1) : -1;
+    const row = wanted
+      ? (this.live.nodes?.names.findIndex((name) => name.toLowerCase().includes(wanted)) ?? -1)
+      : -1;
     this.#moveCursor(row);
     if (wanted && row < 0) say(this.spoken, "No node has that in its name.");
     this.search.control.classList.toggle("not-found", Boolean(wanted) && row < 0);
@@ -281,41 +334,4 @@ function labelled(sign, label, press) {
   const made = button(sign, press);
   made.setAttribute("aria-label", label);
   return made;
-}
-
-/**
- * @param {NodeColumns} nodes
- * @param {number} row
- * @param {string} groupKey
- */
-function tipFor(nodes, row, groupKey) {
-  const label = nodes.labels[groupKey];
-  const value = label?.values[label.codes[row] ?? 0];
-  const lines = nodes.resources.filter((name) => (nodes.allocatable.get(name)?.[row] ?? 0) > 0 || (nodes.requested.get(name)?.[row] ?? 0) > 0);
-  return [
-    make("strong", {}, nodes.names[row]),
-    value ? make("p", { class: "quiet" }, value) : null,
-    make("table", {}, make("tbody", {}, lines.slice(0, 8).map((name) => make("tr", {},
-      make("th", { scope: "row" }, name),
-      make("td", { class: "number" }, `${amount(name, nodes.requested.get(name)?.[row] ?? 0)} of ${amount(name, nodes.allocatable.get(name)?.[row] ?? 0)}`),
-      make("td", { class: "number" }, percent(nodes.share(name, row))))))),
-    nodes.unschedulable[row] ? make("p", {}, "✕ cordoned") : null,
-    (nodes.taints[row] ?? []).slice(0, 5).map((taint) => make("p", {}, `◥ ${taint}`)),
-  ].flat();
-}
-
-/**
- * @param {NodeColumns} nodes
- * @param {number} row
- * @param {string} resource
- */
-function spokenFor(nodes, row, resource) {
-  const taints = nodes.taints[row] ?? [];
-  return [
-    `${nodes.names[row]}: ${percent(nodes.share(resource, row))} of ${resource}`,
-    counted(nodes.requested.get("pods")?.[row] ?? 0, "pod"),
-    nodes.unschedulable[row] && "cordoned",
-    taints.length > 0 && `taints ${taints.join(", ")}`,
-    `${whole(row + 1)} of ${whole(nodes.length)}`,
-  ].filter(Boolean).join(", ");
 }

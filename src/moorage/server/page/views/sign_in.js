@@ -18,15 +18,41 @@ export function askForToken(why, then) {
     keep(token.control.value);
     then();
   };
-  fill(main, make("form", { class: "panel sign-in", onsubmit: submit },
-    make("h1", {}, "Sign in"),
-    why && make("p", { class: "notice fault", role: "alert" }, why),
-    token.element,
-    make("button", { type: "submit", class: "primary" }, "Open"),
-    make("h2", {}, "Where the token is"),
-    make("ul", {},
-      make("li", {}, make("code", {}, "moorage up"), " prints an address that has it, at start; it stands in the file ", make("code", {}, "KUBECONFIG.scheduler"), " beside the kubeconfig, too."),
-      make("li", {}, "For ", make("code", {}, "moorage run --dashboard"), " any bearer token of the cluster whose owner may read ", make("code", {}, "/insight/v1/*"), ": ", make("code", {}, "kubectl create token NAME"), "."))));
+  fill(
+    main,
+    make(
+      "form",
+      { class: "panel sign-in", onsubmit: submit },
+      make("h1", {}, "Sign in"),
+      why && make("p", { class: "notice fault", role: "alert" }, why),
+      token.element,
+      make("button", { type: "submit", class: "primary" }, "Open"),
+      make("h2", {}, "Where the token is"),
+      make(
+        "ul",
+        {},
+        make(
+          "li",
+          {},
+          make("code", {}, "moorage up"),
+          " prints an address that has it, at start; it stands in the file ",
+          make("code", {}, "KUBECONFIG.scheduler"),
+          " beside the kubeconfig, too.",
+        ),
+        make(
+          "li",
+          {},
+          "For ",
+          make("code", {}, "moorage run --dashboard"),
+          " any bearer token of the cluster whose owner may read ",
+          make("code", {}, "/insight/v1/*"),
+          ": ",
+          make("code", {}, "kubectl create token NAME"),
+          ".",
+        ),
+      ),
+    ),
+  );
   document.title = "Sign in · Moorage";
   token.control.focus();
 }

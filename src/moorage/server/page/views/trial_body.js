@@ -13,7 +13,8 @@ export function bodyFor({ text, pod, cpu, memory, selector, tolerations }) {
   if (memory) set.push(`${requests}.memory=${JSON.stringify(memory)}`);
   for (const pair of parts(selector)) {
     const [key = "", value] = pair.split(/=(.*)/s);
-    if (!key || value === undefined || key.includes('"')) throw new TypeError(`Node selector: ${pair} is no label; write it like disk=ssd`);
+    if (!key || value === undefined || key.includes('"'))
+      throw new TypeError(`Node selector: ${pair} is no label; write it like disk=ssd`);
     set.push(`spec.nodeSelector."${key.trim()}"=${JSON.stringify(value.trim())}`);
   }
   return { pod: pod ? named(pod) : document(text), set, tolerate: parts(tolerations), advise: true };

@@ -29,7 +29,14 @@ export function rowsOf(trial) {
     }),
   }));
   /** @type {MatrixRow[]} */
-  const rejected = Object.entries(nodeStatus).map(([node, { plugin = "", code, reasons = [] }]) => ({ node, fits: false, plugin, code, reasons, scores: null }));
+  const rejected = Object.entries(nodeStatus).map(([node, { plugin = "", code, reasons = [] }]) => ({
+    node,
+    fits: false,
+    plugin,
+    code,
+    reasons,
+    scores: null,
+  }));
   return { columns, rows: [...fitting, ...rejected] };
 }
 
@@ -53,12 +60,21 @@ function weightOf(plugin, scores) {
  */
 export function pageOf({ columns, rows }, { sort, order, search, only }) {
   const text = search.toLowerCase();
-  const found = rows.filter((row) => isWanted(row, only) && (!text || `${row.node} ${row.plugin ?? ""} ${(row.reasons ?? []).join(" ")}`.toLowerCase().includes(text)));
+  const found = rows.filter(
+    (row) =>
+      isWanted(row, only) &&
+      (!text ||
+        `${row.node} ${row.plugin ?? ""} ${(row.reasons ?? []).join(" ")}`.toLowerCase().includes(text)),
+  );
   const place = columns.findIndex((column) => column.plugin === sort);
-  const value = (/** @type {MatrixRow} */ row) => (place < 0 ? (row.total ?? 0) : (row.scores?.[place]?.weighted ?? 0));
+  const value = (/** @type {MatrixRow} */ row) =>
+    place < 0 ? (row.total ?? 0) : (row.scores?.[place]?.weighted ?? 0);
   const way = order === "asc" ? 1 : -1;
   const sorted = found.sort((a, b) =>
-    sort === "name" ? natural.compare(a.node, b.node) * way : Number(b.fits) - Number(a.fits) || (value(a) - value(b)) * way || natural.compare(a.node, b.node));
+    sort === "name"
+      ? natural.compare(a.node, b.node) * way
+      : Number(b.fits) - Number(a.fits) || (value(a) - value(b)) * way || natural.compare(a.node, b.node),
+  );
   return { columns, total: rows.length, matching: sorted.length, rows: sorted };
 }
 

@@ -19,11 +19,21 @@ export const OUTCOMES = {
 /** @param {Outcome} outcome */
 export function outcomeChip(outcome) {
   const [sign, word] = OUTCOMES[outcome] ?? ["○", outcome];
-  return make("span", { class: `chip outcome-${OUTCOMES[outcome] ? outcome : "other"}` }, make("span", { "aria-hidden": "true" }, sign), ` ${word}`);
+  return make(
+    "span",
+    { class: `chip outcome-${OUTCOMES[outcome] ? outcome : "other"}` },
+    make("span", { "aria-hidden": "true" }, sign),
+    ` ${word}`,
+  );
 }
 
 /** @type {Record<Where, string>} */
-export const PLACES = { active: "next", backoff: "backing off", unschedulable: "unschedulable", gated: "gated" };
+export const PLACES = {
+  active: "next",
+  backoff: "backing off",
+  unschedulable: "unschedulable",
+  gated: "gated",
+};
 
 /** @param {Where} where */
 export function placeChip(where) {
@@ -32,7 +42,12 @@ export function placeChip(where) {
 
 /** @param {{ namespace: string, name: string }} pod */
 export function podLink(pod) {
-  return make("a", { href: toPod(pod), class: "name" }, make("span", { class: "quiet" }, `${pod.namespace}/`), pod.name);
+  return make(
+    "a",
+    { href: toPod(pod), class: "name" },
+    make("span", { class: "quiet" }, `${pod.namespace}/`),
+    pod.name,
+  );
 }
 
 /**
@@ -56,7 +71,11 @@ export function decisionLink(number) {
 
 /** @param {string[]} names */
 export function tags(names) {
-  return make("span", { class: "tags" }, names.map((name) => make("span", { class: "tag" }, name)));
+  return make(
+    "span",
+    { class: "tags" },
+    names.map((name) => make("span", { class: "tag" }, name)),
+  );
 }
 
 /**
@@ -65,5 +84,10 @@ export function tags(names) {
  * @param {string} label
  */
 export function figure(value, label) {
-  return make("div", { class: "figure" }, make("b", {}, typeof value === "number" ? whole(value) : value), make("span", {}, label));
+  return make(
+    "div",
+    { class: "figure" },
+    make("b", {}, typeof value === "number" ? whole(value) : value),
+    make("span", {}, label),
+  );
 }

@@ -10,12 +10,24 @@ import { freshId, make } from "../core/dom.js";
 export function field(label, { value = "", placeholder = "", type = "text", list, hint, input } = {}) {
   const id = freshId();
   const control = make("input", {
-    id, type, placeholder, list, autocomplete: "off", spellcheck: "false", autocapitalize: "off",
+    id,
+    type,
+    placeholder,
+    list,
+    autocomplete: "off",
+    spellcheck: "false",
+    autocapitalize: "off",
     "aria-describedby": hint ? `${id}-hint` : null,
     oninput: () => input?.(control.value),
   });
   control.value = value;
-  const element = make("div", { class: "field" }, make("label", { for: id }, label), control, hint && make("p", { id: `${id}-hint`, class: "hint" }, hint));
+  const element = make(
+    "div",
+    { class: "field" },
+    make("label", { for: id }, label),
+    control,
+    hint && make("p", { id: `${id}-hint`, class: "hint" }, hint),
+  );
   return { element, control };
 }
 

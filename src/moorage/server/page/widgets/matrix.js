@@ -38,15 +38,60 @@ export class Matrix {
     this.note = note;
     this.head = make("tr");
     this.body = make("tbody");
-    this.table = make("table", { class: "matrix" }, make("caption", { class: "unseen" }, "Nodes and their scores by plugin"), make("thead", {}, this.head), this.body);
-    this.frame = make("div", { class: "table-frame matrix-frame", tabindex: 0, role: "region", "aria-label": "Nodes and their scores", onscroll: () => this.#scrolled() }, this.table);
+    this.table = make(
+      "table",
+      { class: "matrix" },
+      make("caption", { class: "unseen" }, "Nodes and their scores by plugin"),
+      make("thead", {}, this.head),
+      this.body,
+    );
+    this.frame = make(
+      "div",
+      {
+        class: "table-frame matrix-frame",
+        tabindex: 0,
+        role: "region",
+        "aria-label": "Nodes and their scores",
+        onscroll: () => this.#scrolled(),
+      },
+      this.table,
+    );
     this.count = make("p", { class: "hint", role: "status" });
-    this.search = field("Search nodes", { type: "search", placeholder: "name, plugin or reason", input: settled(200, (search) => this.#ask({ search })) });
-    this.only = oneOf("Nodes", [["", "All"], ["feasible", "Fit"], ["rejected", "Rejected"], ["unseen", "Not looked at"]], "", (only) => this.#ask({ only }));
-    this.values = oneOf("Scores", [["weighted", "Weighted"], ["normalized", "Normalised"], ["raw", "Raw"]], "weighted", (show) => this.#ask({ show }));
+    this.search = field("Search nodes", {
+      type: "search",
+      placeholder: "name, plugin or reason",
+      input: settled(200, (search) => this.#ask({ search })),
+    });
+    this.only = oneOf(
+      "Nodes",
+      [
+        ["", "All"],
+        ["feasible", "Fit"],
+        ["rejected", "Rejected"],
+        ["unseen", "Not looked at"],
+      ],
+      "",
+      (only) => this.#ask({ only }),
+    );
+    this.values = oneOf(
+      "Scores",
+      [
+        ["weighted", "Weighted"],
+        ["normalized", "Normalised"],
+        ["raw", "Raw"],
+      ],
+      "weighted",
+      (show) => this.#ask({ show }),
+    );
     this.place = make("div");
-    this.element = make("div", { class: "matrix-view" },
-      make("div", { class: "bar" }, this.search.element, this.only.element, this.values.element), this.count, this.place, this.frame);
+    this.element = make(
+      "div",
+      { class: "matrix-view" },
+      make("div", { class: "bar" }, this.search.element, this.only.element, this.values.element),
+      this.count,
+      this.place,
+      this.frame,
+    );
     new ResizeObserver(() => this.#draw()).observe(this.frame);
   }
 
@@ -104,29 +149,49 @@ export class Matrix {
   /** @param {Page} page */
   #tellCount(page) {
     const { matching, total } = page;
-    say(this.count, matching === total ? counted(total, "node") : `${whole(matching)} of ${counted(total, "node")}`);
-    fill(this.place, matching === 0 && empty("No node is like that.", "Search for something else, or show all nodes."));
+    say(
+      this.count,
+      matching === total ? counted(total, "node") : `${whole(matching)} of ${counted(total, "node")}`,
+    );
+    fill(
+      this.place,
+      matching === 0 && empty("No node is like that.", "Search for something else, or show all nodes."),
+    );
     this.frame.hidden = matching === 0;
     this.table.setAttribute("aria-rowcount", String(matching + 1));
   }
 
   #showHead() {
     const { sort, order } = this.asked;
-    const head = (/** @type {string} */ key, /** @type {string} */ label, /** @type {string} */ kind, /** @type {string} */ title) => {
+    const head = (
+      /** @type {string} */ key,
+      /** @type {string} */ label,
+      /** @type {string} */ kind,
+      /** @type {string} */ title,
+    ) => {
       const direction = key === sort ? (order === "asc" ? "ascending" : "descending") : null;
-      return make("th", { scope: "col", class: kind, "aria-sort": direction, title },
+      return make(
+        "th",
+        { scope: "col", class: kind, "aria-sort": direction, title },
         sortButton(breakable(label), direction, () => {
           const turned = order === "desc" ? "asc" : "desc";
           this.#ask({ sort: key, order: key === sort ? turned : key === "name" ? "asc" : "desc" });
-        }));
+        }),
+      );
     };
     const focused = [...this.head.children].findIndex((each) => each.contains(document.activeElement));
-    fill(this.head,
+    fill(
+      this.head,
       make("th", { scope: "col", class: "number rank" }, "Rank"),
       head("name", "Node", "node", "the node's name"),
       head("total", "Sum", "number", "the weighted sum"),
-      this.#columns.map(({ plugin = "", extender, weight }) => extender ? head(extender, extender, "number plugin", `the extender ${extender}`) : head(plugin, `${plugin} ×${weight}`, "number plugin", `${plugin}, with weight ${weight}`)),
-      this.#columns.length === 0 && make("th", { scope: "col" }, "Why not"));
+      this.#columns.map(({ plugin = "", extender, weight }) =>
+        extender
+          ? head(extender, extender, "number plugin", `the extender ${extender}`)
+          : head(plugin, `${plugin} ×${weight}`, "number plugin", `${plugin}, with weight ${weight}`),
+      ),
+      this.#columns.length === 0 && make("th", { scope: "col" }, "Why not"),
+    );
     if (focused >= 0) this.head.children[focused]?.querySelector("button")?.focus();
   }
 
@@ -144,9 +209,12 @@ export class Matrix {
     const shown = `${first} ${last}`;
     if (shown === this.#shown) return;
     this.#shown = shown;
-    fill(this.body, room(first, this.#columns.length),
+    fill(
+      this.body,
+      room(first, this.#columns.length),
       this.#rows.slice(first, last).map((row, place) => this.#row(row, first + place)),
-      room(this.#rows.length - last, this.#columns.length));
+      room(this.#rows.length - last, this.#columns.length),
+    );
   }
 
   /**
@@ -156,19 +224,49 @@ export class Matrix {
   #row(row, place) {
     const kind = row.chosen ? "chosen" : row.fits ? "fits" : row.fits === null ? "unseen-node" : "rejected";
     const cells = row.scores
-      ? [make("td", { class: "number total" }, row.total === undefined || row.total === null ? "" : whole(row.total)), ...row.scores.map((score) => heatCell(score, this.asked.show))]
-      : [make("td", { class: "number total" }, "–"), make("td", { colspan: Math.max(1, this.#columns.length), class: "why", title: (row.reasons ?? []).join("; ") }, whyNot(row))];
-    return make("tr", { class: kind, "aria-rowindex": place + 2 },
+      ? [
+          make(
+            "td",
+            { class: "number total" },
+            row.total === undefined || row.total === null ? "" : whole(row.total),
+          ),
+          ...row.scores.map((score) => heatCell(score, this.asked.show)),
+        ]
+      : [
+          make("td", { class: "number total" }, "–"),
+          make(
+            "td",
+            {
+              colspan: Math.max(1, this.#columns.length),
+              class: "why",
+              title: (row.reasons ?? []).join("; "),
+            },
+            whyNot(row),
+          ),
+        ];
+    return make(
+      "tr",
+      { class: kind, "aria-rowindex": place + 2 },
       make("td", { class: "number rank" }, row.rank ?? ""),
-      make("th", { scope: "row", class: "node" }, nodeLink(row.node), row.chosen && make("span", { class: "chip chosen-chip" }, "chosen")),
-      cells);
+      make(
+        "th",
+        { scope: "row", class: "node" },
+        nodeLink(row.node),
+        row.chosen && make("span", { class: "chip chosen-chip" }, "chosen"),
+      ),
+      cells,
+    );
   }
 }
 
 /** @param {MatrixRow} row */
 function whyNot(row) {
   if (row.fits === null) return make("span", { class: "quiet" }, "not looked at");
-  return [make("span", { class: "tag" }, row.plugin ?? ""), " ", (row.reasons ?? []).join("; ") || row.code || ""];
+  return [
+    make("span", { class: "tag" }, row.plugin ?? ""),
+    " ",
+    (row.reasons ?? []).join("; ") || row.code || "",
+  ];
 }
 
 /**
@@ -181,7 +279,14 @@ function heatCell(score, show) {
   const { raw, normalized, weighted } = score;
   if (normalized === undefined) return make("td", { class: "number" }, whole(value));
   const heat = Math.max(0, Math.min(10, Math.round(normalized / 10)));
-  return make("td", { class: `number heat heat-${heat}`, title: `raw ${raw}, normalised ${normalized}, weighted ${weighted}` }, whole(value));
+  return make(
+    "td",
+    {
+      class: `number heat heat-${heat}`,
+      title: `raw ${raw}, normalised ${normalized}, weighted ${weighted}`,
+    },
+    whole(value),
+  );
 }
 
 /**

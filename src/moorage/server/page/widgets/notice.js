@@ -11,7 +11,12 @@ import { make } from "../core/dom.js";
  * @param {...Child} more
  */
 export function empty(title, ...more) {
-  return make("div", { class: "notice" }, make("p", { class: "notice-title" }, title), more.length > 0 && make("p", {}, more));
+  return make(
+    "div",
+    { class: "notice" },
+    make("p", { class: "notice-title" }, title),
+    more.length > 0 && make("p", {}, more),
+  );
 }
 
 /** @param {string} text */

@@ -39,8 +39,11 @@ export class Table {
     if (sorted) [this.#sortedBy, this.#descending] = sorted;
     this.head = make("tr");
     this.body = make("tbody");
-    this.element = make("div", { class: "table-frame stacks", tabindex: 0, role: "region", "aria-label": label },
-      make("table", {}, make("caption", { class: "unseen" }, label), make("thead", {}, this.head), this.body));
+    this.element = make(
+      "div",
+      { class: "table-frame stacks", tabindex: 0, role: "region", "aria-label": label },
+      make("table", {}, make("caption", { class: "unseen" }, label), make("thead", {}, this.head), this.body),
+    );
     this.#showHead();
   }
 
@@ -49,7 +52,9 @@ export class Table {
     this.#items = items;
     const column = this.columns[this.#sortedBy];
     const value = column?.value;
-    const sorted = value ? [...items].sort((a, b) => compare(value(a), value(b)) * (this.#descending ? -1 : 1)) : items;
+    const sorted = value
+      ? [...items].sort((a, b) => compare(value(a), value(b)) * (this.#descending ? -1 : 1))
+      : items;
     const keys = new Set();
     /** @type {Element | null} */
     let at = this.body.firstElementChild;
@@ -78,10 +83,25 @@ export class Table {
     const seen = JSON.stringify(item);
     const known = this.#rows.get(key);
     if (known?.seen === seen) return known.row;
-    const row = known?.row ?? make("tr", this.open ? { class: "opens", onclick: (/** @type {MouseEvent} */ event) => this.#follow(event, row) } : {});
+    const row =
+      known?.row ??
+      make(
+        "tr",
+        this.open
+          ? { class: "opens", onclick: (/** @type {MouseEvent} */ event) => this.#follow(event, row) }
+          : {},
+      );
     if (this.open) row.dataset.href = this.open(item);
-    fill(row, this.columns.map(({ label, cell, numeric, class: kind }) =>
-      make("td", { "data-label": label, class: [numeric && "number", kind].filter(Boolean).join(" ") || null }, cell(item))));
+    fill(
+      row,
+      this.columns.map(({ label, cell, numeric, class: kind }) =>
+        make(
+          "td",
+          { "data-label": label, class: [numeric && "number", kind].filter(Boolean).join(" ") || null },
+          cell(item),
+        ),
+      ),
+    );
     this.#rows.set(key, { row, seen });
     return row;
   }
@@ -98,13 +118,18 @@ export class Table {
   }
 
   #showHead() {
-    fill(this.head, this.columns.map((column, place) => {
-      const isSorted = place === this.#sortedBy;
-      const direction = isSorted ? (this.#descending ? "descending" : "ascending") : null;
-      const kind = [column.numeric && "number", column.class].filter(Boolean).join(" ") || null;
-      const name = column.value ? sortButton(column.label, direction, () => this.#sort(place)) : column.label;
-      return make("th", { scope: "col", class: kind, "aria-sort": direction }, name);
-    }));
+    fill(
+      this.head,
+      this.columns.map((column, place) => {
+        const isSorted = place === this.#sortedBy;
+        const direction = isSorted ? (this.#descending ? "descending" : "ascending") : null;
+        const kind = [column.numeric && "number", column.class].filter(Boolean).join(" ") || null;
+        const name = column.value
+          ? sortButton(column.label, direction, () => this.#sort(place))
+          : column.label;
+        return make("th", { scope: "col", class: kind, "aria-sort": direction }, name);
+      }),
+    );
   }
 
   /** @param {number} place */
@@ -125,7 +150,12 @@ export class Table {
  */
 export function sortButton(label, direction, press) {
   const arrow = direction === "ascending" ? "▲" : direction === "descending" ? "▼" : "";
-  return make("button", { type: "button", class: "sort", onclick: press }, label, make("span", { class: "arrow", "aria-hidden": "true" }, arrow));
+  return make(
+    "button",
+    { type: "button", class: "sort", onclick: press },
+    label,
+    make("span", { class: "arrow", "aria-hidden": "true" }, arrow),
+  );
 }
 
 /**

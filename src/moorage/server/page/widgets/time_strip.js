@@ -14,12 +14,19 @@ export function timeStrip(attempts) {
   const [last, first] = [attempts[0]?.time ?? 0, attempts.at(-1)?.time ?? 0];
   const span = Math.max(last - first, 1e-3);
   const x = (/** @type {number} */ time) => MARGIN + ((time - first) / span) * (100 - 2 * MARGIN);
-  return draw("svg", { class: "time-strip", role: "group", "aria-label": `Attempts over ${age(span)}` },
+  return draw(
+    "svg",
+    { class: "time-strip", role: "group", "aria-label": `Attempts over ${age(span)}` },
     draw("line", { x1: `${MARGIN}%`, x2: `${100 - MARGIN}%`, y1: 16, y2: 16, class: "strip-line" }),
     draw("text", { x: `${MARGIN}%`, y: 40, class: "strip-text" }, timeOfDay(first)),
-    draw("text", { x: `${100 - MARGIN}%`, y: 40, class: "strip-text", "text-anchor": "end" }, timeOfDay(last)),
+    draw(
+      "text",
+      { x: `${100 - MARGIN}%`, y: 40, class: "strip-text", "text-anchor": "end" },
+      timeOfDay(last),
+    ),
     draw("text", { x: "50%", y: 40, class: "strip-text", "text-anchor": "middle" }, age(span)),
-    [...attempts].reverse().map((attempt) => mark(attempt, x(attempt.time))));
+    [...attempts].reverse().map((attempt) => mark(attempt, x(attempt.time))),
+  );
 }
 
 /**
@@ -28,6 +35,16 @@ export function timeStrip(attempts) {
  */
 function mark(attempt, x) {
   const [sign, word] = OUTCOMES[attempt.outcome] ?? ["○", attempt.outcome];
-  return draw("a", { href: toDecision(attempt.number), "aria-label": `Decision ${attempt.number}, ${word}, ${timeOfDay(attempt.time)}` },
-    draw("text", { x: `${x}%`, y: 21, "text-anchor": "middle", class: `strip-mark ink-${attempt.outcome}` }, sign));
+  return draw(
+    "a",
+    {
+      href: toDecision(attempt.number),
+      "aria-label": `Decision ${attempt.number}, ${word}, ${timeOfDay(attempt.time)}`,
+    },
+    draw(
+      "text",
+      { x: `${x}%`, y: 21, "text-anchor": "middle", class: `strip-mark ink-${attempt.outcome}` },
+      sign,
+    ),
+  );
 }
