@@ -71,15 +71,12 @@ def check(write: bool = False) -> int:
     except Missing as reason:
         sys.stderr.write(f"the page is not checked: {reason}\n")
         return 1 if is_required() else 0
-    prettier = [
-        folder / ".bin" / "prettier",
-        f"--config={_SETTINGS / '.prettierrc.json'}",
-        "--log-level=warn",
-    ]
-    commands = [[*prettier, "--write" if write else "--check", str(PAGE)]]
+    form = [f"--config={_SETTINGS / '.prettierrc.json'}", "--log-level=warn", str(PAGE)]
+    commands = [("prettier", "--write" if write else "--check", *form)]
     if not write:
-        commands.append([folder / ".bin" / "tsc", "--project", str(_SETTINGS)])
-    return max(subprocess.run(command, cwd=ROOT, check=False).returncode for command in commands)
+        commands.append(("tsc", "--project", str(_SETTINGS)))
+    programs = folder / ".bin"
+    return max(subprocess.run([programs / name, *flags], check=False).returncode for name, *flags in commands)
 
 
 if __name__ == "__main__":

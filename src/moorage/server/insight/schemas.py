@@ -339,7 +339,7 @@ SCHEMAS: dict[str, Schema] = {
         {
             "pod": said(
                 ANYTHING,
-                "A pod, or its text (YAML or JSON), or `namespace` and `name` of one that the scheduler knows.",
+                "A pod, its text (YAML or JSON), or `namespace` and `name` of one that the scheduler knows.",
             )
         },
         {
