@@ -39,12 +39,29 @@ export class Live {
     (connection) => this.#takeConnection(connection),
   );
   #wasCut = false;
+  #isResting = false;
   #loading = false;
   #again = false;
 
   begin() {
-    void this.#stream.run();
+    // A page that nobody sees, or that the browser keeps for the way back, would hold one of the few
+    // connections that a browser has to one server.
+    const look = () => (document.visibilityState === "visible" ? this.#resume() : this.#rest());
+    document.addEventListener("visibilitychange", look);
+    addEventListener("pageshow", (event) => event.persisted && look());
+    addEventListener("pagehide", () => this.#rest());
+    this.#stream.start();
     void this.loadNodes();
+  }
+
+  #resume() {
+    if (this.#isResting) this.#stream.start();
+    this.#isResting = false;
+  }
+
+  #rest() {
+    this.#isResting = this.#wasCut = true;
+    this.#stream.stop();
   }
 
   end() {

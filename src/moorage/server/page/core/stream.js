@@ -24,25 +24,35 @@ export class Stream {
     this.stopped = new AbortController();
   }
 
+  start() {
+    this.stop();
+    this.stopped = new AbortController();
+    void this.#run(this.stopped.signal);
+  }
+
   stop() {
     this.stopped.abort();
   }
 
-  /** Reads until stopped, or until the server says that this token may not. */
-  async run() {
-    while (!this.stopped.signal.aborted) {
+  /**
+   * Reads until stopped, or until the server says that this token may not.
+   * @param {AbortSignal} stopped
+   */
+  async #run(stopped) {
+    while (!stopped.aborted) {
       this.onConnection({ is: "connecting" });
       let why = "the scheduler closed it";
       try {
-        await this.#read();
+        await this.#read(stopped);
       } catch (error) {
-        if (this.stopped.signal.aborted) return;
+        if (stopped.aborted) return;
         if (error instanceof Refused && (error.code === 401 || error.code === 403)) {
           this.onConnection({ is: "refused", why: error.message });
           return;
         }
         why = error instanceof Refused ? error.message : "the connection broke";
       }
+      if (stopped.aborted) return;
       const seconds = this.wait * (0.75 + Math.random() / 2);
       this.wait = Math.min(LONGEST_WAIT, this.wait * 2);
       this.onConnection({ is: "cut", why, until: Date.now() / 1000 + seconds });
@@ -50,9 +60,10 @@ export class Stream {
     }
   }
 
-  async #read() {
+  /** @param {AbortSignal} stopped */
+  async #read(stopped) {
     const silent = new AbortController();
-    const signal = either(this.stopped.signal, silent.signal);
+    const signal = either(stopped, silent.signal);
     const response = await request(
       "stream",
       { since: this.newest },
