@@ -117,7 +117,7 @@ def running(cluster: Embedded, folder: Path, *flags: str) -> Iterator[tuple[str,
             return False
 
     try:
-        wait_for(ready, 60, "moorage run is ready")
+        wait_for("moorage run is ready", ready, seconds=60)
         yield server.url, process
     finally:
         process.stop()
@@ -127,30 +127,20 @@ def accounts(cluster: Embedded) -> dict[str, str]:
     """Tokens of callers with all rights, with none, with those of a reader, and with half of them."""
     api = Api(cluster)
     group = "rbac.authorization.k8s.io"
-    documents: list[dict[str, Any]] = []
+
+    def create(path: str, kind: str, name: str, **more: Any) -> None:
+        version = "v1" if path.startswith("/api/") else f"{group}/v1"
+        api.request("POST", path, {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **more})
+
     for name, verbs in (("nobody", []), ("reader", ["get", "post"]), ("looker", ["get"])):
-        documents.append(
-            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "default"}}
-        )
+        create("/api/v1/namespaces/default/serviceaccounts", "ServiceAccount", name)
         if verbs:
-            rule = {"nonResourceURLs": [f"{PREFIX}/*"], "verbs": verbs}
-            documents += [
-                {
-                    "apiVersion": f"{group}/v1",
-                    "kind": "ClusterRole",
-                    "metadata": {"name": name},
-                    "rules": [rule],
-                },
-                {
-                    "apiVersion": f"{group}/v1",
-                    "kind": "ClusterRoleBinding",
-                    "metadata": {"name": name},
-                    "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
-                    "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "default"}],
-                },
-            ]
-    for document in documents:
-        api.create([document])
+            rules = [{"nonResourceURLs": [f"{PREFIX}/*"], "verbs": verbs}]
+            create(f"/apis/{group}/v1/clusterroles", "ClusterRole", name, rules=rules)
+            role = {"apiGroup": group, "kind": "ClusterRole", "name": name}
+            whom = [{"kind": "ServiceAccount", "name": name, "namespace": "default"}]
+            path = f"/apis/{group}/v1/clusterrolebindings"
+            create(path, "ClusterRoleBinding", name, roleRef=role, subjects=whom)
     tokens = {"admin": cluster.token, "bad": "not-a-token"}
     for name in ("nobody", "reader", "looker"):
         asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
