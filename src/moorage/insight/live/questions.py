@@ -155,7 +155,13 @@ class Questions:
     # Attempts
 
     def attempts(
-        self, pod: str = "", outcome: str = "", node: str = "", plugin: str = "", before: int | None = None, limit: int = 100
+        self,
+        pod: str = "",
+        outcome: str = "",
+        node: str = "",
+        plugin: str = "",
+        before: int | None = None,
+        limit: int = 100,
     ) -> list[Document]:
         found = self.log.attempts(
             pod=pod, outcome=outcome, node=node, plugin=plugin, before=before, limit=limit
@@ -180,7 +186,12 @@ class Questions:
         """What became of attempts, of those that are still in the log."""
         found = (self.log.attempt(number) for number in numbers)
         return [
-            {"number": each.number, "outcome": each.entry.outcome, "node": each.entry.node, "after": each.after()}
+            {
+                "number": each.number,
+                "outcome": each.entry.outcome,
+                "node": each.entry.node,
+                "after": each.after(),
+            }
             for each in found
             if each is not None
         ]
