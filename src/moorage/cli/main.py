@@ -20,13 +20,15 @@ COMMANDS = {
     "explain": "Tell why a pod is pending, or why it is where it is.",
     "manifests": "Print everything to run a scheduler in a cluster.",
     "new": "Begin a plugin project.",
+    "pending": "Tell which pods wait, and what would free the most of them.",
     "plugins": "List the plugins there are.",
     "run": "Schedule the pods of a cluster.",
     "simulate": "Schedule many pods in memory at full speed.",
+    "top": "Watch a running scheduler: rate, queue, plugin times, nodes.",
     "up": "Start a cluster on this machine, for kubectl and for plugins.",
 }
 
-FOLDERS = {"explain": "insight."}
+FOLDERS = {"explain": "insight.", "pending": "insight.", "top": "insight."}
 """Where the module of a command is, if not beside this one."""
 
 

@@ -43,9 +43,7 @@ class Forks:
     async def ask(self, question: Callable[[], bytes], seconds: float = DEFAULT_SECONDS) -> bytes:
         """What `question` returns in a copy of this moment's state; raises Problem if there is no answer."""
         if not hasattr(os, "fork"):
-            raise Problem(
-                501, "NotImplemented", "this system cannot copy a process, which this question needs"
-            )
+            raise Problem(501, "NotImplemented", "this system cannot copy a process, which this question needs")
         if self._open >= self._most:
             raise Problem(429, "TooManyRequests", "too many questions of this kind are open; ask again later")
         self._open += 1
@@ -127,7 +125,9 @@ def _reap(pid: int, loop: asyncio.AbstractEventLoop, again: float) -> None:
 # In the copy
 
 
-def _answer(question: Callable[[], bytes], writable: int, seconds: float) -> NoReturn:
+def _answer(
+    question: Callable[[], bytes], writable: int, seconds: float
+) -> NoReturn:
     """Answers and ends the process, whatever happens."""
     try:
         _be_alone(writable, seconds)

@@ -129,11 +129,13 @@ class Questions:
         pods = [self._waiting.document(each) for each in found]
         return {"counts": self._waiting.counts(), "pods": pods}, following
 
-    async def pending(self, *, advise: bool = False) -> Document:
+    async def pending(self, *, advise: bool = False, namespace: str = "") -> Document:
         """Waiting pods by cause; with advice, what would help the first of each group and most of all."""
         groups = pending.Groups()
         total = 0
         for each in list(self._waiting):
+            if namespace and each.queued.pod.namespace != namespace:
+                continue
             groups.add(each)
             total += 1
             if total % _AT_ONCE == 0:

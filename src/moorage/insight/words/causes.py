@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -119,7 +118,7 @@ def what_would_help(advice: Sequence[Document]) -> list[str]:
     """`It would fit if: ...`, the best suggestion first; what needs preemption has a sentence of its own."""
     said = []
     for then, start in (("fits", "It would fit if"), ("preempts", "It would preempt others if")):
-        texts = [_suggestion(each) for each in advice if each.get("then", "fits") == then]
+        texts = [suggestion_text(each) for each in advice if each.get("then", "fits") == then]
         if texts:
             more = len(texts) - _MOST_SUGGESTIONS
             shown = texts[:_MOST_SUGGESTIONS] + ([f"{more} more ways"] if more > 0 else [])
@@ -127,25 +126,11 @@ def what_would_help(advice: Sequence[Document]) -> list[str]:
     return said
 
 
-def _suggestion(suggestion: Document) -> str:
+def suggestion_text(suggestion: Document) -> str:
+    """A suggestion as a clause, with the template where its change belongs."""
     text = str(suggestion.get("text", "")).rstrip(".")
     where: Document = suggestion.get("where") or {}
     if not where.get("kind"):
         return text
     name = "/".join(part for part in (where.get("namespace"), where.get("name")) if part)
     return f"{text} [in the template of {where['kind']} {name}]"
-
-
-_NUMBERS = re.compile(r"\b\d+ ")
-
-
-def cause_in_short(detail: Document, closest: Document | None = None) -> str:
-    """What is the matter, without numbers: pods with the same text wait for the same thing."""
-    pre: Document = detail.get("preFilter") or {}
-    if pre.get("status") and pre.get("reasons"):
-        return about_pod(pre.get("plugin", ""), pre["reasons"])
-    found = causes(detail, closest)
-    if not found:
-        return _NUMBERS.sub("", detail.get("message") or "no node fits")
-    shown = list(dict.fromkeys(cause.what.many for cause in found))
-    return f"nodes {listed(shown, 3)}"
