@@ -151,6 +151,11 @@ _OPTIONS = (
     ),
     plugin_timeout_option,
     click.option("--strict-config-version", is_flag=True, help="Refuse v1beta2 and v1beta3."),
+    click.option(
+        "--dashboard",
+        is_flag=True,
+        help="Serve the dashboard on the secure port, at /dashboard/. Who uses it needs a token with rights.",
+    ),
     _value(
         "legacy-scheduler-annotation",
         "What to do about scheduler.alpha.kubernetes.io/name: ignore, warn or honor.",

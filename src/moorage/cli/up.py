@@ -59,6 +59,13 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
     help="Load changed plugin files and configurations again, and try waiting pods again.",
 )
 @click.option(
+    "--dashboard-port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="The port of the dashboard, on this machine only; 0 picks one.",
+)
+@click.option("--no-dashboard", is_flag=True, help="Serve neither the dashboard nor its API.")
+@click.option(
     "--run-image",
     "run_images",
     multiple=True,
@@ -92,6 +99,8 @@ def up(
     no_scheduler: bool,
     data: Path | None,
     reload: bool,
+    dashboard_port: int,
+    no_dashboard: bool,
     run_images: tuple[str, ...],
     run_namespaces: tuple[str, ...],
     no_processes: bool,
@@ -117,6 +126,8 @@ def up(
         raise click.UsageError("--reload cannot read standard input again; give --config a file")
     if no_scheduler and (plugins or config_file):
         raise click.UsageError("--no-scheduler leaves nothing for --plugin and --config to do")
+    if no_dashboard and dashboard_port:
+        raise click.UsageError("--no-dashboard leaves nothing for --dashboard-port to do")
     if not address:
         raise click.UsageError("--address is empty; give an address of this machine, such as 127.0.0.1")
     if no_processes and (run_images or run_namespaces):
@@ -143,6 +154,7 @@ def up(
             scheduler=not no_scheduler,
             data=data,
             reload=reload,
+            dashboard_port=None if no_dashboard else dashboard_port,
             run_images=run_images,
             run_namespaces=() if no_processes else (*RUN_NAMESPACES, *run_namespaces),
             verbosity=verbosity,

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from moorage.cli.dashboard import Dashboard, remove_old_address
 from moorage.cli.manifest_files import read_manifests
 from moorage.cli.plugin_resources import apply_definitions, kinds_of
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
@@ -70,6 +71,8 @@ class UpOptions:
     scheduler: bool
     data: Path | None
     reload: bool
+    dashboard_port: int | None
+    """None for no dashboard."""
     run_images: tuple[str, ...]
     run_namespaces: tuple[str, ...]
     verbosity: int
@@ -106,6 +109,7 @@ def run_up(options: UpOptions) -> int:
         nodes = []
     try:
         earlier = remove_old(options.kubeconfig)
+        remove_old_address(options.kubeconfig)
         if _is_listening(earlier):
             click.echo(
                 f"{options.kubeconfig}: was that of a cluster that still runs at {earlier}, and is now"
@@ -159,6 +163,7 @@ class Up:
         self._server = LoopThread("api-server")
         self._cluster: EmbeddedCluster | None = None
         self._scheduler: LocalScheduler | None = None
+        self._dashboard: Dashboard | None = None
         self._view: View | None = None
         self._failure: PluginLoadError | None = None
         self._watched: list[Path] = []
@@ -196,6 +201,11 @@ class Up:
                 cluster.scheduler_client, plugin_timeout=options.plugin_timeout, decisions=DecisionLog()
             )
             nodes = await server.called(lambda: cluster.store.count("nodes"))
+            if self._setup is not None and options.dashboard_port is not None:
+                dashboard = Dashboard(cluster, server, lambda: scheduler.questions, options.kubeconfig)
+                await dashboard.start(options.dashboard_port)
+                stack.push_async_callback(dashboard.stop)
+                self._dashboard = dashboard
             if self._setup is not None:
                 options.output.doing("Starting the scheduler")
                 await self._define(cluster, self._setup, click.echo)
@@ -206,6 +216,9 @@ class Up:
             gc.collect()
             gc.freeze()
             address = f"https://{_in_url(options.address)}:{cluster.port}"
+            if self._dashboard is not None:
+                stack.callback(self._dashboard.untell)
+                self._dashboard.tell()
             write_kubeconfig(options.kubeconfig, server=address, ca=who.ca, token=who.admin_token)
             stack.callback(remove, options.kubeconfig, who.admin_token)
             self._greet(address, nodes)
@@ -302,6 +315,8 @@ class Up:
         click.echo("  kubectl get nodes")
         click.echo(f"  {self._first_pods()}")
         click.echo("  kubectl get pods -o wide")
+        if self._dashboard is not None:
+            click.echo(f"\nEvery decision, as it is made: {self._dashboard.page}")
         if names := dict.fromkeys(self._options.run_namespaces):
             images = ", ".join(dict.fromkeys((IMAGE, *self._options.run_images)))
             click.echo(
@@ -340,6 +355,8 @@ class Up:
             self._server.run(stop(), SECONDS_TO_STOP)
         if cluster is not None:
             remove(self._options.kubeconfig, cluster.who.admin_token)
+        if self._dashboard is not None:
+            self._dashboard.untell()
         exit_now(130)
 
 

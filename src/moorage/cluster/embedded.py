@@ -21,7 +21,7 @@ from moorage.cluster.access.requests import Answer, Request, Stream
 from moorage.cluster.access.reviews import Reviews
 from moorage.cluster.access.roles import bootstrap_roles
 from moorage.cluster.access.tokens import Tokens, generate_key
-from moorage.cluster.access.users import MASTERS, User
+from moorage.cluster.access.users import MASTERS, Attributes, User
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.data_file import DataFile
 from moorage.cluster.base.errors import Refusal
@@ -169,6 +169,13 @@ class EmbeddedCluster:
     def handle(self, request: Request) -> Answer | Stream:
         """Answers a request, whichever way it came."""
         return self._server.handle(request)
+
+    def admit(self, headers: Mapping[str, list[str]], verb: str, path: str) -> User:
+        """Who sends these headers (named in lower case), if that one may do this to a path of another server.
+
+        Raises the Refusal otherwise.
+        """
+        return self._server.admit(Request(verb, path, headers), Attributes(verb, path=path))
 
     def _start_parts(self, stack: AsyncExitStack, server: tuple[str, int]) -> None:
         """What works by itself: controllers, nodes and what is done every minute."""

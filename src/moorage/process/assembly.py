@@ -14,6 +14,7 @@ from moorage.framework.background import SECONDS_TO_STOP, Background
 from moorage.framework.loading.registry import Registry
 from moorage.framework.logger import Logger
 from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS, HangWatch
+from moorage.insight.live.questions import Questions
 from moorage.insight.log.decision_log import DecisionLog
 from moorage.process.allocator import give_back_large_blocks
 from moorage.process.event_recorder import EventBroadcaster, EventsClient
@@ -71,6 +72,12 @@ class Assembly:
             legacy_annotation=legacy_annotation,
             journal=decisions,
         )
+        self.questions = (
+            None
+            if decisions is None
+            else Questions(self.scheduler, decisions, registry, plugin_times=self.metrics.plugin_times)
+        )
+        """What can be asked of the scheduler, if its decisions are written down."""
         self.metrics.watch(self.scheduler.queue, self.scheduler.state, self.scheduler.profiles.values())
         self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
         self.metrics.watch_silences(self.informers.silences)

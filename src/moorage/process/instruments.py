@@ -54,6 +54,20 @@ class Histogram:
         self.counts[bisect_left(self.bounds, value)] += times
         self.total += value * times
 
+    def add(self, other: Histogram) -> None:
+        """Counts what another one with the same bounds has counted."""
+        self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
+        self.total += other.total
+
+    def quantile(self, part: float) -> float:
+        """About the value that this part of the observations does not exceed."""
+        wanted, below, lower = part * sum(self.counts), 0, 0.0
+        for bound, count in zip(self.bounds, self.counts, strict=False):
+            if count and below + count >= wanted:
+                return lower + (bound - lower) * (wanted - below) / count
+            below, lower = below + count, bound
+        return lower
+
 
 class Histograms(dict[Labels, Histogram]):
     """A histogram per combination of label values, made when it is first asked for."""

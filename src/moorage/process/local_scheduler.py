@@ -12,6 +12,7 @@ from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.logger import Logger
 from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS
+from moorage.insight.live.questions import Questions
 from moorage.insight.log.decision_log import DecisionLog
 from moorage.process.assembly import USER_AGENT, Assembly
 from moorage.process.event_recorder import EventsClient
@@ -76,6 +77,11 @@ class LocalScheduler:
     def scheduler(self) -> Scheduler | None:
         """The one that runs."""
         return None if self._running is None else self._running.assembly.scheduler
+
+    @property
+    def questions(self) -> Questions | None:
+        """What can be asked of the one that runs."""
+        return None if self._running is None else self._running.assembly.questions
 
     @property
     def waits_for(self) -> list[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from moorage.framework.observer import Points
 from moorage.framework.queued_pod import QueuedPod
 from moorage.process.event_recorder import WHY_DROPPED
-from moorage.process.instruments import Families, Labels, exponential
+from moorage.process.instruments import Families, Histogram, Labels, exponential
 
 if TYPE_CHECKING:
     from moorage.framework.extension_points import Plugin
@@ -309,6 +309,44 @@ class SchedulerMetrics(Families):
 
     def events_dropped(self, reason: str, count: int) -> None:
         self._events_dropped[reason,] += count
+
+    # Insight
+
+    def plugin_times(self) -> dict[str, dict[str, Any]]:
+        """By plugin: what its calls took at each point, how often it failed and was slow.
+
+        Plugins are timed in some attempts only: `calls` counts all where all are counted, `samples` those
+        that were timed, of which `seconds` is the sum.
+        """
+        merged: dict[Labels, Histogram] = {}
+        for (plugin, point, _), timed in self._plugin_seconds.items():
+            merged.setdefault((plugin, point), Histogram(timed.bounds)).add(timed)
+        calls: Counter[Labels] = Counter()
+        for (point, _), evaluated in self._evaluated.items():
+            for plugin, count in evaluated.items():
+                calls[plugin, point] += count
+        found: dict[str, dict[str, Any]] = {}
+
+        def of(plugin: str) -> dict[str, Any]:
+            return found.setdefault(plugin, {"points": [], "failures": 0, "slow": 0})
+
+        for (plugin, point), timed in merged.items():
+            samples = sum(timed.counts)
+            of(plugin)["points"].append(
+                {
+                    "point": point,
+                    "calls": max(calls[plugin, point], samples),
+                    "samples": samples,
+                    "seconds": timed.total,
+                    "mean": timed.total / samples if samples else 0.0,
+                    "p99": timed.quantile(0.99),
+                }
+            )
+        for (plugin, _), failures in self._failures.items():
+            of(plugin)["failures"] += int(failures)
+        for (plugin, _, _), slow in self._slow_calls.items():
+            of(plugin)["slow"] += int(slow)
+        return found
 
     # The scrape
 

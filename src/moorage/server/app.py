@@ -7,7 +7,6 @@ import errno
 import logging
 import socket
 from contextlib import suppress
-from http import HTTPStatus
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -15,7 +14,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from moorage.server.access import Access, Refused
 from moorage.server.authentication import Credentials
 from moorage.server.connections import SECONDS, Connections
-from moorage.server.pages import Content, Pages, json_response
+from moorage.server.pages import Content, Pages
+from moorage.server.statuses import status_response
 from moorage.server.tls import TlsContexts
 from moorage.server.tls_connection import Phase, TlsConnection
 
@@ -55,6 +55,7 @@ class Server:
         self._host, self._port, self._share_port = host, port, share_port
         self._tls = tls
         self._pages = Pages(content)
+        self._insight, self._page_files = content.insight, content.page_files
         self._access = access
         self._connections = Connections() if connections is None else connections
         self._seconds_to_stop = seconds_to_stop
@@ -97,6 +98,8 @@ class Server:
         listening, self._listening = self._listening, None
         if listening is not None:
             listening.close()
+        if self._insight is not None:
+            self._insight.close()
         runner, self._runner = self._runner, None
         if runner is not None:
             with suppress(TimeoutError):
@@ -119,10 +122,14 @@ class Server:
     async def _page(self, request: web.Request, credentials: Credentials) -> web.StreamResponse:
         # The path that is authorised is the very one by which the page is found.
         path = request.path
+        if self._page_files is not None and path in self._page_files:
+            return await self._page_files.answer(request)
         try:
             await self._access.check(credentials, request.method.lower(), path)
         except Refused as refused:
-            return _refusal(refused)
+            return status_response(refused.code, refused.reason, refused.message)
+        if self._insight is not None and self._insight.owns(path):
+            return await self._insight.answer(request)
         page = self._pages.find(path)
         return web.Response(status=404, text="404 page not found\n") if page is None else await page(request)
 
@@ -149,17 +156,3 @@ async def _complete_headers(request: web.Request, response: web.StreamResponse) 
     response.headers.setdefault("Cache-Control", "no-cache, private")
     # Whoever may not see our version need not know it from here.
     response.headers.popall("Server", None)
-
-
-def _refusal(refused: Refused) -> web.Response:
-    status = {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": refused.message,
-        "reason": refused.reason,
-        **({"details": {}} if refused.code == HTTPStatus.FORBIDDEN else {}),
-        "code": refused.code,
-    }
-    return json_response(status, status=refused.code, indent=2)

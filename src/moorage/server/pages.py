@@ -17,6 +17,8 @@ from moorage.server import pod_resources
 from moorage.server.debugging import DebugPages
 from moorage.server.exposition import CONTENT_TYPE, render
 from moorage.server.health import HealthChecks, HealthMetrics, HealthReport, ping
+from moorage.server.insight.api import InsightApi
+from moorage.server.insight.page_files import PageFiles
 from moorage.server.zpages import ZPage
 from moorage.version import KUBERNETES_MINOR, build_info
 
@@ -43,6 +45,10 @@ class Content:
     """Whether there is /statusz."""
     set_verbosity: Callable[[int], None] | None = None
     """None if debugging endpoints are switched off."""
+    insight: InsightApi | None = None
+    """What answers below /insight/v1."""
+    page_files: PageFiles | None = None
+    """What /dashboard/ shows to everybody."""
     component: str = "kube-scheduler"
     clock: Callable[[], float] = time.time
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from moorage.api.decoding import DecodeError, from_document
@@ -56,19 +56,11 @@ class Scenario:
         self.services = services or Services()
         self.services.observer = self.failed_plugins
         config = config or load(DEFAULT_CONFIGURATION).config
-        self.profiles: Mapping[str, Profile] = make_profiles(config, registry, self.services)
+        self.profiles = make_profiles(config, registry, self.services)
         self.profile: Profile = next(iter(self.profiles.values()))
         self.services.listers.set_synced()
         for item in objects:
             self.add(item)
-
-    @classmethod
-    def of(cls, services: Services, profiles: Mapping[str, Profile], profile: Profile) -> Scenario:
-        """The state and a profile of a scheduler that is there already."""
-        made = cls.__new__(cls)
-        made.failed_plugins = FailedPlugins()
-        made.services, made.profiles, made.profile = services, profiles, profile
-        return made
 
     def add(self, item: Object) -> None:
         """Puts an object into the cluster; finished pods are left out, as the scheduler never sees them."""

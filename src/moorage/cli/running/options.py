@@ -86,6 +86,7 @@ class RunOptions:
     strict_config_version: bool = False
     plugin_timeout: float = 10.0
     legacy_scheduler_annotation: str = "warn"
+    dashboard: bool = False
     shown: Mapping[str, str] = field(default_factory=dict)
     """All flags with their values, as /flagz has them."""
 
@@ -101,6 +102,7 @@ class RunOptions:
         options = cls(**{name: value for name, value in flags.items() if name in known})
         options.shown = {
             **shown(flags),
+            "dashboard": str(options.dashboard).lower(),
             "legacy-scheduler-annotation": options.legacy_scheduler_annotation,
             "plugin-timeout": str(Duration(round(options.plugin_timeout * 1e9))),
             "plugin": f"[{','.join(_name(plugin) for plugin in options.plugins)}]",
@@ -134,6 +136,8 @@ class RunOptions:
         check_logs(self)
         if not 0 <= self.secure_port <= 65535:
             raise BadInput(f"--secure-port {self.secure_port} must be between 0 and 65535; 0 for no server")
+        if self.dashboard and not self.secure_port:
+            raise BadInput("--dashboard: there is no server to show it with --secure-port=0; give it a port")
         if self.show_hidden_metrics_for_version not in (None, "", _PREVIOUS):
             raise BadInput(
                 f"--show-hidden-metrics-for-version must be omitted or have the value '{_PREVIOUS}'; "

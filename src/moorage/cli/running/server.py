@@ -19,6 +19,8 @@ from moorage.process.client_metrics import ClientMetrics
 from moorage.process.leader_election import LeaderElector
 from moorage.server.app import Server
 from moorage.server.health import HealthChecks, ping
+from moorage.server.insight.api import InsightApi
+from moorage.server.insight.page_files import PageFiles
 from moorage.server.pages import Content
 from moorage.server.process import ProcessMetrics
 from moorage.server.tls import TlsError
@@ -73,6 +75,9 @@ class RunServer:
             slow_renewals=lambda: 0 if elector is None else elector.slow_renewals,
             others=(metrics, requests),
         )
+        questions = self.assembly.questions
+        if questions is not None and elector is not None:
+            questions.leads = lambda: elector.is_leading
         of_plugins = self.assembly.scheduler.services.metrics
         return Content(
             healthz=HealthChecks("healthz", **self._election_check(), **({} if elector else {"ping": ping})),
@@ -84,6 +89,8 @@ class RunServer:
             flags=self.options.shown if gates.enabled("ComponentFlagz") else None,
             shows_status=gates.enabled("ComponentStatusz"),
             set_verbosity=set_verbosity if self.config.enable_profiling else None,
+            insight=InsightApi(lambda: questions),
+            page_files=PageFiles() if self.options.dashboard else None,
         )
 
     def _reset_metrics(self) -> None:

@@ -80,7 +80,7 @@ class ApiServer:
             _check_timeout(query.text("timeout"))
         if place is None or not place.plural:
             return self._outside_resources(request, path)
-        user = self._admit(request, _attributes(verb, place, query))
+        user = self.admit(request, _attributes(verb, place, query))
         definition = self._definitions.find(place.group, place.version, place.plural)
         if definition is None or place.beyond or (place.namespace and not definition.namespaced):
             raise path_not_found()
@@ -103,7 +103,7 @@ class ApiServer:
             return self._subresources.bind(call, call.options())
         return self._handlers.handle(call)
 
-    def _admit(self, request: Request, attributes: Attributes) -> User:
+    def admit(self, request: Request, attributes: Attributes) -> User:
         """Who makes the request; refused if that one may not."""
         user = request.user or self._authenticator.authenticate(request.headers, attributes)
         self._authorizer.require(user, attributes)
@@ -118,7 +118,7 @@ class ApiServer:
 
     def _outside_resources(self, request: Request, path: str) -> Answer:
         """Health, version and what tells about the API itself."""
-        self._admit(request, Attributes(request.method.lower(), path=path))
+        self.admit(request, Attributes(request.method.lower(), path=path))
         bare = path.rstrip("/") or "/"
         root, _, check = bare[1:].partition("/")
         if request.method not in ("GET", "HEAD"):

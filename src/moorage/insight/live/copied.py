@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from moorage.api.pods import Pod
@@ -13,15 +13,12 @@ from moorage.framework.extenders.asking import Extenders
 from moorage.framework.handle import NoRecorder
 from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.profile import Profile
-from moorage.insight.live.problems import Problem, bad_question
+from moorage.insight.live.problems import bad_question
 from moorage.scheduler.profiles import make_profiles
 from moorage.what_if.failed_plugins import FailedPlugins
-from moorage.what_if.scenario import Scenario
 
 if TYPE_CHECKING:
     from moorage.scheduler.scheduler import Scheduler
-
-_SHOWN = 20
 
 
 class Copy:
@@ -41,7 +38,8 @@ class Copy:
         services.find_pod = lambda pod: pod
         services.evicted = []
         services.shared.pop(Evictions, None)  # what has begun for a pod says nothing about what would be
-        services.observer = FailedPlugins()
+        self.failed_plugins = FailedPlugins()
+        services.observer = self.failed_plugins
         self.extenders_left_out = self._without_extenders()
         self.profiles: Mapping[str, Profile] = scheduler.profiles
         for profile in self.profiles.values():
@@ -66,21 +64,9 @@ class Copy:
         self.extenders_left_out |= self._without_extenders()
         return profiles
 
-    def scenario(self, profiles: Mapping[str, Profile], pod: Pod) -> Scenario:
-        """The state, to be asked about a pod with the profile that it names."""
-        profile = profiles.get(pod.spec.scheduler_name)
-        if profile is None:
-            raise no_profile(pod.spec.scheduler_name, profiles)
-        return Scenario.of(self.services, profiles, profile)
-
     def take_off(self, pod: Pod) -> None:
         """As if the pod had never come."""
         self.services.nominations.remove(pod.uid)
         if self.services.state.is_assumed(pod.uid):
             self.services.state.remove_pod(pod.uid)
         self.services.door.remove(pod)
-
-
-def no_profile(name: str, profiles: Iterable[str]) -> Problem:
-    names = ", ".join(sorted(profiles)[:_SHOWN])
-    return bad_question(f"pod: no profile is called {name[:253]!r}; spec.schedulerName may be {names}")

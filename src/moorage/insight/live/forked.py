@@ -1,8 +1,8 @@
 """Questions that take long or change the state, asked in a copy of the process.
 
 The scheduler's loop owns all state, and nothing changes between two of its steps. A fork in such a moment
-gives a copy in which a question may change whatever it likes, for the price of copying page tables: the memory
-itself is shared, and only what either side writes to afterwards is there twice.
+gives a copy in which a question may change whatever it likes, for the price of copying page tables: the
+memory itself is shared, and only what either side writes to afterwards is there twice.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Forks:
     async def ask(self, question: Callable[[], bytes], seconds: float = DEFAULT_SECONDS) -> bytes:
         """What `question` returns in a copy of this moment's state; raises Problem if there is no answer."""
         if not hasattr(os, "fork"):
-            raise Problem(501, "NotImplemented", "this system cannot copy a process, which this question needs")
+            raise Problem(
+                501, "NotImplemented", "this system cannot copy a process, which this question needs"
+            )
         if self._open >= self._most:
             raise Problem(429, "TooManyRequests", "too many questions of this kind are open; ask again later")
         self._open += 1
@@ -125,9 +127,7 @@ def _reap(pid: int, loop: asyncio.AbstractEventLoop, again: float) -> None:
 # In the copy
 
 
-def _answer(
-    question: Callable[[], bytes], writable: int, seconds: float
-) -> NoReturn:
+def _answer(question: Callable[[], bytes], writable: int, seconds: float) -> NoReturn:
     """Answers and ends the process, whatever happens."""
     try:
         _be_alone(writable, seconds)
@@ -152,12 +152,8 @@ def _be_alone(writable: int, seconds: float) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nothing, standard)
-    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115, as the process ends with it
+    sys.stdout = sys.stderr = os.fdopen(1, "w", closefd=False)
     # Connections that the process closes are to be closed.
-    kept = (writable, sys.stdout.fileno())
-    begin = 3
-    for number in sorted(kept):
-        os.closerange(begin, number)
-        begin = number + 1
-    os.closerange(begin, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(3, writable)
+    os.closerange(writable + 1, os.sysconf("SC_OPEN_MAX"))
     os.nice(_NICENESS)

@@ -24,7 +24,7 @@ class LastAttempts:
         if log.newest > self._read:
             fresh = log.attempts(limit=log.newest - self._read)
             for attempt in reversed(fresh):
-                self._by_pod[attempt.pod_key] = attempt.number
+                self._by_pod[attempt.entry.key] = attempt.number
             self._read = log.newest
             if len(self._by_pod) > 2 * (log.newest - log.oldest) + _FEWEST:
                 self._by_pod = {pod: number for pod, number in self._by_pod.items() if number >= log.oldest}

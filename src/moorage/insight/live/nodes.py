@@ -6,8 +6,6 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from moorage.api.taints import Taint
 from moorage.insight.live.encoding import shortened
 from moorage.insight.live.problems import bad_question
@@ -42,7 +40,7 @@ class NodeDocuments:
         digest = 0
         columns = [column for name in table.allocatable.names() if (column := table.allocatable.find(name))]
         for column in (*columns, table.taint_code, table.unschedulable):
-            digest = zlib.crc32(np.ascontiguousarray(column.data[:size]).view(np.uint8), digest)
+            digest = zlib.crc32(column.data[:size].tobytes(), digest)
         seen = (table.order_version, table.labels_version, table.taint_sets.version, len(columns), digest)
         if seen != self._seen:
             self._seen = seen

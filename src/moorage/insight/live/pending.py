@@ -27,7 +27,7 @@ class Group:
 
 
 class Groups:
-    """Puts pods together whose messages say the same but for the numbers, and whom the same plugins reject."""
+    """Puts pods together that the same plugins reject, in messages that differ in numbers only."""
 
     def __init__(self) -> None:
         self._by_key: dict[tuple[str, ...], Group] = {}
@@ -71,10 +71,10 @@ def _document(group: Group, pods: WaitingPods) -> Document:
 
 def _cause(text: str) -> str:
     """The reasons in a message without what differs from pod to pod and from try to try."""
-    head, colon, rest = text.partition("nodes are available: ")
+    _, colon, rest = text.partition("nodes are available: ")
     if not colon:
         return _NUMBER.sub("N", text)
-    reasons = rest.partition(". preemption: ")[0].rstrip(". ")
+    reasons = rest.partition(". ")[0].rstrip(".")
     return ", ".join(sorted(_COUNTED.sub("", reason) for reason in reasons.split(", ")))
 
 

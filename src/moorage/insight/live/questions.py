@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import moorage
-from moorage.api.points import POINTS
 from moorage.api.pods import Pod
+from moorage.api.points import POINTS
 from moorage.framework.extension_points import BASES
 from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.profile import Profile
@@ -25,7 +25,8 @@ from moorage.insight.live.waiting import Position, WaitingPods, made_at, named
 from moorage.insight.words.closest import closest
 
 if TYPE_CHECKING:
-    from moorage.insight.log.decision_log import Attempt, DecisionLog
+    from moorage.insight.log.attempts import Attempt
+    from moorage.insight.log.decision_log import DecisionLog
     from moorage.scheduler.scheduler import Scheduler
 
 Document = dict[str, Any]
@@ -78,7 +79,7 @@ class Questions:
             "nodes": len(self._table),
             "placedPods": self._scheduler.state.pod_total,
             "queue": self._waiting.counts(),
-            "rates": log.rates(now),
+            "rates": log.rates.document(now),
             "log": {
                 "attempts": log.newest - log.oldest + 1 if log.newest else 0,
                 "oldest": log.oldest,
@@ -91,7 +92,7 @@ class Questions:
     def nodes(
         self, labels: Sequence[str] = (), begin: int = 0, limit: int = 20_000, version: int | None = None
     ) -> Document:
-        """Nodes in columns. Who goes on from an earlier answer gives its version: the order may be another."""
+        """Nodes in columns. Who goes on from an earlier answer gives its version, as rows may have moved."""
         if version is not None and version != self._nodes.version:
             raise gone("the nodes are others by now; begin again without `continue`")
         return self._nodes.document(labels, begin, limit)

@@ -1,4 +1,4 @@
-"""Changes to a pod that is only tried: `spec.containers[0].resources.requests.cpu=1`, `gpu=true:NoSchedule`."""
+"""Changes to a pod that is only tried: a field of it, a taint that it is to tolerate."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def set_path(document: Document, text: str) -> None:
         raise _wrong(text, "it has no `=`; write it like spec.priority=10")
     parts = _parts(path)
     if not parts:
-        raise _wrong(text, "the path cannot be read; write it like spec.containers[0].resources.requests.cpu=1")
+        raise _wrong(
+            text, "the path cannot be read; write it like spec.containers[0].resources.requests.cpu=1"
+        )
     try:
         parsed = yaml.safe_load(value) if value else _MISSING
     except (yaml.YAMLError, ValueError, RecursionError):

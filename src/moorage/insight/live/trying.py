@@ -15,11 +15,14 @@ from moorage.framework.runtime.profile import Profile
 from moorage.insight.live.copied import Copy
 from moorage.insight.live.problems import bad_question
 from moorage.insight.live.set_paths import set_path, toleration
+from moorage.insight.words.closest import closest
 from moorage.state.cluster import ClusterState
+from moorage.what_if.scenario import Evaluation
 
 Document = dict[str, Any]
 
 _MOST_CHANGES = 1000
+_SHOWN = 20
 _EXTENDERS_LEFT_OUT = "extenders are not asked here: what they would filter out or prefer does not count"
 
 
@@ -48,14 +51,28 @@ def try_pod(copy: Copy, asked: TryBody) -> Document:
     _change_the_cluster(copy, asked)
     profiles = copy.configured(asked.config) if asked.config else copy.profiles
     pod = _pod(copy, asked, profiles)
+    profile = profiles.get(pod.spec.scheduler_name)
+    if profile is None:
+        names = ", ".join(sorted(profiles)[:_SHOWN])
+        wanted = pod.spec.scheduler_name[:253]
+        raise bad_question(f"pod: no profile is called {wanted!r}; spec.schedulerName may be {names}")
     known = copy.services.door.find(pod)
     if known is not None:
         copy.take_off(known)
-    scenario = copy.scenario(profiles, pod)
-    answer = scenario.evaluate(pod).document()
-    if asked.advise:
-        answer["advice"] = [] if answer["feasible"] else advice(copy, scenario.profile, pod)
-    answer["pod"] = pod.raw
+    table = copy.services.state.table
+    evaluation = Evaluation.of(profile, pod)
+    answer = evaluation.document()
+    answer |= {
+        "pod": pod.raw,
+        "nodes": len(table),
+        "onNode": "" if known is None else known.spec.node_name,
+        "failedPlugins": sorted(copy.failed_plugins.counts),
+    }
+    if not answer["feasible"]:
+        decision = evaluation.decision
+        answer["closest"] = None if decision is None else closest(table, pod, decision.statuses)
+        if asked.advise:
+            answer["advice"] = advice(copy, profile, pod)
     if copy.extenders_left_out:
         answer["notes"] = [_EXTENDERS_LEFT_OUT]
     return answer
@@ -120,12 +137,14 @@ def _pod(copy: Copy, asked: TryBody, profiles: Mapping[str, Profile]) -> Pod:
     for text in asked.tolerate:
         tolerated = toleration(text)
         set_path(document, f"spec.tolerations[{_count(document)}]={msgspec.json.encode(tolerated).decode()}")
-    return _read(Pod, document, "pod")
+    pod: Pod = _read(Pod, document, "pod")
+    return pod
 
 
 def without_node(pod: Pod, state: ClusterState) -> Document:
     """The document of a pod as it was before it had a node."""
-    document = deepcopy(pod.raw)
+    # What comes in a list has no kind of its own.
+    document = {"apiVersion": pod.api_version(), "kind": pod.kind, **deepcopy(pod.raw)}
     if pod.spec.node_name or state.placement(pod.uid) is not None:
         _no_node(document)
     return document

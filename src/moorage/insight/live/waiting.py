@@ -144,8 +144,7 @@ def _labels(event: ClusterEvent) -> list[str]:
     """The names of all that an event stands for, as logs and metrics have them."""
     if event.wildcard or event.action in (Action.ALL, Action.UPDATE):
         return [event.label]
-    if event.action & Action.UPDATE == Action.UPDATE:
+    parts = [each for each in Action if each & event.action]
+    if int(event.action) & int(Action.UPDATE) == int(Action.UPDATE):
         parts = [Action.UPDATE, *(each for each in (Action.ADD, Action.DELETE) if each & event.action)]
-    else:
-        parts = [each for each in Action if each & event.action]
     return [ClusterEvent(event.resource, part).label for part in parts]

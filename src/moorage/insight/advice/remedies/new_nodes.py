@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 
+from moorage.api.meta import Object
 from moorage.api.storage import CSINode
 from moorage.insight.advice.drafts import Draft, items, part
 from moorage.insight.advice.remedies.taints import OF_KUBERNETES, uncordon
@@ -76,17 +77,18 @@ def _size(node: NodeInfo) -> tuple[int, int, str]:
 
 
 def _create(sight: Sight, draft: Draft, model: NodeInfo, name: str) -> None:
-    draft.create(_renamed(model.node.raw, name))
+    draft.create(_renamed(model.node, name))
     csi_node = sight.state.objects.of(CSINode).get(model.name)
     if csi_node is not None:
-        document = _renamed(csi_node.raw, name)
+        document = _renamed(csi_node, name)
         document["metadata"].pop("ownerReferences", None)
         draft.create(document)
 
 
-def _renamed(model: Document, name: str) -> Document:
-    """A document like another, of an object that is new and well."""
-    document = copy.deepcopy(model)
+def _renamed(model: Object, name: str) -> Document:
+    """A document like that of another object, of one that is new and well."""
+    # What comes in a list has no kind of its own.
+    document = {"apiVersion": model.api_version(), "kind": model.kind, **copy.deepcopy(model.raw)}
     metadata = part(document, "metadata")
     for field in _OF_ONE_NODE:
         metadata.pop(field, None)

@@ -1,0 +1,1 @@
+"""The HTTP API of insight, and the files of its page."""
