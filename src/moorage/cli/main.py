@@ -32,6 +32,13 @@ FOLDERS = {"explain": "insight.", "pending": "insight.", "top": "insight."}
 """Where the module of a command is, if not beside this one."""
 
 
+def command_of(name: str) -> click.Command:
+    """Imports a command."""
+    module = importlib.import_module(f"moorage.cli.{FOLDERS.get(name, '')}{name}")
+    command: click.Command = getattr(module, name)
+    return command
+
+
 class LazyGroup(Commands):
     """Knows the names and one line of help of its commands; imports one when it is used."""
 
@@ -41,9 +48,7 @@ class LazyGroup(Commands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"moorage.cli.{FOLDERS.get(cmd_name, '')}{cmd_name}")
-        command: click.Command = getattr(module, cmd_name)
-        return command
+        return command_of(cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -160,7 +160,7 @@ def test_an_error_a_refusal_and_a_nomination() -> None:
 def test_what_happens_next() -> None:
     queue = {"where": "unschedulable", "waitsFor": ["NodeAdd", "AssignedPodDelete", "NodeAdd"]}
     assert said(tries=1, last=DETAIL, queue=queue).endswith(
-        "It is tried again when a node is added, a placed pod goes."
+        "It is tried again when a node is added; a placed pod goes."
     )
     assert said(tries=1, last=DETAIL, queue={"where": "backoff", "backoffUntil": NOW + 4.5}).endswith(
         "It is tried again in 4 s."

@@ -163,7 +163,6 @@ def _what_if(api: SchedulerApi, key: str, changed: Changes, config_file: str | N
     from moorage.cli.setup import read_input
 
     namespace, _, name = key.partition("/")
-    changed.of({})  # a wrong path is told before anybody is asked
     body: Document = {
         "pod": {"namespace": namespace, "name": name},
         "set": list(changed.set),
@@ -173,7 +172,10 @@ def _what_if(api: SchedulerApi, key: str, changed: Changes, config_file: str | N
         "advise": True,
     }
     if config_file is not None:
-        body["config"] = read_input(config_file)[0].decode(errors="replace")
+        text, name = read_input(config_file)
+        if not text.strip():
+            raise BadInput(f"--config: {name} is empty; give a KubeSchedulerConfiguration")
+        body["config"] = text.decode(errors="replace")
     _known(api, key)
     return api.post("/try", body)
 

@@ -35,15 +35,15 @@ class Usage(NamedTuple):
 
 
 class PluginTimes(NamedTuple):
-    """One plugin at one point; the calls are those of the last second, or all if that is not known."""
+    """One plugin at one point, from the calls that were timed: those since the last look, or all."""
 
     plugin: str
     point: str
     calls: float
     mean: float
     p99: float | None
-    busy: float
-    """Seconds spent per second."""
+    spent: float
+    """In seconds, in all."""
     failures: int
 
 
@@ -82,7 +82,7 @@ def usage_of(nodes: Document) -> list[Usage]:
 
 
 def plugin_times(now: Document, before: Document | None, seconds: float) -> list[PluginTimes]:
-    """The busiest first. With what was heard `seconds` before, only what came since counts."""
+    """Those that took longest first. With what was heard `seconds` before, only what came since counts."""
     earlier = {
         (each["name"], point["point"]): point
         for each in (before or {}).get("plugins") or ()
@@ -104,13 +104,11 @@ def plugin_times(now: Document, before: Document | None, seconds: float) -> list
                     calls / per,
                     mean,
                     point.get("p99"),
-                    spent / per,
+                    spent,
                     each["failures"],
                 )
             )
-    return sorted(
-        found, key=lambda times: (-times.busy, -times.mean * times.calls, times.plugin, times.point)
-    )
+    return sorted(found, key=lambda times: (-times.spent, times.plugin, times.point))
 
 
 def picture(seen: Seen, size: Size, *, colours: bool, now: float | None = None) -> list[str]:
@@ -187,19 +185,16 @@ def _nodes(usage: Sequence[Usage], width: int, colours: bool) -> list[str]:
 
 
 def _plugins(seen: Seen, room: int, width: int, colours: bool) -> list[str]:
-    calls = "CALLS/S" if seen.per_second else "CALLS"
-    heading = (
-        f"{'PLUGIN':32} {'POINT':16} {calls:>8} {'MEAN':>8} {'P99':>8} {'BUSY' if seen.per_second else '':>6}"
-    )
-    lines = ["", styled(end_cut(heading.rstrip(), width), _BOLD, colours)]
+    calls = "TIMED/S" if seen.per_second else "TIMED"
+    heading = f"{'PLUGIN':32} {'POINT':16} {calls:>8} {'MEAN':>8} {'P99':>8}"
+    lines = ["", styled(end_cut(heading, width), _BOLD, colours)]
     busy = [each for each in seen.plugins if each.calls > 0] or seen.plugins
     for each in busy[: room - 2]:
-        share = f"{each.busy:6.1%}" if seen.per_second else ""
         failed = f"  {counted(each.failures, 'failure')}" if each.failures else ""
         text = (
             f"{middle_cut(printable(each.plugin), 32):32} {end_cut(printable(each.point), 16):16} "
             f"{each.calls:8.0f} {duration(each.mean):>8} "
-            f"{'' if each.p99 is None else duration(each.p99):>8} {share:>6}{failed}"
+            f"{'' if each.p99 is None else duration(each.p99):>8}{failed}"
         )
         lines.append(styled(end_cut(text.rstrip(), width), _YELLOW if each.failures else "", colours))
     return lines

@@ -80,13 +80,10 @@ class Reader:
         rates.append(summary["rates"]["boundPerSecond"])
         then, before = self._plugins if self._plugins is not None else (now, None)
         self._plugins = now, plugins
-        self.seen = Seen(
-            summary,
-            usage_of(nodes),
-            plugin_times(plugins, before, now - then),
-            rates,
-            per_second=before is not None,
-        )
+        latest = [] if before is None else plugin_times(plugins, before, now - then)
+        is_busy = any(each.calls > 0 for each in latest)
+        times = latest if is_busy else plugin_times(plugins, None, 0.0)
+        self.seen = Seen(summary, usage_of(nodes), times, rates, per_second=is_busy)
 
     def go_on(self) -> None:
         """Asks each second until it is stopped. A scheduler that is gone may come back, elsewhere perhaps."""

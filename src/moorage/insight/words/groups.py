@@ -59,12 +59,12 @@ def words_for_group(group: Document, now: float) -> list[str]:
 
 
 def words_for_best(best: Document | None, pods: int) -> str:
-    """The one change that frees the most pods."""
-    if not best or not best.get("frees"):
+    """The one change that frees the most pods; nothing is said of one that frees a single pod."""
+    if not best or int(best.get("frees") or 0) < 2:
         return ""
     frees, names = int(best["frees"]), best.get("pods") or []
     shown = ", ".join(names[:_MOST_NAMED])
     more = frees - min(len(names), _MOST_NAMED)
     who = f"{shown} and {more} more" if more > 0 else shown
     what = suggestion_text(best["suggestion"])
-    return f"Most would be gained if: {what}. That frees {frees} of {counted(pods, 'pod')}: {who}."
+    return f"The one change that would free the most, {frees} of {pods} pods ({who}): {what}."
