@@ -195,7 +195,7 @@ class Broadcast:
         self._told = questions.log.newest
         if not fresh:
             return [], 0
-        told = questions.attempts(limit=min(fresh, MOST_TOLD))
+        told = questions.last_attempts(min(fresh, MOST_TOLD))
         return told[::-1], fresh - len(told)
 
     def _catch_up(self, reader: Reader, questions: Questions, since: int | None) -> None:
@@ -204,7 +204,7 @@ class Broadcast:
         if since is None or since >= self._told:
             return
         fresh = self._told - since
-        told = questions.attempts(before=self._told + 1, limit=min(fresh, MOST_TOLD))
+        told = questions.last_attempts(min(fresh, MOST_TOLD), self._told + 1)
         reader.put(event("attempts", {"attempts": told[::-1], "missed": fresh - len(told)}, self._told))
 
 

@@ -129,7 +129,7 @@ def _change(pod: Pod, now: Outcome, then: Outcome) -> Document | None:
 
 
 def _outcome(profile: Profile, pod: Pod) -> Outcome:
-    decision = NodeChooser(find_all=True).decide(profile, pod)
+    decision = NodeChooser(find_all=True, preempts=False).decide(profile, pod)
     decision.statuses.set_now()
     if decision.failure is not None or decision.feasible is None:
         rejecting = decision.failure.unschedulable_plugins if decision.failure is not None else set()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from moorage.api.decoding import from_document
 from moorage.api.likeness import likeness
 from moorage.api.meta import OwnerReference
 from moorage.api.pods import Pod
-from moorage.framework.runtime.profile import Profile
 from moorage.insight.live.copied import Copy
 from moorage.insight.live.encoding import encode
 from moorage.queue.gating import first_objection
@@ -30,24 +29,24 @@ _NAMED = 10
 def best_change(copy: Copy, found: Mapping[str, Sequence[Suggestion]], end: float) -> Document | None:
     """Of the advice for some pods, by their keys, what frees the most pods; None if nothing frees any.
 
-    Each change is tried on the state with one waiting pod after the other, as many as get a node. By the
+    Each change is tried on the state with one waiting pod after the other, as many as get a node without
+    others having to go. By the
     clock `time.monotonic`, nothing new is tried after `end`.
     """
     waiting = _waiting(copy)
     if not waiting:
         return None
-    with _without_preemption(copy.profiles.values()):
-        by_itself = _placed(copy, waiting, end)
-        best: tuple[int, Suggestion, list[str]] | None = None
-        for key, suggestion in _candidates(found):
-            if time.monotonic() > end:
-                break
-            pod = next((each for each in waiting if each.key == key), None)
-            if pod is None or suggestion.then != "fits":
-                continue
-            freed = _freed(copy, waiting, pod, suggestion, end) - by_itself
-            if freed and (best is None or len(freed) > best[0]):
-                best = len(freed), suggestion, [each.key for each in waiting if each.key in freed]
+    by_itself = _placed(copy, waiting, end)
+    best: tuple[int, Suggestion, list[str]] | None = None
+    for key, suggestion in _candidates(found):
+        if time.monotonic() > end:
+            break
+        pod = next((each for each in waiting if each.key == key), None)
+        if pod is None or suggestion.then != "fits":
+            continue
+        freed = _freed(copy, waiting, pod, suggestion, end) - by_itself
+        if freed and (best is None or len(freed) > best[0]):
+            best = len(freed), suggestion, [each.key for each in waiting if each.key in freed]
     if best is None:
         return None
     frees, suggestion, keys = best
@@ -117,7 +116,7 @@ def _owner(pod: Pod) -> OwnerReference | None:
 def _placed(copy: Copy, waiting: Iterable[Pod], end: float) -> set[str]:
     """The keys of the pods that get a node, each after those before it; the state is as before at the end."""
     state = copy.services.state
-    chooser = NodeChooser(find_all=True)
+    chooser = NodeChooser(find_all=True, preempts=False)
     hopeless: set[Any] = set()
     placed: set[str] = set()
     with ExitStack() as undoing:
@@ -140,16 +139,3 @@ def _placed(copy: Copy, waiting: Iterable[Pod], end: float) -> set[str]:
             undoing.callback(state.remove_pod, pod.uid)
             placed.add(pod.key)
     return placed
-
-
-@contextmanager
-def _without_preemption(profiles: Iterable[Profile]) -> Iterator[None]:
-    """Pods that others would have to make room for do not count as freed, so nobody need look for room."""
-    before = [(profile, profile.post_filter) for profile in profiles]
-    for profile, _ in before:
-        profile.post_filter = []
-    try:
-        yield
-    finally:
-        for profile, plugins in before:
-            profile.post_filter = plugins

@@ -64,7 +64,7 @@ class NodeDocuments:
             "unschedulable": table.unschedulable.data[rows].tolist(),
             "taints": self._taints(rows),
             "labelKeys": self._all_label_keys(),
-            "labels": {key: _coded(info.labels.get(key) for info in infos) for key in labels},
+            "labels": {key: _coded([info.node.metadata.labels.get(key) for info in infos]) for key in labels},
             "version": self.version,
         }
 

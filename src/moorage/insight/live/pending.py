@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from moorage.insight.live.waiting import Waiting, WaitingPods, message, since
+from moorage.insight.live.waiting import Waiting, message
 
 Document = dict[str, Any]
 
@@ -23,7 +23,31 @@ class Group:
     cause: str
     message: str
     first: Waiting
-    pods: list[Waiting] = field(default_factory=list)
+    """The one that waits longest."""
+    keys: list[str] = field(default_factory=list)
+    count: int = 0
+    tries: int = 0
+
+    def add(self, waiting: Waiting) -> None:
+        self.count += 1
+        self.tries += waiting.queued.attempts
+        if waiting.position < self.first.position:
+            self.first = waiting
+        if len(self.keys) < _NAMED:
+            self.keys.append(waiting.queued.pod.key)
+
+    def document(self, first: Document) -> Document:
+        """`first` is what the queue tells of the first pod."""
+        return {
+            "cause": self.cause,
+            "message": self.message,
+            "plugins": first["plugins"],
+            "count": self.count,
+            "oldest": first["since"],
+            "tries": self.tries,
+            "waitsFor": first["waitsFor"],
+            "pods": self.keys,
+        }
 
 
 class Groups:
@@ -43,30 +67,11 @@ class Groups:
         group = self._by_key.get(key)
         if group is None:
             group = self._by_key[key] = Group(cause or _without_message(waiting), text, waiting)
-        group.pods.append(waiting)
+        group.add(waiting)
 
     def __iter__(self) -> Iterator[Group]:
         """The largest first, among equals the one that waits longest."""
-        groups = self._by_key.values()
-        return iter(sorted(groups, key=lambda each: (-len(each.pods), each.first.position)))
-
-
-def documents(groups: Iterable[Group], pods: WaitingPods) -> list[Document]:
-    return [_document(group, pods) for group in groups]
-
-
-def _document(group: Group, pods: WaitingPods) -> Document:
-    shown = pods.document(group.first)
-    return {
-        "cause": group.cause,
-        "message": group.message,
-        "plugins": shown["plugins"],
-        "count": len(group.pods),
-        "oldest": min(since(each.queued) for each in group.pods),
-        "tries": sum(each.queued.attempts for each in group.pods),
-        "waitsFor": shown["waitsFor"],
-        "pods": [each.queued.pod.key for each in group.pods[:_NAMED]],
-    }
+        return iter(sorted(self._by_key.values(), key=lambda each: (-each.count, each.first.position)))
 
 
 def _cause(text: str) -> str:

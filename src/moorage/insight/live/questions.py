@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,14 +13,14 @@ from moorage.framework.extension_points import BASES
 from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.profile import Profile
 from moorage.insight.live import asked_in_copies as copies
-from moorage.insight.live import pending
 from moorage.insight.live.comparing import CompareBody
 from moorage.insight.live.forked import DEFAULT_SECONDS, Forks
 from moorage.insight.live.last_attempts import LastAttempts
 from moorage.insight.live.nodes import NodeDocuments, Usage
+from moorage.insight.live.pending import Groups
 from moorage.insight.live.problems import gone, not_there
 from moorage.insight.live.trying import TryBody
-from moorage.insight.live.waiting import Position, WaitingPods, made_at, named
+from moorage.insight.live.waiting import Position, WaitingPods, made_at, named, slowly
 from moorage.insight.words.closest import closest
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 ATTEMPTS_OF_A_POD = 50
-_AT_ONCE = 500
-"""So many waiting pods are looked at before the scheduler has its turn."""
+_SUMMARIES_AT_ONCE = 50
 
 
 class Questions:
@@ -64,7 +62,7 @@ class Questions:
         self._table = scheduler.state.table
         # No other scheduler of this process has told the same versions.
         self._nodes = NodeDocuments(self._table, int(self._started * 1000))
-        self._waiting = WaitingPods(scheduler, LastAttempts(log).of)
+        self._waiting = WaitingPods(scheduler, LastAttempts(log))
 
     # The scheduler as a whole
 
@@ -122,27 +120,24 @@ class Questions:
 
     # Waiting pods
 
-    def queue(
+    async def queue(
         self, where: str = "", search: str = "", after: Position | None = None, limit: int = 100
     ) -> tuple[Document, Position | None]:
         """A page of the queue, and the position from which the next goes on."""
-        found, following = self._waiting.page(where, search, after, limit)
-        pods = [self._waiting.document(each) for each in found]
+        found, following = await self._waiting.page(where, search, after, limit)
+        pods = await self._waiting.documents(found)
         return {"counts": self._waiting.counts(), "pods": pods}, following
 
     async def pending(self, *, advise: bool = False, namespace: str = "") -> Document:
         """Waiting pods by cause; with advice, what would help the first of each group and most of all."""
-        groups = pending.Groups()
-        total = 0
-        for each in list(self._waiting):
-            if namespace and each.queued.pod.namespace != namespace:
-                continue
+        groups = Groups()
+        waiting = [each for each in self._waiting if not namespace or each.queued.pod.namespace == namespace]
+        async for _, each in slowly(waiting):
             groups.add(each)
-            total += 1
-            if total % _AT_ONCE == 0:
-                await asyncio.sleep(0)
         ordered = list(groups)
-        answer: Document = {"pods": total, "groups": pending.documents(ordered, self._waiting)}
+        shown = await self._waiting.documents(group.first for group in ordered)
+        documents = [group.document(first) for group, first in zip(ordered, shown, strict=True)]
+        answer: Document = {"pods": len(waiting), "groups": documents}
         if advise:
             first = [group.first.queued.pod.key for group in ordered]
             answer.update(await self._advised(first, answer["groups"]))
@@ -157,7 +152,7 @@ class Questions:
 
     # Attempts
 
-    def attempts(
+    async def attempts(
         self,
         pod: str = "",
         outcome: str = "",
@@ -166,10 +161,15 @@ class Questions:
         before: int | None = None,
         limit: int = 100,
     ) -> list[Document]:
+        """The newest first, of those before number `before`."""
         found = self.log.attempts(
             pod=pod, outcome=outcome, node=node, plugin=plugin, before=before, limit=limit
         )
-        return [each.summary() for each in found]
+        return [each.summary() async for _, each in slowly(found, _SUMMARIES_AT_ONCE)]
+
+    def last_attempts(self, limit: int, before: int | None = None) -> list[Document]:
+        """A few of the newest, the newest first."""
+        return [each.summary() for each in self.log.attempts(before=before, limit=limit)]
 
     def attempt(self, number: int) -> Document:
         return self._attempt(number).detail()
@@ -205,6 +205,7 @@ class Questions:
         """A pod's story and, if it waits, what would help."""
         from moorage.insight.words import words_for_pod
 
+        await self._waiting.last_attempts.catch_up()
         document = self._story(namespace, name)
         if advise and document["state"] == "pending":
             key = f"{namespace}/{name}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import datetime
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from moorage.api.pods import Pod
 from moorage.framework.events import Action, ClusterEvent
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
 from moorage.insight.live.encoding import shortened
+from moorage.insight.live.last_attempts import LastAttempts
 
 if TYPE_CHECKING:
     from moorage.scheduler.scheduler import Scheduler
@@ -21,6 +23,11 @@ Document = dict[str, Any]
 
 PLACES = ("active", "backoff", "unschedulable", "gated")
 """Where in the queue a pod may wait."""
+
+_AT_ONCE = 500
+_DOCUMENTS_AT_ONCE = 50
+
+T = TypeVar("T")
 
 Position = tuple[str, str]
 """When a pod was made, and its key: the order in which pods are told."""
@@ -36,11 +43,11 @@ class Waiting(NamedTuple):
 
 
 class WaitingPods:
-    """The queue of a scheduler; it is only read. `last_attempt` knows the number of a pod's last attempt."""
+    """The queue of a scheduler; it is only read."""
 
-    def __init__(self, scheduler: Scheduler, last_attempt: Callable[[str], int | None]) -> None:
+    def __init__(self, scheduler: Scheduler, last_attempts: LastAttempts) -> None:
         self._scheduler = scheduler
-        self._last_attempt = last_attempt
+        self.last_attempts = last_attempts
         self._events: dict[tuple[str, frozenset[str]], list[str]] = {}
 
     def counts(self) -> dict[str, int]:
@@ -58,20 +65,24 @@ class WaitingPods:
         queued = queue.get(pod)
         return None if queued is None else Waiting(queued, queue.place_of(queued))
 
-    def page(
+    async def page(
         self, where: str = "", search: str = "", after: Position | None = None, limit: int = 100
     ) -> tuple[list[Waiting], Position | None]:
         """The next pods, oldest first, and the position to go on from, if there are more."""
         searched = search.lower()
-        found = (
-            each
-            for each in self
-            if (not where or each.where == where)
-            and (after is None or each.position > after)
-            and (not searched or _matches(each.queued, searched))
-        )
-        first = nsmallest(limit + 1, found, key=lambda each: each.position)
-        return first[:limit], first[limit - 1].position if len(first) > limit else None
+        found: list[tuple[Position, int, Waiting]] = []
+        async for number, each in slowly(list(self)):
+            if where and each.where != where:
+                continue
+            position = each.position
+            if (after is None or position > after) and (not searched or _matches(each.queued, searched)):
+                found.append((position, number, each))
+        first = nsmallest(limit + 1, found)
+        return [each for _, _, each in first[:limit]], first[limit - 1][0] if len(first) > limit else None
+
+    async def documents(self, pods: Iterable[Waiting]) -> list[Document]:
+        await self.last_attempts.catch_up()
+        return [self.document(each) async for _, each in slowly(pods, _DOCUMENTS_AT_ONCE)]
 
     def document(self, waiting: Waiting) -> Document:
         queued, where = waiting
@@ -93,7 +104,7 @@ class WaitingPods:
             "nominatedNode": self._scheduler.services.nominations.node_of(pod.uid),
             "backoffUntil": expiry if expiry is not None and math.isfinite(expiry) else None,
             "gatedBy": queued.gating_plugin,
-            "lastAttempt": self._last_attempt(pod.key),
+            "lastAttempt": self.last_attempts.of(pod.key),
             "owner": None if owner is None else {"kind": owner.kind, "name": owner.name},
         }
 
@@ -107,6 +118,14 @@ class WaitingPods:
             known = sorted({label for event in wanted for label in _labels(event)})
             self._events[key] = known
         return known
+
+
+async def slowly(items: Iterable[T], at_once: int = _AT_ONCE) -> AsyncIterator[tuple[int, T]]:
+    """Numbered items; after so many the scheduler has its turn."""
+    for number, item in enumerate(items):
+        yield number, item
+        if number % at_once == at_once - 1:
+            await asyncio.sleep(0)
 
 
 def named(pod: Pod) -> Document:

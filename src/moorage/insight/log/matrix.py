@@ -45,7 +45,9 @@ class Numbers:
     def by_plugin(self) -> dict[str, Int64s]:
         """What each plugin gave, 0 to 100, before its weight."""
         count, found = len(self.rows), dict[str, Int64s]()
-        summed = np.frombuffer(self.arrays.summed, dtype=np.int8).reshape(len(self.seen.summed), count if self.seen.summed else 0)
+        summed = np.frombuffer(self.arrays.summed, dtype=np.int8).reshape(
+            len(self.seen.summed), count if self.seen.summed else 0
+        )
         for place, name in enumerate(self.seen.summed):
             found[name] = summed[place].astype(np.int64)
         for part in self.arrays.parts:

@@ -134,7 +134,7 @@ class InsightApi:
         query = Query(request, ("where", "search", "limit", "continue"))
         where = query.choice("where", PLACES)
         after = query.position(tuple[str, str])
-        document, following = self._ask().queue(where, query.text("search"), after, query.limit())
+        document, following = await self._ask().queue(where, query.text("search"), after, query.limit())
         if following is not None:
             document["continue"] = token(following)
         return _answered(document)
@@ -150,7 +150,7 @@ class InsightApi:
         pod = query.text("pod")
         if pod and pod.count("/") != 1:
             raise bad_question("pod: write it like default/web-1")
-        attempts = self._ask().attempts(
+        attempts = await self._ask().attempts(
             pod=pod,
             outcome=query.choice("outcome", OUTCOMES),
             node=query.text("node"),
