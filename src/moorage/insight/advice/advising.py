@@ -8,7 +8,7 @@ from moorage.api.decoding import DecodeError
 from moorage.api.pods import Pod
 from moorage.framework.handle import Services
 from moorage.framework.runtime.profile import Profile
-from moorage.insight.advice.finding import combinations_on_nodes, of_nodes, of_pod, rows_for_room
+from moorage.insight.advice.finding import combinations_on_nodes, giving_up, of_nodes, of_pod, rows_for_room
 from moorage.insight.advice.obstacles import Obstacles
 from moorage.insight.advice.owners import template_of
 from moorage.insight.advice.remedies import new_nodes, priority, room
@@ -20,9 +20,11 @@ from moorage.insight.advice.trials import PREEMPTS, Outcome, World
 _MOST = 10
 _MOST_TRIALS = 150
 _MOST_OF_A_KIND = 2
+_ONE_IS_ENOUGH = ("node", "priority", "node affinity", "spread")
 _MOST_TRIES_OF_A_KIND = 6
 _MOST_STEPS = 3
-_LAST_RESORTS = frozenset({"node", "room", "priority"})
+_LAST_RESORT = 52
+"""Changes that cost as much are others' loss, or great."""
 
 
 def advise(
@@ -60,6 +62,8 @@ class _Search:
         self._try_all(sight, priority.remedies_of_pod(sight))
         self._try_all(sight, room.remedies(sight, rows_for_room(sight)))
         self._try_all(sight, new_nodes.remedies_of_pod(sight))
+        if len(self._found) == before:
+            self._try_all(sight, giving_up(sight))
         if self._has_more_than_last_resorts(before) or len(sight.base) >= _MOST_STEPS - 1:
             return
         if sight.obstacles.by_plugin:
@@ -68,7 +72,7 @@ class _Search:
             self._go_on(sight, for_pod)
 
     def _has_more_than_last_resorts(self, before: int) -> bool:
-        return any(cost < 52 for _, cost, _, _ in self._found[before:])
+        return any(cost < _LAST_RESORT for _, cost, _, _ in self._found[before:])
 
     def _try_combinations(self, sight: Sight) -> None:
         room_left = _MOST_STEPS - len(sight.base)
@@ -106,7 +110,8 @@ class _Search:
         kinds = tuple(sorted(remedy.kind for remedy in together))
         covered = self._covered.setdefault(kinds, [])
         self._tries[kinds] = self._tries.get(kinds, 0) + 1
-        if len(covered) >= _MOST_OF_A_KIND or self._tries[kinds] > _MOST_TRIES_OF_A_KIND:
+        most = 1 if kinds[0] in _ONE_IS_ENOUGH else _MOST_OF_A_KIND
+        if len(covered) >= most or self._tries[kinds] > _MOST_TRIES_OF_A_KIND:
             return
         draft = sight.draft(*remedies)
         steps = draft.steps()

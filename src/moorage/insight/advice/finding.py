@@ -72,6 +72,18 @@ def of_nodes(sight: Sight) -> list[Remedy]:
     return list(found.values())
 
 
+def giving_up(sight: Sight) -> list[Remedy]:
+    """Requests that would have to go altogether, on the nodes where they are all that is in the way."""
+    rejected = sight.obstacles.by_plugin.get(requests.PLUGIN)
+    if rejected is None:
+        return []
+    rows = np.flatnonzero(rejected & (sight.obstacles.how_many() == 1))
+    rows = rows[np.argsort(requests.severity(sight)[rows], kind="stable")][:_NODES_OF_A_PLUGIN]
+    nodes = [sight.obstacles.info(row) for row in rows.tolist()]
+    found = [remedy for node in nodes for remedy in requests.remedies(sight, node, to_nothing=True)]
+    return sorted(found, key=lambda remedy: remedy.cost)
+
+
 def _on_node(sight: Sight, row: int, plugins: frozenset[str]) -> Iterator[Remedy]:
     node = sight.obstacles.info(row)
     for find in dict.fromkeys(_OF_NODES[plugin] for plugin in sorted(plugins) if plugin in _OF_NODES):

@@ -157,8 +157,12 @@ class _Lowering:
     def carry_out(self, document: Document) -> None:
         for (place, name), amount in self.amounts.items():
             resources = place.of(document)
-            part(resources, "requests")[name] = written(name, amount)
             limits = resources.get("limits") or {}
+            if amount < unit(name):
+                part(resources, "requests").pop(name, None)
+                limits.pop(name, None)
+                continue
+            part(resources, "requests")[name] = written(name, amount)
             # Of what is no cpu or memory, request and limit have to be the same.
             if name not in BASIC and name in limits:
                 limits[name] = written(name, amount)
@@ -166,7 +170,9 @@ class _Lowering:
     def clauses(self) -> Iterator[str]:
         for name, left in self.wanted.items():
             places = [place for place, resource in self.amounts if resource == name]
-            if len(places) == 1 and places[0].number >= 0 and self.containers > 1:
+            if all(self.amounts[place, name] < unit(name) for place in places):
+                yield f"it did not ask for {name}"
+            elif len(places) == 1 and places[0].number >= 0 and self.containers > 1:
                 amount = self.amounts[places[0], name]
                 yield f"the {name} request of container {places[0].name} were {written(name, amount)} or less"
             elif len(places) <= 1 or any(place.number < 0 for place in places):
