@@ -68,7 +68,7 @@ class _Search:
             return
         if sight.obstacles.by_plugin:
             self._try_combinations(sight)
-        else:
+        if len(self._found) == before:
             self._go_on(sight, for_pod)
 
     def _has_more_than_last_resorts(self, before: int) -> bool:
@@ -87,13 +87,8 @@ class _Search:
         for remedy in taken:
             if self._world.is_over or gone_on == 2:
                 return
-            steps = sight.draft(remedy).steps()
-            try:
-                with self._world.changed(steps) as pod:
-                    obstacles = Obstacles(self._world.profile, pod)
-            except (DecodeError, PatchError):
-                continue
-            if obstacles.fits or not _has_come_further(sight.obstacles, obstacles):
+            obstacles = sight.after(remedy)
+            if obstacles is None or obstacles.fits or not _has_come_further(sight.obstacles, obstacles):
                 continue
             gone_on += 1
             self._explore(Sight(self._world, obstacles, (*sight.base, remedy)))
@@ -132,7 +127,9 @@ class _Search:
 def _has_come_further(before: Obstacles, after: Obstacles) -> bool:
     if before.gate is not None:
         return after.gate is None
-    return after.gate is None and after.rejection != before.rejection
+    if after.gate is not None or after.rejection is not None:
+        return after.gate is None and after.rejection != before.rejection
+    return before.rejection is not None or after.all_reasons() != before.all_reasons()
 
 
 def _text(remedies: tuple[Remedy, ...], outcome: Outcome) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 import numpy as np
 
+from moorage.insight.advice.obstacles import Obstacles
 from moorage.insight.advice.remedies import (
     gates,
     node_affinity,
@@ -25,6 +26,7 @@ _NODES_OF_A_PLUGIN = 16
 _NODES_FOR_COMBINATIONS = 16
 _NODES_FOR_ROOM = 24
 _LOOKED_AT = 2000
+_MOST_EFFECTS = 12
 
 _OF_NODES: dict[str, Callable[[Sight, NodeInfo], Iterator[Remedy]]] = {
     requests.PLUGIN: requests.remedies,
@@ -148,11 +150,13 @@ def combinations_on_nodes(sight: Sight, most: int) -> list[tuple[Remedy, ...]]:
     counts = obstacles.how_many()
     rows = np.flatnonzero(counts > 0)
     order = np.lexsort((requests.severity(sight)[rows], counts[rows]))
-    for_pod = list(of_pod(sight))
+    for_pod = _with_effects(sight, of_pod(sight))
     found: dict[tuple[str, ...], tuple[Remedy, ...]] = {}
     for row in rows[order][:_NODES_FOR_COMBINATIONS].tolist():
         plugins = obstacles.plugins_on(row)
-        remedies = [*for_pod, *_on_node(sight, row, plugins)]
+        remedies = [remedy._replace(fixes=plugins - after.plugins_on(row)) for remedy, after in for_pod]
+        remedies += _on_node(sight, row, plugins)
+        remedies += requests.remedies(sight, obstacles.info(row), to_nothing=True)
         leaving = _leaving(sight, row, plugins)
         if leaving is not None:
             remedies.append(leaving)
@@ -160,6 +164,18 @@ def combinations_on_nodes(sight: Sight, most: int) -> list[tuple[Remedy, ...]]:
         if chosen is not None and len(chosen) > 1:
             found.setdefault(tuple(remedy.text for remedy in chosen), chosen)
     return sorted(found.values(), key=lambda chosen: sum(remedy.cost for remedy in chosen))
+
+
+def _with_effects(sight: Sight, remedies: Iterable[Remedy]) -> list[tuple[Remedy, Obstacles]]:
+    """Remedies of the pod, each with what would stand in the way after it."""
+    found: list[tuple[Remedy, Obstacles]] = []
+    for remedy in remedies:
+        if sight.world.is_over or len(found) == _MOST_EFFECTS:
+            break
+        after = sight.after(remedy)
+        if after is not None and after.gate is None and after.rejection is None:
+            found.append((remedy, after))
+    return found
 
 
 def _leaving(sight: Sight, row: int, plugins: frozenset[str]) -> Remedy | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from moorage.api.decoding import DecodeError
 from moorage.api.pods import Pod
 from moorage.framework.handle import Services
 from moorage.insight.advice.drafts import Draft
 from moorage.insight.advice.obstacles import Obstacles
+from moorage.insight.advice.steps import PatchError
 from moorage.insight.advice.trials import World
 from moorage.state.cluster import ClusterState
 
@@ -62,6 +64,15 @@ class Sight:
         for remedy in (*self.base, *more):
             remedy.edit(draft)
         return draft
+
+    def after(self, remedy: Remedy) -> Obstacles | None:
+        """What would stand in the way after a further remedy; None if it cannot be carried out."""
+        self.world.trials += 1
+        try:
+            with self.world.changed(self.draft(remedy).steps()) as pod:
+                return Obstacles(self.world.profile, pod)
+        except (DecodeError, PatchError):
+            return None
 
 
 def listed(names: Iterable[str], most: int = _NAMED) -> str:

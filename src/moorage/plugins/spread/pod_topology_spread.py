@@ -130,7 +130,9 @@ def skews_in(cycle: CycleState, node: NodeInfo, table: NodeTable) -> list[int | 
     None where the node lacks the label; nothing at all if nobody found out.
     """
     state: HardState | None = cycle.get(_HARD_STATE)
-    return [] if state is None else [state.excess(index, node, table) for index in range(len(state.constraints))]
+    return (
+        [] if state is None else [state.excess(index, node, table) for index in range(len(state.constraints))]
+    )
 
 
 def hard_constraints_in(cycle: CycleState) -> tuple[Constraint, ...]:

@@ -120,7 +120,7 @@ class _Lowering:
 
     @classmethod
     def of(cls, document: Document, allowed: dict[str, int]) -> _Lowering | None:
-        """What has to change for the pod to ask for no more than `allowed`; None if overhead alone is more."""
+        """What has to change for the pod to ask for `allowed` or less; None if overhead alone is more."""
         lowering = cls()
         spec = document.get("spec") or {}
         lowering.containers = len(items(spec, "containers")) + len(items(spec, "initContainers"))
