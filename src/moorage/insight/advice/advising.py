@@ -67,16 +67,16 @@ class _Search:
         if self._has_more_than_last_resorts(before) or len(sight.base) >= _MOST_STEPS - 1:
             return
         if sight.obstacles.by_plugin:
-            self._try_combinations(sight)
+            self._try_combinations(sight, others_may_leave=len(self._found) == before)
         if len(self._found) == before:
             self._go_on(sight, for_pod)
 
     def _has_more_than_last_resorts(self, before: int) -> bool:
         return any(cost < _LAST_RESORT for _, cost, _, _ in self._found[before:])
 
-    def _try_combinations(self, sight: Sight) -> None:
+    def _try_combinations(self, sight: Sight, *, others_may_leave: bool) -> None:
         room_left = _MOST_STEPS - len(sight.base)
-        for remedies in combinations_on_nodes(sight, room_left):
+        for remedies in combinations_on_nodes(sight, room_left, others_may_leave=others_may_leave):
             if self._world.is_over:
                 return
             self._try(sight, remedies)
@@ -105,7 +105,7 @@ class _Search:
         kinds = tuple(sorted(remedy.kind for remedy in together))
         covered = self._covered.setdefault(kinds, [])
         self._tries[kinds] = self._tries.get(kinds, 0) + 1
-        most = 1 if kinds[0] in _ONE_IS_ENOUGH else _MOST_OF_A_KIND
+        most = 1 if any(kind in _ONE_IS_ENOUGH for kind in kinds) else _MOST_OF_A_KIND
         if len(covered) >= most or self._tries[kinds] > _MOST_TRIES_OF_A_KIND:
             return
         draft = sight.draft(*remedies)

@@ -144,7 +144,7 @@ def rows_for_room(sight: Sight) -> list[int]:
     return [int(row) for row in rows[order][:_NODES_FOR_ROOM]]
 
 
-def combinations_on_nodes(sight: Sight, most: int) -> list[tuple[Remedy, ...]]:
+def combinations_on_nodes(sight: Sight, most: int, *, others_may_leave: bool) -> list[tuple[Remedy, ...]]:
     """On the nearest nodes that several plugins reject: the cheapest remedy against each, the best first."""
     obstacles = sight.obstacles
     counts = obstacles.how_many()
@@ -157,7 +157,7 @@ def combinations_on_nodes(sight: Sight, most: int) -> list[tuple[Remedy, ...]]:
         remedies = [remedy._replace(fixes=plugins - after.plugins_on(row)) for remedy, after in for_pod]
         remedies += _on_node(sight, row, plugins)
         remedies += requests.remedies(sight, obstacles.info(row), to_nothing=True)
-        leaving = _leaving(sight, row, plugins)
+        leaving = _leaving(sight, row, plugins) if others_may_leave else None
         if leaving is not None:
             remedies.append(leaving)
         chosen = _cover(plugins, sorted(remedies, key=lambda remedy: remedy.cost), most)
