@@ -8,7 +8,7 @@ from moorage.api.decoding import DecodeError
 from moorage.api.pods import Pod
 from moorage.framework.handle import Services
 from moorage.framework.runtime.profile import Profile
-from moorage.insight.advice.finding import combinations_on_nodes, giving_up, of_nodes, of_pod, rows_for_room
+from moorage.insight.advice.finding import combinations_on_nodes, giving_up, of_nodes, of_pod
 from moorage.insight.advice.obstacles import Obstacles
 from moorage.insight.advice.owners import template_of
 from moorage.insight.advice.remedies import new_nodes, priority, room
@@ -59,9 +59,9 @@ class _Search:
         for_pod = sorted(of_pod(sight), key=lambda remedy: remedy.cost)
         singles = sorted([*for_pod, *of_nodes(sight)], key=lambda remedy: remedy.cost)
         self._try_all(sight, singles)
-        self._try_all(sight, priority.remedies_of_pod(sight))
-        self._try_all(sight, room.remedies(sight, rows_for_room(sight)))
+        self._try_all(sight, room.remedies(sight))
         self._try_all(sight, new_nodes.remedies_of_pod(sight))
+        self._try_all(sight, priority.remedies_of_pod(sight))
         if len(self._found) == before:
             self._try_all(sight, giving_up(sight))
         if self._has_more_than_last_resorts(before) or len(sight.base) >= _MOST_STEPS - 1:

@@ -24,7 +24,6 @@ from moorage.state.node_info import NodeInfo
 
 _NODES_OF_A_PLUGIN = 16
 _NODES_FOR_COMBINATIONS = 16
-_NODES_FOR_ROOM = 24
 _LOOKED_AT = 2000
 _MOST_EFFECTS = 12
 
@@ -128,20 +127,6 @@ def _asked_labels(sight: Sight) -> list[str]:
         for term in affinity.required.node_selector_terms:
             keys += [requirement.key for requirement in term.match_expressions]
     return keys
-
-
-def rows_for_room(sight: Sight) -> list[int]:
-    """Nodes on which pods that leave could help, those first that lack least."""
-    obstacles = sight.obstacles
-    if not obstacles.by_plugin:
-        return []
-    possible = np.ones(len(sight.state.table), dtype=np.bool_)
-    for plugin, rejected in obstacles.by_plugin.items():
-        if not room.possible(frozenset({plugin})):
-            possible &= ~rejected
-    rows = np.flatnonzero(possible & (obstacles.how_many() > 0))
-    order = np.lexsort((requests.severity(sight)[rows], obstacles.how_many()[rows]))
-    return [int(row) for row in rows[order][:_NODES_FOR_ROOM]]
 
 
 def combinations_on_nodes(sight: Sight, most: int, *, others_may_leave: bool) -> list[tuple[Remedy, ...]]:

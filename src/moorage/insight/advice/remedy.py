@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from moorage.api.decoding import DecodeError
 from moorage.api.pods import Pod
@@ -13,6 +13,8 @@ from moorage.insight.advice.obstacles import Obstacles
 from moorage.insight.advice.steps import PatchError
 from moorage.insight.advice.trials import World
 from moorage.state.cluster import ClusterState
+
+T = TypeVar("T")
 
 _NAMED = 3
 
@@ -45,6 +47,14 @@ class Sight:
         self.world = world
         self.obstacles = obstacles
         self.base = base
+        self._kept: dict[Callable[[Sight], Any], Any] = {}
+
+    def kept(self, find: Callable[[Sight], T]) -> T:
+        """What `find` finds out, once for all nodes."""
+        if find not in self._kept:
+            self._kept[find] = find(self)
+        found: T = self._kept[find]
+        return found
 
     @property
     def pod(self) -> Pod:
