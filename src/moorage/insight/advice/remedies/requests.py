@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from moorage.api.requests import row_request
+from moorage.api.pods import Pod
+from moorage.api.quantities import QuantityError
+from moorage.api.requests import Resources, row_request
 from moorage.api.resources import BASIC, PODS
 from moorage.insight.advice.amounts import nanos, unit, written
 from moorage.insight.advice.drafts import Draft, items, part
@@ -32,9 +34,17 @@ def free_on(sight: Sight, node: NodeInfo) -> dict[str, int]:
     for rival in sight.services.nominations.on(node.name):
         if rival.priority >= sight.pod.priority and rival.uid != sight.pod.uid and not node.has(rival):
             free[PODS] -= 1
-            for name, amount in row_request(rival).items():
+            for name, amount in taken_by(rival).items():
                 free[name] = free.get(name, 0) - amount
     return free
+
+
+def taken_by(pod: Pod) -> Resources:
+    """What a pod takes on its node; one whose requests cannot be read counts as asking for nothing."""
+    try:
+        return row_request(pod)
+    except QuantityError:
+        return Resources()
 
 
 def missing_on(sight: Sight, node: NodeInfo) -> dict[str, int]:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from moorage.api.pods import Pod
-from moorage.api.requests import row_request
 from moorage.api.resources import PODS
 from moorage.api.storage import PersistentVolumeClaim
 from moorage.api.volume_uses import UseKind, conflicting
@@ -147,7 +146,7 @@ def _add(gone: dict[str, Pod], pods: Iterable[Pod]) -> None:
 
 
 def _give(missing: dict[str, int], pod: Pod) -> None:
-    for name, amount in (*row_request(pod).items(), (PODS, 1)):
+    for name, amount in (*requests.taken_by(pod).items(), (PODS, 1)):
         if name in missing:
             missing[name] -= amount
             if missing[name] <= 0:
@@ -158,7 +157,7 @@ def enough(pods: list[Pod], missing: dict[str, int]) -> list[Pod] | None:
     """The fewest pods whose leaving gives what is missing, the least important of equally many."""
     if not missing:
         return []
-    gives = {pod.uid: {**row_request(pod), PODS: 1} for pod in pods}
+    gives = {pod.uid: {**requests.taken_by(pod), PODS: 1} for pod in pods}
     ordered = sorted(pods, key=lambda pod: (_importance(pod), pod.key))
     ordered = [pod for pod in ordered if any(gives[pod.uid].get(name, 0) > 0 for name in missing)]
 
