@@ -1,1 +1,1 @@
-"""Insight: why pods are where they are or are not, and what would help."""
+"""Why a pod went where it did, or nowhere: the decision log, explanations and advice."""
