@@ -51,9 +51,10 @@ def show_table(evaluation: Evaluation, result: Document) -> None:
 
 def show_advice(suggestions: list[Suggestion]) -> None:
     """Prints what would make the pod fit."""
-    from moorage.insight.advice.advising import words
+    from moorage.insight.words.causes import what_would_help
 
-    for line in words(suggestions) if suggestions else ["No change that was tried would make it fit."]:
+    advice = what_would_help([suggestion.document() for suggestion in suggestions])
+    for line in advice or ["No change that was tried would make it fit."]:
         _say(line)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from moorage.api.decoding import DecodeError
 from moorage.api.pods import Pod
@@ -139,15 +139,3 @@ def _text(remedies: tuple[Remedy, ...], outcome: Outcome) -> str:
     if all(remedy.names_node for remedy in remedies):
         return text
     return f"{text} ({listed(outcome.nodes)})"
-
-
-def words(suggestions: Iterable[Suggestion]) -> Iterator[str]:
-    """The advice in a line, with what belongs into a template said at the end."""
-    given = list(suggestions)
-    if not given:
-        return
-    yield "It would fit if: " + " · ".join(suggestion.text for suggestion in given)
-    where = next((suggestion.where for suggestion in given if suggestion.where is not None), None)
-    if where is not None:
-        place = f"{where['kind']} {where['namespace']}/{where['name']}"
-        yield f"What concerns the pod belongs in {where['path']} of {place}."

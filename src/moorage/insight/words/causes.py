@@ -115,22 +115,33 @@ def _budgets(preemption: Document, node: str) -> str:
 
 
 def what_would_help(advice: Sequence[Document]) -> list[str]:
-    """`It would fit if: ...`, the best suggestion first; what needs preemption has a sentence of its own."""
+    """`It would fit if: ...`, the best suggestion first; what needs preemption has a sentence of its own.
+
+    What changes the pod itself belongs into the template that it was made from; that is said at the end.
+    """
     said = []
     for then, start in (("fits", "It would fit if"), ("preempts", "It would preempt others if")):
-        texts = [suggestion_text(each) for each in advice if each.get("then", "fits") == then]
+        texts = [_clause(each) for each in advice if each.get("then", "fits") == then]
         if texts:
             more = len(texts) - _MOST_SUGGESTIONS
             shown = texts[:_MOST_SUGGESTIONS] + ([f"{more} more ways"] if more > 0 else [])
             said.append(f"{start}: {' · '.join(shown)}.")
+    where = next((each["where"] for each in advice if each.get("where")), None)
+    if where is not None:
+        said.append(f"What changes the pod itself belongs into {_template(where)}.")
     return said
 
 
 def suggestion_text(suggestion: Document) -> str:
-    """A suggestion as a clause, with the template where its change belongs."""
-    text = str(suggestion.get("text", "")).rstrip(".")
-    where: Document = suggestion.get("where") or {}
-    if not where.get("kind"):
-        return text
+    """A suggestion on its own, with the template that its change belongs into."""
+    where: Document | None = suggestion.get("where")
+    return _clause(suggestion) + (f" (in {_template(where)})" if where else "")
+
+
+def _clause(suggestion: Document) -> str:
+    return str(suggestion.get("text", "")).rstrip(".")
+
+
+def _template(where: Document) -> str:
     name = "/".join(part for part in (where.get("namespace"), where.get("name")) if part)
-    return f"{text} [in the template of {where['kind']} {name}]"
+    return f"{where.get('path', 'the template')} of {where['kind']} {name}"
