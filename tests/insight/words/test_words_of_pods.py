@@ -86,7 +86,7 @@ def test_suggestions_name_the_template_and_those_that_preempt_stand_apart() -> N
     ]
     assert said(tries=1, last=DETAIL, advice=advice).endswith(
         "It would fit if: it asked for less. It would preempt others if: its priority were 1. "
-        "What changes the pod itself belongs into spec.template of Deployment default/web."
+        "What concerns the pod belongs in spec.template of Deployment default/web."
     )
 
 

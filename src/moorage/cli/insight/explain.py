@@ -84,9 +84,10 @@ def explain(
       moorage explain web-1
       moorage explain shop/web-1 --nodes
       moorage explain web-1 --set spec.containers[0].resources.requests.cpu=500m
-      moorage explain web-1 --tolerate gpu=true:NoSchedule --without-pod default/batch-7
+      moorage explain web-1 --tolerate gpu --without-pod default/batch-7
       moorage explain web-1 --scheduler https://10.0.0.7:10259 --token-file token
-      kubectl get nodes,pods -A -o yaml > cluster.yaml; moorage explain web-1 --cluster cluster.yaml
+      kubectl get nodes,pods -A -o yaml > cluster.yaml
+      moorage explain web-1 --cluster cluster.yaml
     """
     asked, changed = whom(options), changes(options)
     sources = [name for name, value in (("--cluster", cluster), ("--log", log_file)) if value]

@@ -64,7 +64,8 @@ def pending(
       moorage pending
       moorage pending -n shop -o wide
       moorage pending --scheduler https://10.0.0.7:10259 --token-file token
-      kubectl get nodes,pods -A -o yaml > cluster.yaml; moorage pending --cluster cluster.yaml
+      kubectl get nodes,pods -A -o yaml > cluster.yaml
+      moorage pending --cluster cluster.yaml
     """
     asked = whom(options)
     if namespace and all_namespaces:

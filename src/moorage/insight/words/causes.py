@@ -128,7 +128,7 @@ def what_would_help(advice: Sequence[Document]) -> list[str]:
             said.append(f"{start}: {' · '.join(shown)}.")
     where = next((each["where"] for each in advice if each.get("where")), None)
     if where is not None:
-        said.append(f"What changes the pod itself belongs into {_template(where)}.")
+        said.append(f"What concerns the pod belongs in {_template(where)}.")
     return said
 
 
