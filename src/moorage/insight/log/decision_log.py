@@ -19,10 +19,7 @@ from moorage.insight.log.entries import (
     NOMINATED,
     REFUSED,
     UNSCHEDULABLE,
-    Arrays,
     Entry,
-    Layout,
-    NodeOrder,
     Seen,
 )
 from moorage.insight.log.finding import find
@@ -73,8 +70,7 @@ class DecisionLog:
         self._add(alike)
 
     def failed(self, profile: Profile, queued: QueuedPod, failure: Failure) -> None:
-        nothing = Seen(NodeOrder(0, ()), Layout((), ()), Arrays())
-        entry = self._new(profile, queued, nothing, 0.0)
+        entry = self._new(profile, queued, Seen.nothing(), 0.0)
         _note_failure(entry, failure)
         self._add(entry)
 
