@@ -256,8 +256,8 @@ class PartsHistory:
         """From one row to before another, and the new parts, plugin after plugin."""
 
     @property
-    def bytes(self) -> int:
-        """Of what it began with."""
+    def room(self) -> int:
+        """The bytes of what it began with."""
         return self._began_with.nbytes
 
     def at(self, moment: int) -> NDArray[np.int8]:

@@ -93,10 +93,10 @@ class Capturer:
         seen.keep(Arrays(decision.began_at, fitting, rejected, codes, summed, parts, extenders))
         if (candidates := cycle.get(CANDIDATES)) is not None:
             seen.candidates = _candidates(candidates)
-        seen.bytes += self._new_text
+        seen.room += self._new_text
         if seen.moment is not None:
             history, moment = seen.moment
-            seen.bytes += CHANGE_BYTES if moment else history.bytes
+            seen.room += CHANGE_BYTES if moment else history.room
         return seen
 
     def _rejections(self, statuses: NodeStatuses) -> tuple[bytes, bytes, tuple[Verdict, ...]]:

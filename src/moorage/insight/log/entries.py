@@ -65,7 +65,7 @@ class NodeOrder:
         return msgspec.msgpack.decode(zlib.decompress(self._packed), type=list[str])
 
     @property
-    def bytes(self) -> int:
+    def room(self) -> int:
         return 8 * self.size if self._names is not None else len(self._packed)
 
     def pack(self) -> None:
@@ -106,7 +106,7 @@ class Arrays(NamedTuple):
     """What each extender added, eight bytes each."""
 
     @property
-    def bytes(self) -> int:
+    def room(self) -> int:
         size = len(self.rejected) + len(self.codes) + len(self.fitting or b"") + len(self.summed)
         for _, scores, raw in self.parts:
             size += len(raw) + (0 if isinstance(scores, int) else len(scores))
@@ -130,7 +130,6 @@ class Seen:
         "_arrays",
         "_packed",
         "absent",
-        "bytes",
         "candidates",
         "feasible",
         "layout",
@@ -139,6 +138,7 @@ class Seen:
         "narrowed_to",
         "order",
         "pre_filter",
+        "room",
         "shared_by",
         "ties",
         "took",
@@ -169,7 +169,7 @@ class Seen:
         """To how many nodes PreFilter narrowed the search; None if it did not."""
         self.candidates: tuple[Candidate, ...] = ()
         self.shared_by = 0
-        self.bytes = 0
+        self.room = 0
 
     @classmethod
     def nothing(cls) -> Seen:
@@ -183,7 +183,7 @@ class Seen:
 
     def keep(self, arrays: Arrays) -> None:
         self._arrays: Arrays | None = arrays
-        self.bytes = arrays.bytes
+        self.room = arrays.room
 
     @property
     def arrays(self) -> Arrays:
@@ -195,7 +195,7 @@ class Seen:
         """Takes less room from here on, and time to be looked at."""
         if self._arrays is not None:
             self._packed = zlib.compress(msgspec.msgpack.encode(self._arrays), _LEVEL)
-            self.bytes += len(self._packed) - self._arrays.bytes
+            self.room += len(self._packed) - self._arrays.room
             self._arrays = None
 
 
@@ -250,7 +250,7 @@ class Entry:
         return f"{self.namespace}/{self.name}"
 
     @property
-    def bytes(self) -> int:
+    def room(self) -> int:
         """About what it takes, what it shares with others aside."""
         return _OBJECT + len(self.message) + len(self.after_message)
 

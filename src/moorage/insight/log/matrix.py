@@ -123,11 +123,16 @@ class Numbers:
     def rejected(self) -> tuple[Int64s, Int64s]:
         """The rows that were rejected, and the place of each one's verdict."""
         rows = _rows(self.arrays.rejected, self.seen.order.size)
-        if len(self.seen.verdicts) < 2:
-            return rows, np.zeros(len(rows), dtype=np.int64)
-        small = len(self.seen.verdicts) <= 256
-        codes = np.frombuffer(self.arrays.codes, dtype=np.uint8 if small else np.uint32)
-        return rows, codes.astype(np.int64)
+        if self.arrays.codes:
+            small = len(self.seen.verdicts) <= 256
+            codes = np.frombuffer(self.arrays.codes, dtype=np.uint8 if small else np.uint32).astype(np.int64)
+        else:
+            codes = np.zeros(len(rows), dtype=np.int64)
+        if self.arrays.fitting is None and self.seen.looked_at:
+            # Filters may have been asked about some nodes behind those that were needed.
+            wanted = np.isin(rows, self._stretch)
+            rows, codes = rows[wanted], codes[wanted]
+        return rows, codes
 
     def rejections_by_verdict(self) -> list[int]:
         counts: list[int] = np.bincount(self.rejected[1], minlength=len(self.seen.verdicts)).tolist()
