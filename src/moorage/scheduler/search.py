@@ -60,13 +60,12 @@ def search(
 ) -> Found:
     """Filters stretch by stretch of the table, so that no more nodes are looked at than needed."""
     table = profile.state.table
-    rows, first, total = None, 0, len(table)
-    if names is not None:
-        rows = rows_of(profile, names)
-        total = len(rows)
-        if total == 1:
-            # A pod that names its node: one row is a stretch, too, and takes no array to tell.
-            rows, first = None, rows.item(0)
+    rows = None if names is None else rows_of(profile, names)
+    first, total = 0, len(table) if rows is None else len(rows)
+    if rows is not None and total == 1:
+        # A pod that names its node: one row is a stretch, too, and takes no array to tell.
+        first = int(rows[0])
+        rows = None
     rivals = profile.services.nominations.rivals(pod) if len(profile.services.nominations) else {}
     found: list[Nodes] = []
     missing, looked_at, growth = limit, 0, 1
