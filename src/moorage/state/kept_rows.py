@@ -177,8 +177,9 @@ class KeptVerdicts(KeptRows):
             if len(rows) <= _FEW:
                 few = np.array([self.rejects(row) for row in rows.tolist()], dtype=np.bool_)
                 return few if few.any() else None
-        elif rows.start >= rows.stop:
-            return None
+        elif rows.stop - rows.start <= 1:
+            is_rejected = rows.start < rows.stop and self.rejects(rows.start)
+            return np.ones(1, dtype=np.bool_) if is_rejected else None
         self._bring_up_to(rows)
         if isinstance(rows, slice):
             first, last = rows.start >> _CHUNK_BITS, (rows.stop - 1) >> _CHUNK_BITS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -89,7 +89,12 @@ def pre_filter(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod) -> Pre
 
 def about(nodes: Nodes) -> Question[Verdicts]:
     """What a filter is asked about these nodes."""
-    return Question("Filter", verdicts_for(len(nodes)))
+    return _about_so_many(len(nodes))
+
+
+@lru_cache
+def _about_so_many(size: int) -> Question[Verdicts]:
+    return Question("Filter", verdicts_for(size))
 
 
 def filter_nodes(
