@@ -35,16 +35,18 @@ up: $(READY)  ## Start an embedded cluster with the scheduler in it; flags as in
 test: $(READY)  ## Run every test, with small numbers where `make soak` uses large ones
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
-lint: $(READY)  ## Check formatting, lint, types, the import table and that examples use public names only
+lint: $(READY)  ## Check formatting, lint, types, the import table, the page and that examples use public names only
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy src examples tests bench tools conformance
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m tools.check_examples
+	@$(BIN)/python -m tools.check_page
 
 format: $(READY)  ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+	@$(BIN)/python -m tools.check_page --write
 
 bench: $(READY)  ## Measure speed and memory; exit 1 when a stated bound is missed; one as in ARGS="drain plain --nodes 500"
 	@$(BIN)/python -m bench $(ARGS)

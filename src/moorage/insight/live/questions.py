@@ -14,6 +14,7 @@ from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.profile import Profile
 from moorage.insight.live import asked_in_copies as copies
 from moorage.insight.live.comparing import CompareBody
+from moorage.insight.live.encoding import bounded
 from moorage.insight.live.forked import DEFAULT_SECONDS, Forks
 from moorage.insight.live.last_attempts import LastAttempts
 from moorage.insight.live.nodes import NodeDocuments, Usage
@@ -165,18 +166,18 @@ class Questions:
         found = self.log.attempts(
             pod=pod, outcome=outcome, node=node, plugin=plugin, before=before, limit=limit
         )
-        return [each.summary() async for _, each in slowly(found, _SUMMARIES_AT_ONCE)]
+        return [bounded(each.summary()) async for _, each in slowly(found, _SUMMARIES_AT_ONCE)]
 
     def last_attempts(self, limit: int, before: int | None = None) -> list[Document]:
         """A few of the newest, the newest first."""
-        return [each.summary() for each in self.log.attempts(before=before, limit=limit)]
+        return [bounded(each.summary()) for each in self.log.attempts(before=before, limit=limit)]
 
     def attempt(self, number: int) -> Document:
-        return self._attempt(number).detail()
+        return _document(self._attempt(number).detail())
 
     def matrix(self, number: int, **how: Any) -> Document:
         """The nodes of an attempt and what each plugin said about them."""
-        return self._attempt(number).matrix(**how)
+        return _document(self._attempt(number).matrix(**how))
 
     def _attempt(self, number: int) -> Attempt:
         found = self.log.attempt(number)
@@ -193,7 +194,7 @@ class Questions:
                 "number": each.number,
                 "outcome": each.entry.outcome,
                 "node": each.entry.node,
-                "after": each.after(),
+                "after": bounded(each.after()),
             }
             for each in found
             if each is not None
@@ -220,7 +221,7 @@ class Questions:
         pod = self._scheduler.door.find(wanted)
         if pod is None and not attempts:
             raise not_there(f"neither the scheduler nor its log knows a pod {wanted.key}"[:400])
-        last = attempts[0].detail() if attempts else None
+        last = _document(attempts[0].detail()) if attempts else None
         document: Document = {
             "pod": named(pod) if pod is not None else attempts[0].summary()["pod"],
             "state": "unknown",
@@ -229,7 +230,7 @@ class Questions:
             "tries": 0 if last is None else last["try"],
             "queue": None,
             "last": last,
-            "attempts": [each.summary() for each in attempts],
+            "attempts": [bounded(each.summary()) for each in attempts],
             "closest": None,
             "advice": [],
         }
@@ -276,6 +277,12 @@ class Questions:
         # A cycle that waits for extenders has not ended: the state is in between.
         await scheduler.services.suspension.between_cycles()
         return copies.answer_of(await self._forks.ask(lambda: copies.answered(scheduler, registry, question)))
+
+
+def _document(document: Document) -> Document:
+    """What came from the log, with no text in it that is too long."""
+    told: Document = bounded(document)
+    return told
 
 
 def _profile(profile: Profile) -> Document:

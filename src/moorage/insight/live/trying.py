@@ -11,6 +11,7 @@ import msgspec
 from moorage.api.decoding import DecodeError, from_document
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
+from moorage.config.document import DocumentError, read
 from moorage.framework.runtime.profile import Profile
 from moorage.insight.live.copied import Copy
 from moorage.insight.live.problems import bad_question
@@ -29,7 +30,8 @@ _EXTENDERS_LEFT_OUT = "extenders are not asked here: what they would filter out 
 class TryBody(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """What is to be tried: a pod, and what would be otherwise."""
 
-    pod: Document
+    pod: Document | str
+    """A string is the text of one, YAML or JSON."""
     set: list[str] = []
     tolerate: list[str] = []
     extra_nodes: list[Document] = []
@@ -111,7 +113,7 @@ def _bare(namespace: str, name: str) -> Pod:
 
 def _pod(copy: Copy, asked: TryBody, profiles: Mapping[str, Profile]) -> Pod:
     """The pod as it is to be tried: without a node, and with what is set."""
-    given = asked.pod
+    given = asked.pod if isinstance(asked.pod, dict) else _document(asked.pod)
     if given.keys() <= {"namespace", "name"}:
         namespace, name = str(given.get("namespace") or "default"), str(given.get("name") or "")
         known = copy.services.door.find(_bare(namespace, name))
@@ -139,6 +141,19 @@ def _pod(copy: Copy, asked: TryBody, profiles: Mapping[str, Profile]) -> Pod:
         set_path(document, f"spec.tolerations[{_count(document)}]={msgspec.json.encode(tolerated).decode()}")
     pod: Pod = _read(Pod, document, "pod")
     return pod
+
+
+def _document(text: str) -> Document:
+    try:
+        found = read(text)
+    except DocumentError as error:
+        raise bad_question(f"pod: {error}"[:400]) from None
+    if found.more_follow:
+        raise bad_question("pod: the text holds more than one document; give one pod")
+    if not isinstance(found.value, dict):
+        raise bad_question("pod: the text is not that of a pod; write it as a manifest has it")
+    value: Document = found.value
+    return value
 
 
 def without_node(pod: Pod, state: ClusterState) -> Document:

@@ -336,7 +336,12 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Address": made_of({"kind": TEXT, "name": TEXT}, {"namespace": TEXT}),
     "TryBody": made_of(
-        {"pod": said(ANYTHING, "A pod, or `namespace` and `name` of one that the scheduler knows.")},
+        {
+            "pod": said(
+                ANYTHING,
+                "A pod, its text (YAML or JSON), or `namespace` and `name` of one that the scheduler knows.",
+            )
+        },
         {
             "set": said(TEXTS, "Fields of the pod, as `spec.priority=10`."),
             "tolerate": said(TEXTS, "Taints, as `KEY[=VALUE][:EFFECT]`."),
