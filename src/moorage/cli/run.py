@@ -226,7 +226,9 @@ def new_scheduler_command(*plugins: type[Plugin]) -> click.Command:
 
 def _run(flags: dict[str, Any]) -> None:
     with errors_in_lines(flags["verbosity"] >= 5, flags["config"]):
+        from moorage.cli.running.one_thread import load_numpy
         from moorage.cli.running.options import RunOptions
+        from moorage.scheduler.garbage import seldom_collected
 
         options = RunOptions.from_flags(flags)
         warnings = options.gates.warnings()
@@ -235,6 +237,9 @@ def _run(flags: dict[str, Any]) -> None:
         options.check()
         given = [name for name in _WITHOUT_EFFECT if flags[name.replace("-", "_")] is not None]
         warn([*(f"--{name} has no effect" for name in given), *warnings])
-        from moorage.cli.running.process import run_process
+        with seldom_collected():  # all that is loaded stays
+            load_numpy()
+            from moorage.cli.running.process import run_process
 
-        raise click.exceptions.Exit(run_process(options))
+            code = run_process(options)
+        raise click.exceptions.Exit(code)

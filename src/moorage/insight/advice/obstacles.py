@@ -89,6 +89,10 @@ class Obstacles:
         status = self.statuses[plugin][row]
         return () if status is None else status.reasons
 
+    def all_reasons(self) -> dict[str, list[Status | None]]:
+        """Who rejects which node, and why."""
+        return self.statuses
+
     def how_many(self) -> NDArray[np.int64]:
         """By row: how many reject it."""
         total = np.zeros(len(self.table), dtype=np.int64)

@@ -14,6 +14,7 @@ from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.framework.handle import Services
 from moorage.framework.runtime.profile import Profile
+from moorage.framework.status import Code
 from moorage.insight.advice.drafts import address_of
 from moorage.insight.advice.steps import Address, Create, Delete, Step, patched
 from moorage.what_if.scenario import Evaluation
@@ -65,7 +66,7 @@ class World:
             info = self.services.state.node(address.name)
             return None if info is None else info.node
         if address.kind == Pod.kind:
-            return self.services.door.named(f"{address.namespace}/{address.name}")
+            return self.services.door.named(address.key)
         kind = KINDS.get(address.kind)
         if kind is None:
             return None
@@ -121,10 +122,10 @@ class World:
         if decision.failure is None:
             assert decision.feasible is not None
             return Outcome(FITS, sorted(decision.feasible.names), [])
-        if decision.post_filtered is None:
+        if decision.post_filtered is None or decision.post_filtered.status.code is not Code.SUCCESS:
             return None
         found: dict[str, Any] = evaluation.post_filter()
-        if found["code"] != "Success" or not found["nominatedNodes"]:
+        if not found["nominatedNodes"]:
             return None
         nodes = sorted(found["nominatedNodes"])
         candidates = found["candidates"] or {}

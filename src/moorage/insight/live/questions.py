@@ -129,10 +129,10 @@ class Questions:
         pods = await self._waiting.documents(found)
         return {"counts": self._waiting.counts(), "pods": pods}, following
 
-    async def pending(self, *, advise: bool = False) -> Document:
+    async def pending(self, *, advise: bool = False, namespace: str = "") -> Document:
         """Waiting pods by cause; with advice, what would help the first of each group and most of all."""
         groups = Groups()
-        waiting = list(self._waiting)
+        waiting = [each for each in self._waiting if not namespace or each.queued.pod.namespace == namespace]
         async for _, each in slowly(waiting):
             groups.add(each)
         ordered = list(groups)

@@ -140,8 +140,8 @@ class InsightApi:
         return _answered(document)
 
     async def _pending(self, request: web.Request, parts: tuple[str, ...]) -> web.Response:
-        query = Query(request, ("advise",))
-        asked = self._ask().pending(advise=query.flag("advise"))
+        query = Query(request, ("advise", "namespace"))
+        asked = self._ask().pending(advise=query.flag("advise"), namespace=query.text("namespace"))
         return _answered(await _while_it_is_wanted(request, asked))
 
     async def _attempts(self, request: web.Request, parts: tuple[str, ...]) -> web.Response:

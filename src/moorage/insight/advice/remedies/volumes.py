@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 
 from moorage.api.pods import Volume
-from moorage.api.quantities import QuantityError
+from moorage.api.quantities import NANOS, QuantityError
 from moorage.api.selectors import SelectorError, parse_selector
 from moorage.api.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.insight.advice.amounts import nanos, written
@@ -188,7 +188,7 @@ def _other_class(sight: Sight, claim: PersistentVolumeClaim) -> Iterator[Remedy]
 
 def _smaller(sight: Sight, claim: PersistentVolumeClaim) -> Iterator[Remedy]:
     """As much as its class has, or the largest free volume."""
-    wanted = request_of(claim)
+    wanted = nanos(claim.spec.resources.requests.get("storage"))
     sizes = set()
     for capacity in sight.state.objects.of(CSIStorageCapacity).list():
         if capacity.storage_class_name == class_of_claim(claim):
@@ -218,7 +218,7 @@ def _one_more_volume(claim: PersistentVolumeClaim) -> Iterator[Remedy]:
         }
     except SelectorError:
         return
-    size = max(request_of(claim), 1)
+    size = max(nanos(claim.spec.resources.requests.get("storage")), NANOS)
     document: Document = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
