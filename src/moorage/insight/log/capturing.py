@@ -103,13 +103,14 @@ class Capturer:
 
     def _rejections(self, statuses: NodeStatuses) -> tuple[bytes, bytes, bytes, tuple[Verdict, ...]]:
         found: list[Numbered] = []
+        if statuses.statuses:
+            # Some rows were judged more than once; what was put off comes last.
+            statuses.set_now()
+            rows = statuses.given.nonzero()[0]
+            found.append((rows, statuses.given[rows], statuses.statuses))
         for each in statuses.put_off:
             rows = each.rows()
             found.append((rows, *each.why(rows)))
-        if statuses.statuses:
-            given = statuses.given
-            rows = given.nonzero()[0]
-            found.append((rows, given[rows], statuses.statuses))
         rows = found[0][0] if len(found) == 1 else np.concatenate([each[0] for each in found])
         places: dict[Verdict, int] = {}
         numbered = [self._numbers(codes, said, places) for _, codes, said in found]
