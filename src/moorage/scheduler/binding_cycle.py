@@ -294,7 +294,7 @@ class BindingCycle:
         self._give_back(binding)
         assumed = binding.assumed
         failure = diagnosis.chosen_node_failed(status, waits_for_events=not done)
-        self._journal.refused(binding.decision.entry, failure)
+        self._journal.refused(binding.decision.entry, status)
         if status.rejected:
             self._failures.handle(binding.profile, binding.queued, failure, binding.started)
             self._queue.move_all(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from moorage.framework.diagnosis import Failure
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
+from moorage.framework.status import Status
 
 if TYPE_CHECKING:
     from moorage.scheduler.cycle import Decision
@@ -30,8 +31,8 @@ class Journal(Protocol):
     def bound(self, entry: Entry) -> None:
         """The pod has its node."""
 
-    def refused(self, entry: Entry, failure: Failure) -> None:
-        """A node was chosen, and then the pod could not have it."""
+    def refused(self, entry: Entry, status: Status) -> None:
+        """A node was chosen, and then the pod could not have it; the status says who refused, and why."""
 
 
 class NoJournal:
@@ -49,5 +50,5 @@ class NoJournal:
     def bound(self, entry: Entry) -> None:
         pass
 
-    def refused(self, entry: Entry, failure: Failure) -> None:
+    def refused(self, entry: Entry, status: Status) -> None:
         pass

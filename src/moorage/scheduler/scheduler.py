@@ -276,9 +276,9 @@ class Scheduler:
         try:
             assumed = self.state.assume(pod, node_name)
         except AssumeError as error:
-            failure = diagnosis.attempt_failed(Status.error(str(error)))
-            self.journal.refused(decision.entry, failure)
-            self._failures.handle(profile, queued, failure, started)
+            refused = Status.error(str(error))
+            self.journal.refused(decision.entry, refused)
+            self._failures.handle(profile, queued, diagnosis.attempt_failed(refused), started)
             return
         self.services.nominations.remove(pod.uid)
         waiting: WaitingPod | None = None
@@ -289,9 +289,8 @@ class Scheduler:
             if status is not None:
                 unreserve(profile, cycle, assumed, node_name)
                 self.state.forget(assumed)
-                failure = diagnosis.chosen_node_failed(status)
-                self.journal.refused(decision.entry, failure)
-                self._failures.handle(profile, queued, failure, started)
+                self.journal.refused(decision.entry, status)
+                self._failures.handle(profile, queued, diagnosis.chosen_node_failed(status), started)
                 return
         activate_pods(self.queue, cycle)
         self._binding.start(PodToBind(profile, queued, cycle, assumed, node_name, waiting, decision, started))

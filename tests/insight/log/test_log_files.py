@@ -23,7 +23,7 @@ def written(path: Path, *, pods: int = 3, redact: bool = False, size: int = 1 <<
         made = simulation(log, Refuses)
         made.add(make_node("node-4"))
         few = [make_pod(f"web-{number}", labels={"secret": "label"}) for number in range(pods)]
-        refused = make_pod("refused", namespace="hidden", labels={"refused": "", "secret": "label"})
+        refused = make_pod("declined", namespace="hidden", labels={"refused": "", "secret": "label"})
         drained(made, *few, refused, make_pod("enormous", cpu="64"))
     return log
 
@@ -35,7 +35,7 @@ def test_a_file_is_for_its_owner_and_says_what_it_holds(tmp_path: Path) -> None:
     read = read_log(path)
     assert not read.head.redacted and "names" in read.head.holds and "labels" in read.head.holds
     assert len(read) == len(log) and read.attempts(pod="default/web-1")[0].summary()["outcome"] == "bound"
-    assert read.attempts(pod="hidden/refused")[0].entry.labels == {"refused": "", "secret": "label"}
+    assert read.attempts(pod="hidden/declined")[0].entry.labels == {"refused": "", "secret": "label"}
 
 
 def test_a_restarted_scheduler_goes_on_in_the_file(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_redacted_file_has_nothing_of_pods(tmp_path: Path) -> None:
     read = read_log(path)
     assert read.head.redacted and "without labels" in read.head.holds
     documents = str([(each.detail(), each.matrix(), each.entry.labels) for each in read.attempts(limit=1000)])
-    for secret in ("web-", "refused'", "enormous", "hidden", "secret", "pod-default"):
+    for secret in ("web-", "declined", "enormous", "hidden", "secret", "pod-default"):
         assert secret not in documents
     assert "node-0" in documents and "Insufficient cpu" in documents
     names = {each.entry.name for each in read.attempts(limit=1000)}

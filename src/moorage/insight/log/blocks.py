@@ -39,7 +39,8 @@ def open_for_appending(path: Path) -> tuple[IO[bytes], bool]:
     Raises NotALog for another file, and OSError.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    stream = os.fdopen(descriptor, "r+b")
+    # What could not be written must not be tried again by whoever closes it.
+    stream = os.fdopen(descriptor, "r+b", buffering=0)
     try:
         os.fchmod(descriptor, 0o600)
         if not stream.read(1):
@@ -52,6 +53,18 @@ def open_for_appending(path: Path) -> tuple[IO[bytes], bool]:
         return stream, False
     except BaseException:
         stream.close()
+        raise
+
+
+def append(stream: IO[bytes], data: bytes) -> None:
+    """All of it or, if an OSError is raised, nothing."""
+    begin, left = stream.tell(), memoryview(data)
+    try:
+        while left:
+            left = left[stream.write(left) :]
+    except OSError:
+        stream.seek(begin)
+        stream.truncate()
         raise
 
 

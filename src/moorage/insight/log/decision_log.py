@@ -10,6 +10,7 @@ from itertools import islice
 from moorage.framework.diagnosis import Failure
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
+from moorage.framework.status import Status
 from moorage.insight.log.attempts import Attempt
 from moorage.insight.log.capturing import Capturer
 from moorage.insight.log.entries import (
@@ -80,11 +81,13 @@ class DecisionLog:
         self.rates.bound += 1
         self._tell(entry, ENDED)
 
-    def refused(self, entry: Entry, failure: Failure) -> None:
+    def refused(self, entry: Entry, status: Status) -> None:
         entry.outcome = REFUSED
         entry.ended = self._clock()
-        entry.after_by, entry.after_message = failure.status.plugin, failure.message
-        self.size_bytes += len(failure.message)
+        before = entry.room
+        entry.after_by, entry.after_message = status.plugin, status.message
+        if entry.number >= self.oldest:
+            self.size_bytes += entry.room - before
         self.rates.failed += 1
         self._tell(entry, ENDED)
 

@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 
 from moorage import __version__
-from moorage.insight.log.blocks import block, head_line, open_for_appending
+from moorage.insight.log.blocks import append, block, head_line, open_for_appending
 from moorage.insight.log.decision_log import DECIDED, DecisionLog
 from moorage.insight.log.entries import Arrays, Entry, Layout, Seen
 from moorage.insight.log.matrix import Numbers
@@ -104,6 +104,7 @@ class LogFile:
                 self._write_some()
             self._failed = False
         except Exception as error:
+            self._encoder.begin()  # it thinks that something was written
             if not self._failed:
                 self._failed = True
                 log.error("The decision log cannot be written to %s: %s; tried again", self._path, error)
@@ -119,8 +120,7 @@ class LogFile:
                 records += self._encoder.attempt(entry)
             else:
                 records.append(self._encoder.end(entry))
-        self._stream.write(block(records))
-        self._stream.flush()
+        append(self._stream, block(records))
         for _ in range(count):
             self._waiting.popleft()
         if self._stream.tell() >= self._most_bytes:
@@ -139,10 +139,9 @@ class LogFile:
         if is_new:
             holds = _HOLDS_REDACTED if self._redact else _HOLDS
             head = Head(FORMAT, VERSION, f"moorage {__version__}", self._redact, holds)
-            stream.write(head_line(head))
+            append(stream, head_line(head))
         self._encoder.begin()
-        stream.write(block([Start(time.time(), __version__, self._redact)]))
-        stream.flush()
+        append(stream, block([Start(time.time(), __version__, self._redact)]))
         return stream
 
     def _alias(self, uid: str) -> str:
