@@ -61,7 +61,8 @@ class Questions:
         self._plugin_times = plugin_times
         self._clock = clock
         self._started = clock() if started is None else started
-        self._forks = Forks()
+        # A cycle that waits for extenders has not ended: until then the state is in between.
+        self._forks = Forks(scheduler.services.suspension.between_cycles)
         self._table = scheduler.state.table
         # No other scheduler of this process has told the same versions.
         self._nodes = NodeDocuments(self._table, int(clock() * 1000))
@@ -276,8 +277,6 @@ class Questions:
 
     async def _encoded_by_a_copy(self, question: copies.Question) -> bytes:
         scheduler, registry = self._scheduler, self._registry
-        # A cycle that waits for extenders has not ended: the state is in between.
-        await scheduler.services.suspension.between_cycles()
         return copies.answer_of(await self._forks.ask(lambda: copies.answered(scheduler, registry, question)))
 
 
