@@ -116,11 +116,13 @@ function showComparison(place, { pods, same, changes }) {
       { label: "Pod", cell: (change) => podLinkByKey(change.pod), value: (change) => change.pod },
       {
         label: "Now",
+        class: "tight",
         cell: (change) => where(change.now, change.nowScore),
         value: (change) => change.now ?? "",
       },
       {
         label: "Then",
+        class: "tight",
         cell: (change) => where(change.then, change.thenScore),
         value: (change) => change.then ?? "",
       },

@@ -257,7 +257,8 @@ function entry(attempt, before) {
       attempt.node && nodeLink(attempt.node),
       make("time", { class: "quiet", title: dateAndTime(attempt.time) }, timeOfDay(attempt.time)),
       before && make("span", { class: "quiet" }, `${age(attempt.time - before.time)} after the one before`),
-      attempt.wokenBy &&
+      attempt.try > 1 &&
+        attempt.wokenBy &&
         make("span", { class: "quiet" }, "woken by ", make("span", { class: "tag" }, attempt.wokenBy)),
     ),
     attempt.message && make("p", { class: "message" }, attempt.message),

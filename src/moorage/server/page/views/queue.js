@@ -266,7 +266,7 @@ function makeTable() {
         numeric: true,
       },
       { label: "Why", cell: (item) => why(item), value: (item) => item.message, class: "wide" },
-      { label: "Waits for", cell: (item) => tags(item.waitsFor), value: (item) => item.waitsFor.join() },
+      { label: "Waits for", cell: (item) => tags(item.waitsFor, 3), value: (item) => item.waitsFor.join() },
       {
         label: "Last try",
         cell: (item) => (item.lastAttempt === null ? "" : decisionLink(item.lastAttempt)),
