@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from PIL import Image
 
+from tests.controlplane.servers import wait_for
 from tests.page.browsing import Browser, browser, missing
 from tests.page.views import View, show, views
 from tests.page.world import World, fill, up
@@ -22,21 +22,21 @@ LARGEST = 120_000
 """Bytes of a picture."""
 
 _NODES = 600
-_COLOURS = 96
+_COLOURS = 256
+_TRIES = 3
 
 
 class Picture(NamedTuple):
     view: str
     colours: str = "light"
     height: int = 800
-    before: Callable[[Browser], None] = lambda page: None
 
 
 WANTED = (
     Picture("map", "dark"),
     Picture("queue"),
     Picture("decisions"),
-    Picture("decision"),
+    Picture("decision", height=1160),
     Picture("pod", "dark"),
     Picture("plugins"),
     Picture("try", height=880),
@@ -60,10 +60,14 @@ def main() -> int:
 
 def _busy(world: World) -> None:
     fill(world, deployments=24, replicas=60)
-    for round_ in range(4):  # each change of a node has the waiting pods tried again: a story to tell
-        name = world.get("nodes")["names"][round_]
-        world.patch_node(name, {"metadata": {"labels": {"round": str(round_)}}})
-        world.wait_until_quiet()
+    for number, node in enumerate(world.get("nodes")["names"][:_TRIES], 2):
+        world.patch_node(node, {"spec": {"taints": None}})  # has those that wait tried again: a story to tell
+        wait_for("another try", lambda number=number: _tries(world) >= number)  # type: ignore[misc]
+    world.wait_until_quiet()
+
+
+def _tries(world: World) -> int:
+    return max(int(each["tries"]) for each in world.get("queue", search="large")["pods"])
 
 
 def _make(page: Browser, view: View, wanted: Picture) -> None:

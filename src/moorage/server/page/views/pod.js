@@ -5,7 +5,7 @@ import { ageElement } from "../core/clock.js";
 import { fill, make } from "../core/dom.js";
 import { address, toPod } from "../core/router.js";
 import { counted, whole } from "../core/text.js";
-import { age, dateAndTime, timeOfDay, took } from "../core/units.js";
+import { dateAndTime, timeOfDay, took } from "../core/units.js";
 import { adviceList } from "../widgets/advice.js";
 import { decisionLink, nodeLink, outcomeChip, placeChip, podLink, tags } from "../widgets/chips.js";
 import { button, field } from "../widgets/controls.js";
@@ -256,7 +256,7 @@ function entry(attempt, before) {
       outcomeChip(attempt.outcome),
       attempt.node && nodeLink(attempt.node),
       make("time", { class: "quiet", title: dateAndTime(attempt.time) }, timeOfDay(attempt.time)),
-      before && make("span", { class: "quiet" }, `${age(attempt.time - before.time)} after the one before`),
+      before && make("span", { class: "quiet" }, `${took(attempt.time - before.time)} after the one before`),
       attempt.try > 1 &&
         attempt.wokenBy &&
         make("span", { class: "quiet" }, "woken by ", make("span", { class: "tag" }, attempt.wokenBy)),
