@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moorage import __version__
-from moorage.cli.main import COMMANDS
+from moorage.cli.main import COMMANDS, command_of
 from tests.cli.running import MOORAGE, environment, node, pod, run, run_alone, write
 
 HEAVY = ("numpy", "yaml", "msgspec", "rich")
@@ -173,8 +172,7 @@ def commands() -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = [()]
     for name in COMMANDS:
         found.append((name,))
-        command = getattr(importlib.import_module(f"moorage.cli.{name}"), name)
-        found += [(name, inner) for inner in getattr(command, "commands", ())]
+        found += [(name, inner) for inner in getattr(command_of(name), "commands", ())]
     return found
 
 

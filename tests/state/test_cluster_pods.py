@@ -33,6 +33,22 @@ def test_an_assumed_pod_counts_at_once_and_is_confirmed_by_the_watch() -> None:
     assert list(info.pods) == [watched]
 
 
+def test_a_pod_that_is_confirmed_with_other_labels_is_counted_by_these() -> None:
+    state = ClusterState()
+    state.put_node(make_node("n", cpu="4"))
+    in_zone = state.counts.count("zone", lambda pods: int("zone" in pods.labels))
+    state.assume(make_pod("p", cpu="1", labels={"app": "a"}), "n")
+    assert in_zone[0] == 0
+    changes = state.table.usage_changes.end
+    watched = make_pod("p", cpu="1", node="n", labels={"app": "a", "zone": "z"})
+    state.add_pod(watched)
+    assert in_zone[0] == 1
+    assert state.table.usage_changes.end == changes, "its labels use nothing up"
+    assert (watched.labels, list(state.table.by_name["n"].pods)) == ({"app": "a", "zone": "z"}, [watched])
+    state.remove_pod(watched.uid)
+    assert (in_zone[0], len(state.counts)) == (0, 0)
+
+
 def test_the_watched_node_wins_over_the_assumed_one(caplog: pytest.LogCaptureFixture) -> None:
     state = ClusterState()
     for name in ("a", "b"):

@@ -19,6 +19,7 @@ from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.profile import Profile
 from moorage.scheduler.cycle import Decision
+from moorage.scheduler.journal import Journal
 from moorage.scheduler.scheduler import Scheduler
 from moorage.testing.fakes import RecordedEvent
 from tests.twins import objects
@@ -161,6 +162,7 @@ class World:
         nodes: int,
         templates: list[int],
         shortcuts: bool = True,
+        journal: Journal | None = None,
     ) -> None:
         self.config, self.registry = config, registry
         self.now = START
@@ -176,6 +178,7 @@ class World:
             recorder_of=lambda profile: self.recorder,
             clock=lambda: self.now,
             shortcuts=shortcuts,
+            journal=journal,
         )
         self.scheduler.door.listers.set_synced()
         self._seed_decisions()

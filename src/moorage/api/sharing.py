@@ -52,7 +52,8 @@ def share_parts_of(known: Pod, pod: Pod) -> None:
     new.containers, new.init_containers = old.containers, old.init_containers
     new.tolerations, new.affinity = old.tolerations, old.affinity
     new.topology_spread_constraints, new.volumes = old.topology_spread_constraints, old.volumes
-    pod.metadata.labels = known.metadata.labels
+    if pod.metadata.labels == known.metadata.labels:
+        pod.metadata.labels = known.metadata.labels
     pod.status.container_statuses = known.status.container_statuses
     pod.status.init_container_statuses = known.status.init_container_statuses
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from moorage.cli.tables import folded, print_table, terminal_width
 from moorage.what_if.scenario import Evaluation
+
+if TYPE_CHECKING:
+    from moorage.insight.advice.suggestions import Suggestion
 
 Document = dict[str, Any]
 
@@ -43,6 +46,15 @@ def show_table(evaluation: Evaluation, result: Document) -> None:
     print_table(headings, rows, stacked=stacked)
     click.echo("")
     for line in _verdict(result, pod.key):
+        _say(line)
+
+
+def show_advice(suggestions: list[Suggestion]) -> None:
+    """Prints what would make the pod fit."""
+    from moorage.insight.words.causes import what_would_help
+
+    advice = what_would_help([suggestion.document() for suggestion in suggestions])
+    for line in advice or ["No change that was tried would make it fit."]:
         _say(line)
 
 

@@ -37,6 +37,9 @@ from moorage.cli.setup import (
 @click.option(
     "--pod", "pod_file", metavar="FILE", shell_complete=files, help="The manifest of the pod to place."
 )
+@click.option(
+    "--advise", "with_advice", is_flag=True, help="Also tell what would make a pod fit that does not."
+)
 @output_option
 @config_option
 @strict_version_option
@@ -46,6 +49,7 @@ def evaluate(
     file: str | None,
     cluster: str | None,
     pod_file: str | None,
+    with_advice: bool,
     output: str,
     config_file: str | None,
     strict_config_version: bool,
@@ -64,6 +68,11 @@ def evaluate(
     answer), `nodeStatus` (why not), `scores` (node to plugin to `raw` and `weighted`), `totals`, `best` (the
     nodes), `message` (why it stays pending), `postFilter` (preemption), `schedulerError` (what broke).
 
+    With --advise, the result of a pod that fits nowhere has `advice`, a list, best first: `text`, `then`
+    (`fits`, or `preempts` if others have to go for it), `nodes`, and `change`, a list of steps. A step is a
+    `patch` (kind, namespace, name) with JSON Patch `operations`, a `create` (the object) or a `delete`. Each
+    was tried. `where` names the template that a change of the pod belongs in.
+
     \b
     Examples:
       kubectl get nodes,pods -A -o yaml > cluster.yaml
@@ -78,18 +87,21 @@ def evaluate(
         if file is not None:
             if config_file is not None:
                 raise click.UsageError("A scenario brings its own `config`; --config goes with --pod.")
-            _evaluate_lines(file, plugins, verbose)
+            _evaluate_lines(file, plugins, verbose, with_advice)
             return
         assert cluster is not None and pod_file is not None
         setup = set_up(config_file, plugins, strict_version=strict_config_version)
-        _explain(cluster, pod_file, setup, output)
+        _explain(cluster, pod_file, setup, output, with_advice)
 
 
-def _evaluate_lines(file: str, plugins: tuple[str, ...], verbose: bool) -> None:
+def _evaluate_lines(file: str, plugins: tuple[str, ...], verbose: bool, with_advice: bool) -> None:
     from moorage.config.problems import ConfigError
     from moorage.framework.plugin_errors import IN_TREE, described
+    from moorage.insight.advice.scenarios import evaluate_and_advise
     from moorage.scheduler.profiles import default_configuration
-    from moorage.what_if.scenario import evaluate as evaluate_scenario
+    from moorage.what_if.scenario import evaluate as evaluate_only
+
+    evaluate_scenario = evaluate_and_advise if with_advice else evaluate_only
 
     registry, added = make_registry(plugins)
     default = default_configuration(registry, added)
@@ -159,9 +171,9 @@ def _lines(file: str, stream: IO[bytes]) -> Iterator[bytes]:
         raise BadInput(f"{file}: cannot read the file: {error}; is it whole?") from None
 
 
-def _explain(cluster: str, pod_file: str, setup: Any, output: str) -> None:
+def _explain(cluster: str, pod_file: str, setup: Any, output: str, with_advice: bool) -> None:
     from moorage.api.pods import Pod
-    from moorage.cli.decision_table import show_table
+    from moorage.cli.decision_table import show_advice, show_table
     from moorage.cli.manifest_files import read_manifests
     from moorage.what_if.scenario import Scenario
 
@@ -179,10 +191,18 @@ def _explain(cluster: str, pod_file: str, setup: Any, output: str) -> None:
         warn([f"pod {pod.key} asks for scheduler {wanted}, profiles are {known}; {used} is used"])
     evaluation = scenario.evaluate(pod)
     result = evaluation.document()
+    suggestions = None
+    if with_advice and not result["feasible"]:
+        from moorage.insight.advice.advising import advise
+
+        suggestions = advise(scenario.services, scenario.profile, pod)
+        result["advice"] = [suggestion.document() for suggestion in suggestions]
     if output == "json":
         print_json({"id": pod.key, **result})
     else:
         show_table(evaluation, result)
+        if suggestions is not None:
+            show_advice(suggestions)
     failed = scenario.failed_plugins.counts
     if output != "json":
         for plugin in failed:

@@ -20,14 +20,23 @@ COMMANDS = {
     "explain": "Tell why a pod is pending, or why it is where it is.",
     "manifests": "Print everything to run a scheduler in a cluster.",
     "new": "Begin a plugin project.",
+    "pending": "Tell which pods wait, and what would free the most of them.",
     "plugins": "List the plugins there are.",
     "run": "Schedule the pods of a cluster.",
     "simulate": "Schedule many pods in memory at full speed.",
+    "top": "Watch a running scheduler: rate, queue, plugin times, nodes.",
     "up": "Start a cluster on this machine, for kubectl and for plugins.",
 }
 
-FOLDERS = {"explain": "insight."}
+FOLDERS = {"explain": "insight.", "pending": "insight.", "top": "insight."}
 """Where the module of a command is, if not beside this one."""
+
+
+def command_of(name: str) -> click.Command:
+    """Imports a command."""
+    module = importlib.import_module(f"moorage.cli.{FOLDERS.get(name, '')}{name}")
+    command: click.Command = getattr(module, name)
+    return command
 
 
 class LazyGroup(Commands):
@@ -39,9 +48,7 @@ class LazyGroup(Commands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"moorage.cli.{FOLDERS.get(cmd_name, '')}{cmd_name}")
-        command: click.Command = getattr(module, cmd_name)
-        return command
+        return command_of(cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from moorage.cli.completion import files
+from moorage.cli.decision_log import decision_log_options
 from moorage.cli.go_flags import KubeFlags, kube_flag
 from moorage.cli.kube_flags import KUBE_FLAGS
 from moorage.cli.setup import errors_in_lines, plugin_timeout_option, warn
@@ -156,6 +157,7 @@ _OPTIONS = (
         is_flag=True,
         help="Serve the dashboard on the secure port, at /dashboard/. Who uses it needs a token with rights.",
     ),
+    decision_log_options,
     _value(
         "legacy-scheduler-annotation",
         "What to do about scheduler.alpha.kubernetes.io/name: ignore, warn or honor.",
@@ -226,7 +228,9 @@ def new_scheduler_command(*plugins: type[Plugin]) -> click.Command:
 
 def _run(flags: dict[str, Any]) -> None:
     with errors_in_lines(flags["verbosity"] >= 5, flags["config"]):
+        from moorage.cli.running.one_thread import load_numpy
         from moorage.cli.running.options import RunOptions
+        from moorage.scheduler.garbage import seldom_collected
 
         options = RunOptions.from_flags(flags)
         warnings = options.gates.warnings()
@@ -235,6 +239,9 @@ def _run(flags: dict[str, Any]) -> None:
         options.check()
         given = [name for name in _WITHOUT_EFFECT if flags[name.replace("-", "_")] is not None]
         warn([*(f"--{name} has no effect" for name in given), *warnings])
-        from moorage.cli.running.process import run_process
+        with seldom_collected():  # all that is loaded stays
+            load_numpy()
+            from moorage.cli.running.process import run_process
 
-        raise click.exceptions.Exit(run_process(options))
+            code = run_process(options)
+        raise click.exceptions.Exit(code)

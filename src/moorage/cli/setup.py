@@ -172,10 +172,15 @@ def read_input(file: str) -> tuple[bytes, str]:
 
 
 def print_json(document: Any) -> None:
-    """One line, as programs like it best."""
+    """One line, as programs like it best, and without anything that would move a terminal's cursor."""
     import msgspec
 
-    click.echo(msgspec.json.encode(document).decode())
+    text = msgspec.json.encode(document).decode()
+    if not text.isprintable():
+        import json
+
+        text = "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+    click.echo(text)
 
 
 def warn(warnings: Iterable[str]) -> None:

@@ -94,10 +94,9 @@ class Services:
     shortcuts: bool = True
     """Whether what was found out for one pod may serve for another; tests compare with none."""
     took: dict[tuple[str, str], float] = field(default_factory=dict)
-    """The seconds that points and plugins took since the attempt began that runs, or ran last.
+    """The seconds that plugins took at each point since the attempt began that runs, or ran last.
 
-    By point and plugin; the whole point where the plugin is empty. Plugins of Moorage's own are timed in some
-    attempts only, as their metrics are.
+    Plugins of Moorage's own are timed in some attempts only, as their metrics are.
     """
     shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
     """What plugins of all profiles have in common, by what made it."""

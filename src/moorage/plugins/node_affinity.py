@@ -117,7 +117,10 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         version = self._table.static_version
         if len(nodes) <= _FEW:
             # A pod that names its node is not worth a look at all the others.
-            unmatched = np.array([not required.matches(node.labels, node.name) for node in nodes])
+            few = [not required.matches(node.labels, node.name) for node in nodes]
+            if self._added is None and True not in few:
+                return Verdicts.passed()
+            unmatched = np.array(few)
         else:
             unmatched = ~self._masks.get(required, version)[nodes.rows]
         if self._added is None:

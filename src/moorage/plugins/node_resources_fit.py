@@ -87,13 +87,15 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def _demands(self, pod: Pod) -> tuple[Demand, ...]:
         """What is checked on every node, in this order: cpu, memory, ephemeral storage, everything else."""
-        requests = pod.requests
-        names = [*BASIC, *(name for name in requests if name not in BASIC)]
-        return tuple(
-            Demand(name, requests[name])
-            for name in names
-            if requests[name] > 0 and not self._is_ignored(name)
-        )
+        requests = request_summary(pod).filter
+        found = [Demand(name, amount) for name in BASIC if (amount := requests[name]) > 0]
+        if len(found) < len(requests):
+            found += [
+                Demand(name, amount)
+                for name, amount in requests.items()
+                if amount > 0 and name not in BASIC and not self._is_ignored(name)
+            ]
+        return tuple(found)
 
     def _is_ignored(self, name: str) -> bool:
         return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
@@ -114,6 +116,8 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         demands: tuple[Demand, ...] = read(cycle, _REQUEST, "error reading")
+        if len(nodes) == 1 and self._has_room(nodes.info(0).row, demands):
+            return Verdicts.passed()
         full: Bools = nodes.pod_count >= nodes.allowed_pods
         rejected = full
         lacking = []
@@ -124,6 +128,14 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         if not rejected.any():
             return Verdicts.passed()
         return _verdicts(nodes, full, list(zip(demands, lacking, strict=True)))
+
+    def _has_room(self, row: int, demands: tuple[Demand, ...]) -> bool:
+        """Whether it is plain to see that a row has room; for one row, arrays are too much."""
+        return (
+            not self._table.has_extreme_amounts
+            and are_ordinary(demands)
+            and not _lacks_something(self._table, row, demands)
+        )
 
     # Score
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING, cast
 
-from prometheus_client import CollectorRegistry, Metric
-from prometheus_client.registry import Collector
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry, Metric
+    from prometheus_client.registry import Collector
 
 Labels = tuple[str, ...]
 Bounds = tuple[float, ...]
@@ -34,6 +37,8 @@ class Numbers(dict[Labels, float]):
         return 0
 
     def family(self) -> Metric:
+        from prometheus_client import Metric
+
         metric = Metric(self.name.removesuffix("_total"), self.help, self.type)
         for values, number in self.items() if self.labels else [((), self[()])]:
             metric.add_sample(self.name, dict(zip(self.labels, values, strict=True)), number)
@@ -84,6 +89,8 @@ class Histograms(dict[Labels, Histogram]):
         return made
 
     def family(self) -> Metric:
+        from prometheus_client import Metric
+
         metric = Metric(self.name, self.help, self.type)
         for values, histogram in self.items() if self.labels else [((), self[()])]:
             named = dict(zip(self.labels, values, strict=True))
@@ -109,13 +116,20 @@ def bound_label(bound: float) -> str:
     )
 
 
-class Families(Collector):
+class Families:
     """Instruments that are exported together, by `registry`."""
 
     def __init__(self) -> None:
         self._families: list[Numbers | Histograms] = []
-        self.registry = CollectorRegistry()
-        self.registry.register(self)
+
+    @cached_property
+    def registry(self) -> CollectorRegistry:
+        # What comes with it takes long to load, and is for scrapes alone.
+        from prometheus_client import CollectorRegistry
+
+        registry = CollectorRegistry()
+        registry.register(cast("Collector", self))
+        return registry
 
     def counter(self, name: str, help: str, labels: Labels = ()) -> Numbers:
         return self._numbers("counter", name, help, labels)

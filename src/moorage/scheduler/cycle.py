@@ -10,6 +10,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
@@ -20,7 +23,7 @@ from moorage.framework.runtime.filtering import PreFiltered, filter_with_rivals,
 from moorage.framework.runtime.plans import Plan
 from moorage.framework.runtime.post_filtering import PostFiltered, post_filter
 from moorage.framework.runtime.profile import Profile
-from moorage.framework.runtime.scoring import Scores, best, best_at_random, pre_score, score
+from moorage.framework.runtime.scoring import Scores, first_of, one_at_random, pre_score, score, tied
 from moorage.framework.status import Status
 from moorage.scheduler.journal import Entry
 from moorage.scheduler.search import how_many_to_find, search
@@ -40,13 +43,21 @@ class Decision:
     node_name: str = ""
     feasible: Nodes | None = None
     narrowed_by_extenders: bool = False
+    began_at: int = 0
+    """The row at which the search began, where PreFilter did not narrow it."""
     looked_at: int = 0
     scores: Scores | None = None
+    ties: int = 0
+    """How many nodes have the highest total."""
     nominated_first: bool = False
     post_filtered: PostFiltered | None = None
     failure: diagnosis.Failure | None = None
     entry: Entry = None
     """What the journal knows it by."""
+
+    def take(self, nodes: Nodes, place: int, tied: NDArray[np.intp]) -> None:
+        """Chooses one of several nodes that are equally good."""
+        self.node_name, self.ties = nodes.info(place).name, len(tied)
 
 
 class NodeChooser:
@@ -110,6 +121,7 @@ class NodeChooser:
             limit=self._limit(profile, total),
         )
         observe(profile, "Filter", found.error, started)
+        decision.began_at = self.start
         self.skip(profile, found.looked_at)
         decision.feasible, decision.looked_at = found.nodes, found.looked_at
         if found.error is not None:
@@ -185,12 +197,14 @@ class NodeChooser:
             return
         decision.scores = scores
         if not extenders:
-            decision.node_name = nodes.info(best(scores.totals)).name
+            equals = tied(scores.totals)
+            decision.take(nodes, first_of(equals, len(nodes)), equals)
             return
         scores.by_extender, given = extenders.prioritize(pod, nodes, profile.observer)
         for added in scores.by_extender.values():
             scores.totals = scores.totals + added
-        decision.node_name = nodes.info(best_at_random(scores.totals, given)).name
+        equals = tied(scores.totals)
+        decision.take(nodes, one_at_random(equals, given), equals)
 
     def look_at_all(self, profile: Profile, pod: Pod, decision: Decision) -> NodeStatuses:
         """The statuses of all nodes, where the cycle itself stopped at the nominated one."""
@@ -236,5 +250,4 @@ def rank(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: Nodes
 def observe(profile: Profile, point: str, status: Status | None, started: float) -> None:
     """Tells how long an extension point took that began at `started`, by the performance counter."""
     label = "Success" if status is None else status.code.label
-    seconds = profile.services.took[point, ""] = time.perf_counter() - started
-    profile.observer.extension_point(profile.name, point, label, seconds)
+    profile.observer.extension_point(profile.name, point, label, time.perf_counter() - started)

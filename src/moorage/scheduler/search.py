@@ -61,7 +61,11 @@ def search(
     """Filters stretch by stretch of the table, so that no more nodes are looked at than needed."""
     table = profile.state.table
     rows = None if names is None else rows_of(profile, names)
-    total = len(table) if rows is None else len(rows)
+    first, total = 0, len(table) if rows is None else len(rows)
+    if rows is not None and total == 1:
+        # A pod that names its node: one row is a stretch, too, and takes no array to tell.
+        first = int(rows[0])
+        rows = None
     rivals = profile.services.nominations.rivals(pod) if len(profile.services.nominations) else {}
     found: list[Nodes] = []
     missing, looked_at, growth = limit, 0, 1
@@ -69,7 +73,7 @@ def search(
         begin = (start + looked_at) % total
         stretch = total if limit >= total else growth * (int(missing / plan.fitting) + missing // 8 + 16)
         end = min(begin + min(stretch, total - looked_at), total)
-        nodes = Nodes(table, slice(begin, end) if rows is None else rows[begin:end])
+        nodes = Nodes(table, slice(first + begin, first + end) if rows is None else rows[begin:end])
         left = filter_nodes(profile, plan, cycle, pod, nodes, statuses)
         if rivals:
             left = _with_rivals(profile, cycle, pod, nodes, left, rivals, statuses)

@@ -38,11 +38,10 @@ class Placement:
         self.assumed = assumed
 
     def takes_the_same_as(self, pod: Pod) -> bool:
-        """Whether a newer version of the pod differs in nothing that is counted anywhere."""
+        """Whether a newer version of the pod differs in nothing that is counted anywhere but its labels."""
         known = self.info.pod
         return (
-            known.metadata.labels == pod.metadata.labels
-            and known.deleting == pod.deleting
+            known.deleting == pod.deleting
             and known.spec == pod.spec
             and (known.status is pod.status or _takes_the_same(known.status, pod.status))
         )
@@ -178,11 +177,22 @@ class ClusterState:
                 # Another pod with the same port may have freed it.
                 self.ports.take(known.node, known.info.pod.host_ports)
                 self.assumed_total -= known.assumed
+                if known.info.pod.metadata.labels != pod.metadata.labels:
+                    # API servers give a pod the zone of its node when it is bound: this is the usual case.
+                    self._classify_anew(known, pod)
                 known.confirm(pod)
                 return
             self._drop(pod.uid)
         share_parts(pod)
         self._place(pod, pod.spec.node_name, assumed=False)
+
+    def _classify_anew(self, placement: Placement, pod: Pod) -> None:
+        info, node = placement.info, placement.node
+        new = self.counts.class_of(pod)
+        if node.row >= 0:
+            self.counts.remove(node, info.pod_class)
+            new = self.counts.place(node, new)
+        info.pod_class = new
 
     def remove_pod(self, uid: str) -> Pod | None:
         """Forgets a pod, assumed or added; returns it, or None if it was unknown."""

@@ -16,6 +16,8 @@ from moorage.state.row_changes import RowChanges
 _CHUNK_BITS = 7
 _FEW = 16
 """So many rows are corrected one by one; where more changed, their chunks are computed again."""
+_MOST_SAID = 4096
+_MOST_CHANGES = 2048
 
 
 class KeptRows:
@@ -94,10 +96,62 @@ class KeptRows:
                 known[row >> _CHUNK_BITS] = 0
 
 
+class KeptReasons(KeptRows):
+    """Why rows are rejected, as far as somebody asked: for each row the place of what was said, from 1 on."""
+
+    __slots__ = ("_numbers", "_places", "said")
+
+    def __init__(self, table: NodeTable, changes: RowChanges) -> None:
+        super().__init__(table, changes)
+        self.said: list[Any] = []
+        self._places: dict[Any, int] = {}
+        self._numbers: NDArray[np.uint16]
+
+    def of(
+        self, rows: NDArray[np.intp], ask: Callable[[NDArray[np.intp]], Sequence[Hashable]]
+    ) -> NDArray[np.uint16]:
+        """The places of what is said of these rows; `ask` is asked about those of which that is not known.
+
+        It may answer None for some of them, which stay unknown and have place 0.
+        """
+        if len(self.said) > _MOST_SAID:
+            self.said, self._places = [], {}
+            self.forget()
+        self._bring_up_to(rows)
+        found: NDArray[np.uint16] = self._numbers[rows]
+        if not found.all():
+            unknown = rows[found == 0]
+            self._numbers[unknown] = [self._place_of(reason) for reason in ask(unknown)]
+            found = self._numbers[rows]
+        return found
+
+    def forget(self) -> None:
+        """Everything is to be asked again."""
+        self._order = -1
+
+    def _place_of(self, reason: Hashable) -> int:
+        if reason is None:
+            return 0
+        place = self._places.get(reason)
+        if place is None:
+            self.said.append(reason)
+            place = self._places[reason] = len(self.said)
+        return place
+
+    def _begin(self, size: int) -> None:
+        self._numbers = np.zeros(size, dtype=np.uint16)
+
+    def _fill(self, rows: slice) -> None:
+        self._numbers[rows] = 0
+
+    def _correct(self, row: int) -> None:
+        self._numbers[row] = 0
+
+
 class KeptVerdicts(KeptRows):
     """Which rows a filter rejects."""
 
-    __slots__ = ("_dirty", "_of_rows", "_rejected", "rejects")
+    __slots__ = ("_dirty", "_of_rows", "_rejected", "reasons", "rejects")
 
     def __init__(
         self,
@@ -108,6 +162,7 @@ class KeptVerdicts(KeptRows):
     ) -> None:
         """`of_rows` and `of_row` tell the same: whether a row is rejected."""
         super().__init__(table, changes)
+        self.reasons = KeptReasons(table, changes)
         self._of_rows = of_rows
         self.rejects = of_row
         """Whether a row is rejected as it is now."""
@@ -122,8 +177,9 @@ class KeptVerdicts(KeptRows):
             if len(rows) <= _FEW:
                 few = np.array([self.rejects(row) for row in rows.tolist()], dtype=np.bool_)
                 return few if few.any() else None
-        elif rows.start >= rows.stop:
-            return None
+        elif rows.stop - rows.start <= 1:
+            is_rejected = rows.start < rows.stop and self.rejects(rows.start)
+            return np.ones(1, dtype=np.bool_) if is_rejected else None
         self._bring_up_to(rows)
         if isinstance(rows, slice):
             first, last = rows.start >> _CHUNK_BITS, (rows.stop - 1) >> _CHUNK_BITS
@@ -187,10 +243,36 @@ ALL_ZERO = RowScores(lambda nodes: np.zeros(len(nodes), dtype=np.int64), lambda 
 """Of a plugin that prefers no node."""
 
 
+class PartsHistory:
+    """What the parts of kept scores were at every moment since it began: then, and each change since.
+
+    So a moment can be remembered without a copy of thousands of numbers.
+    """
+
+    __slots__ = ("_began_with", "changes")
+
+    def __init__(self, parts: NDArray[np.int8]) -> None:
+        self._began_with = parts.copy()
+        self.changes: list[tuple[int, int, bytes]] = []
+        """From one row to before another, and the new parts, plugin after plugin."""
+
+    @property
+    def room(self) -> int:
+        """The bytes of what it began with."""
+        return self._began_with.nbytes
+
+    def at(self, moment: int) -> NDArray[np.int8]:
+        """The parts after so many changes; of rows that nobody had asked for it is anything."""
+        parts = self._began_with.copy()
+        for begin, end, changed in self.changes[:moment]:
+            parts[:, begin:end] = np.frombuffer(changed, dtype=np.int8).reshape(len(parts), end - begin)
+        return parts
+
+
 class KeptScores(KeptRows):
     """The weighted sum of several plugins' scores, and what each gave."""
 
-    __slots__ = ("_parts", "_totals", "_version", "_versions", "_weighted")
+    __slots__ = ("_history", "_parts", "_totals", "_version", "_versions", "_was_asked", "_weighted")
 
     def __init__(
         self, table: NodeTable, changes: RowChanges, weighted: Sequence[tuple[RowScores, int]]
@@ -200,7 +282,10 @@ class KeptScores(KeptRows):
         self._versions = [scores.version for scores, _ in weighted if scores.version is not None]
         self._version: list[Hashable] = []
         self._totals: Int64s
-        self._parts: NDArray[np.int64]
+        self._parts: NDArray[np.int8]
+        """Scores end at 100."""
+        self._history: PartsHistory | None = None
+        self._was_asked = False
 
     def totals(self, nodes: Nodes) -> Int64s:
         """The sums of these nodes; not to be written to."""
@@ -208,11 +293,24 @@ class KeptScores(KeptRows):
         self._bring_up_to(nodes.rows)
         return self._totals[nodes.rows]
 
-    def parts(self, nodes: Nodes) -> NDArray[np.int64]:
+    def parts(self, nodes: Nodes) -> NDArray[np.int8]:
         """What each plugin of `weighted` gave to each node, before its weight; not to be written to."""
         self._check_versions()
         self._bring_up_to(nodes.rows)
         return self._parts[:, nodes.rows]
+
+    def moment(self) -> tuple[PartsHistory, int] | None:
+        """By which what `parts` gives now can be found later; None the first time, when that is not worth it.
+
+        From the second time on, changes are written down.
+        """
+        history = self._history
+        if history is None or len(history.changes) >= _MOST_CHANGES:
+            if not self._was_asked:
+                self._was_asked = True
+                return None
+            history = self._history = PartsHistory(self._parts)
+        return history, len(history.changes)
 
     def _check_versions(self) -> None:
         version = [version() for version in self._versions]
@@ -221,8 +319,9 @@ class KeptScores(KeptRows):
             self._order = -1
 
     def _begin(self, size: int) -> None:
+        self._history, self._was_asked = None, False
         self._totals = np.zeros(size, dtype=np.int64)
-        self._parts = np.zeros((len(self._weighted), size), dtype=np.int64)
+        self._parts = np.zeros((len(self._weighted), size), dtype=np.int8)
 
     def _fill(self, rows: slice) -> None:
         nodes = Nodes(self._table, rows)
@@ -232,6 +331,8 @@ class KeptScores(KeptRows):
             found = scores.of_rows(nodes)
             self._parts[index, rows] = found
             totals += found * weight
+        if self._history is not None:
+            self._history.changes.append((rows.start, rows.stop, self._parts[:, rows].tobytes()))
 
     def _correct(self, row: int) -> None:
         total, parts = 0, self._parts
@@ -242,6 +343,8 @@ class KeptScores(KeptRows):
                 found = parts.item(index, row)  # of no row alone does it change
             total += found * weight
         self._totals[row] = total
+        if self._history is not None:
+            self._history.changes.append((row, row + 1, parts[:, row].tobytes()))
 
 
 class KeptRawScores(KeptRows):

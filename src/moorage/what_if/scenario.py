@@ -241,10 +241,17 @@ def evaluate(
 
     `default` is the configuration of a scenario that brings none.
     """
+    built, pod = read_scenario(scenario, registry, default)
+    return {"id": scenario.get("id", ""), **built.evaluate(pod).document()}
+
+
+def read_scenario(
+    scenario: Document, registry: Registry, default: KubeSchedulerConfiguration | None = None
+) -> tuple[Scenario, Pod]:
+    """The cluster and the pod of a scenario document."""
     config = load(_text(scenario["config"])).config if scenario.get("config") else default
     built = Scenario(read_objects(scenario.get("objects") or []), registry, config)
-    pod = from_document(Pod, scenario["pod"])
-    return {"id": scenario.get("id", ""), **built.evaluate(pod).document()}
+    return built, from_document(Pod, scenario["pod"])
 
 
 def _text(document: Document) -> bytes:

@@ -112,7 +112,7 @@ def test_the_last_decisions_are_shown_whatever_stands_in_them(store: Store) -> N
     assert "default/p9 " in text
     assert "default/p8 " not in text, "only the last ones"
     assert re.search("default/p19 +Scheduled  node-19\n", text)
-    assert re.search(r"default/\[bold +Failed      \[2J\[/red\] 0/3 nodes", text)
+    assert re.search(r"default/\[bold +Failed     \\x1b\[2J\[/red\] 0/3 nodes", text)
     assert "\x1b" not in text
     assert "an image" not in text
     assert "too late" not in text
@@ -138,9 +138,11 @@ def test_plain_lines(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         decide("c")
     decide("d")
     b, after_b, c = capsys.readouterr().out.splitlines()
-    assert b.endswith(" default-scheduler: default/p: Scheduled: Successfully assigned default/p to b [2J")
+    assert b.endswith(
+        " default-scheduler: default/p: Scheduled: Successfully assigned default/p to b\\x1b[2J"
+    )
     assert after_b == "after b"
-    assert c.endswith(" to c [2J")
+    assert c.endswith(" to c\\x1b[2J")
 
 
 @pytest.mark.parametrize("kind", [LiveView, PlainView])

@@ -84,9 +84,10 @@ def explain(
       moorage explain web-1
       moorage explain shop/web-1 --nodes
       moorage explain web-1 --set spec.containers[0].resources.requests.cpu=500m
-      moorage explain web-1 --tolerate gpu=true:NoSchedule --without-pod default/batch-7
+      moorage explain web-1 --tolerate gpu --without-pod default/batch-7
       moorage explain web-1 --scheduler https://10.0.0.7:10259 --token-file token
-      kubectl get nodes,pods -A -o yaml > cluster.yaml; moorage explain web-1 --cluster cluster.yaml
+      kubectl get nodes,pods -A -o yaml > cluster.yaml
+      moorage explain web-1 --cluster cluster.yaml
     """
     asked, changed = whom(options), changes(options)
     sources = [name for name, value in (("--cluster", cluster), ("--log", log_file)) if value]
@@ -163,7 +164,6 @@ def _what_if(api: SchedulerApi, key: str, changed: Changes, config_file: str | N
     from moorage.cli.setup import read_input
 
     namespace, _, name = key.partition("/")
-    changed.of({})  # a wrong path is told before anybody is asked
     body: Document = {
         "pod": {"namespace": namespace, "name": name},
         "set": list(changed.set),
@@ -173,7 +173,10 @@ def _what_if(api: SchedulerApi, key: str, changed: Changes, config_file: str | N
         "advise": True,
     }
     if config_file is not None:
-        body["config"] = read_input(config_file)[0].decode(errors="replace")
+        text, name = read_input(config_file)
+        if not text.strip():
+            raise BadInput(f"--config: {name} is empty; give a KubeSchedulerConfiguration")
+        body["config"] = text.decode(errors="replace")
     _known(api, key)
     return api.post("/try", body)
 

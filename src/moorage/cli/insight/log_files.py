@@ -16,9 +16,14 @@ _ATTEMPTS = 50
 
 def document_of(path: str, key: str) -> tuple[Document, Callable[[], Document]]:
     """The document of a pod as a scheduler would give it, and how to get the matrix of its last attempt."""
-    from moorage.insight.log.files import read_log
+    from moorage.insight.log.files import NotALog, read_log
 
-    log = read_log(path)
+    try:
+        log = read_log(path)
+    except NotALog as error:
+        raise BadInput(str(error)) from None
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; check the path") from None
     attempts = log.attempts(pod=key, limit=_ATTEMPTS)
     if not attempts:
         summaries = (each.summary()["pod"] for each in log.attempts(limit=1000))

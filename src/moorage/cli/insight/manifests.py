@@ -93,3 +93,26 @@ def _unplaced(document: Document) -> tuple[Document, str]:
         return document, ""
     kept = {key: value for key, value in spec.items() if key != "nodeName"}
     return {**{key: value for key, value in document.items() if key != "status"}, "spec": kept}, node
+
+
+def waiting_pods(path: str, setup: Setup, namespace: str, *, advise: bool) -> Document:
+    """The pods of manifests that get no node when all are tried, by cause."""
+    import asyncio
+
+    from moorage.insight.live.questions import Questions
+    from moorage.insight.log.decision_log import DecisionLog
+    from moorage.what_if.simulation import Simulation
+
+    async def run() -> Document:
+        log = DecisionLog()
+        simulation = Simulation(setup.config, setup.registry, log)
+        objects = read_manifests(path)
+        waiting = [each for each in objects if isinstance(each, Pod) and not each.spec.node_name]
+        for each in objects:
+            if each not in waiting:
+                simulation.add(each)
+        await simulation.run(waiting)
+        questions = Questions(simulation.scheduler, log, setup.registry)
+        return await questions.pending(advise=advise, namespace=namespace)
+
+    return asyncio.run(run())

@@ -26,6 +26,13 @@ def say(words: Iterable[str]) -> None:
             click.echo(line)
 
 
+def say_below(words: Iterable[str]) -> None:
+    """As `say`, set in: what belongs to the line above."""
+    for text in words:
+        for line in folded(printable(text), terminal_width(), first="  "):
+            click.echo(line)
+
+
 def print_yaml(document: Document) -> None:
     import yaml
 

@@ -29,6 +29,7 @@ PREFIX = "/insight/v1"
 _OF_UP = ".scheduler"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _PAGE = 1000
+ANSWER_SECONDS = 60.0
 
 
 class Place(NamedTuple):
@@ -42,8 +43,9 @@ class Place(NamedTuple):
 class SchedulerApi:
     """The HTTP API of a scheduler, open for the length of a `with` block; what fails is BadInput."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, *, seconds: float = ANSWER_SECONDS) -> None:
         self._place = place
+        self._seconds = seconds
         self._runner = asyncio.Runner(loop_factory=loop_factory())
         self._client: HttpClient | None = None
 
@@ -53,7 +55,12 @@ class SchedulerApi:
 
     def __enter__(self) -> Self:
         try:
-            client = HttpClient(self._place.connection, user_agent=user_agent("moorage", "cli"), qps=-1)
+            client = HttpClient(
+                self._place.connection,
+                user_agent=user_agent("moorage", "cli"),
+                qps=-1,
+                request_seconds=self._seconds,
+            )
             with self._in_one_line():
                 self._runner.run(client.__aenter__())
         except BaseException:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len, set_cell_size
 
 from moorage.cli.terminal.counts import Snapshot
+from moorage.cli.terminal.printable import printable
 from moorage.cli.terminal.screen import Size
 from moorage.cluster.base.store import Document
 
@@ -23,10 +24,10 @@ class Decision:
 
     def __init__(self, event: Document) -> None:
         regarding = event.get("involvedObject") or {}
-        self.pod = _printable(f"{regarding.get('namespace', '')}/{regarding.get('name', '')}")
+        self.pod = printable(f"{regarding.get('namespace', '')}/{regarding.get('name', '')}")
         self.reason = str(event.get("reason", ""))
-        self.message = _printable(event.get("message", ""))
-        self.by = _printable(
+        self.message = printable(event.get("message", ""))
+        self.by = printable(
             event.get("reportingComponent") or (event.get("source") or {}).get("component", "")
         )
         self.time = time.strftime("%H:%M:%S")
@@ -38,13 +39,6 @@ class Decision:
 
     def __str__(self) -> str:
         return f"{self.time} {self.by}: {self.pod}: {self.reason}: {self.message}"
-
-
-def _printable(text: str) -> str:
-    """Anybody may write events; nobody may move the cursor with them."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def picture(counts: Snapshot, decisions: Sequence[Decision], size: Size, *, colours: bool) -> list[str]:
@@ -90,13 +84,13 @@ def decision_line(decision: Decision, width: int, colours: bool) -> str:
     # Nodes with a domain differ before it; those without, at their ends.
     cut = middle_cut if decision.reason == "Scheduled" and "." not in decision.outcome else end_cut
     return (
-        f"{decision.time}  {pod}  {_styled(f'{verdict:9}', _COLOURS.get(decision.reason, ''), colours)}  "
+        f"{decision.time}  {pod}  {styled(f'{verdict:9}', _COLOURS.get(decision.reason, ''), colours)}  "
         f"{cut(decision.outcome, rest)}"
     )
 
 
 def _heading(name: str, text: str, width: int, colours: bool) -> str:
-    return _styled(f"{name:{_MARGIN}}"[:width], _BOLD, colours) + end_cut(text, max(0, width - _MARGIN))
+    return styled(f"{name:{_MARGIN}}"[:width], _BOLD, colours) + end_cut(text, max(0, width - _MARGIN))
 
 
 def _in_columns(entries: Sequence[str], width: int) -> list[str]:
@@ -113,7 +107,7 @@ def _in_columns(entries: Sequence[str], width: int) -> list[str]:
     ]
 
 
-def _styled(text: str, style: str, colours: bool) -> str:
+def styled(text: str, style: str, colours: bool) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if colours and style else text
 
 

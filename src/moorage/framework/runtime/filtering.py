@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,12 +13,13 @@ from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin
-from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.node_statuses import NodeStatuses, Reasons, Rejections
 from moorage.framework.runtime.answers import nodes_or_status, status_of, verdicts_for
 from moorage.framework.runtime.calls import Question, ask, ask_often
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
 from moorage.state.columns import Bools
+from moorage.state.kept_rows import KeptReasons
 from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
 from moorage.state.nominated_usage import NominatedUsage
@@ -88,7 +89,12 @@ def pre_filter(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod) -> Pre
 
 def about(nodes: Nodes) -> Question[Verdicts]:
     """What a filter is asked about these nodes."""
-    return Question("Filter", verdicts_for(len(nodes)))
+    return _about_so_many(len(nodes))
+
+
+@lru_cache
+def _about_so_many(size: int) -> Question[Verdicts]:
+    return Question("Filter", verdicts_for(size))
 
 
 def filter_nodes(
@@ -115,7 +121,8 @@ def filter_nodes(
                 rejected = rejected & left
             if rejected is None or not rejected.any():
                 continue
-            statuses.set_later(partial(_ask_why, profile, cycle, pod, nodes, rejected, step))
+            why = partial(_ask_why, profile, cycle, pod, step, step.kept.reasons)
+            statuses.put_off.append(Rejections(nodes, rejected, why))
         else:
             rejected = _ask_about(profile, cycle, pod, nodes, left, step, statuses)
             if rejected is None:
@@ -155,11 +162,11 @@ def _ask_about(
         rejected &= left
     if not rejected.any():
         return None
-    record = partial(_record, nodes, codes, rejected, verdicts, step.plugin)
     if step.is_ours and all(status is not None and status.rejected for status in verdicts.statuses[1:]):
-        statuses.set_later(record)
+        why = partial(_known_why, step.plugin, codes, verdicts.statuses)
+        statuses.put_off.append(Rejections(nodes, rejected, why))
     else:
-        record(statuses)
+        _record(nodes, codes, rejected, verdicts, step.plugin, statuses)
     return rejected
 
 
@@ -186,16 +193,33 @@ def _ask_why(
     profile: Profile,
     cycle: CycleState,
     pod: Pod,
-    nodes: Nodes,
-    rejected: Bools,
     step: FilterStep,
-    statuses: NodeStatuses,
-) -> None:
+    reasons: KeptReasons,
+    rows: NDArray[np.intp],
+    rejected: Bools,
+) -> Reasons:
     """Finds out why a plugin rejects nodes of which that much was known."""
-    nodes = nodes.subset(np.flatnonzero(rejected))
-    verdicts = _verdicts_of(profile, cycle, pod, nodes, step)
-    if verdicts.codes is not None:
-        _record(nodes, verdicts.codes, verdicts.codes != 0, verdicts, step.plugin, statuses)
+
+    def ask(unknown: NDArray[np.intp]) -> list[Status | None]:
+        verdicts = _verdicts_of(profile, cycle, pod, Nodes(profile.state.table, unknown), step)
+        if verdicts.codes is None:
+            return [None] * len(unknown)
+        said = [diagnosis.rejected_by_filter(step.plugin.name, status) for status in verdicts.statuses[1:]]
+        if not all(status.rejected for status in said):
+            reasons.forget()  # it failed, and may not the next time
+        return [None if code == 0 else said[code - 1] for code in verdicts.codes.tolist()]
+
+    return reasons.of(rows, ask), reasons.said
+
+
+def _known_why(
+    plugin: FilterPlugin,
+    codes: NDArray[np.integer],
+    said: Sequence[Status | None],
+    rows: NDArray[np.intp],
+    rejected: Bools,
+) -> Reasons:
+    return codes[rejected], [diagnosis.rejected_by_filter(plugin.name, status) for status in said[1:]]
 
 
 def _record(

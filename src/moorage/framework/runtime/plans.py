@@ -24,7 +24,7 @@ from moorage.framework.extension_points import (
 )
 from moorage.framework.runtime.signed_answers import SignedAnswers
 from moorage.framework.status import Code, Status
-from moorage.state.kept_rows import KeptRawScores, KeptScores, KeptVerdicts, RowScores
+from moorage.state.kept_rows import ALL_ZERO, KeptRawScores, KeptScores, KeptVerdicts, RowScores
 from moorage.state.lru import Lru
 from moorage.state.nodes import Nodes
 
@@ -106,6 +106,8 @@ class Plan:
         self.sum: KeptScores | None = None
         """The scores of the plugins in `summed`, weighted."""
         self.summed: tuple[str, ...] = ()
+        self.gives_nothing: tuple[str, ...] = ()
+        """The plugins that score every node 0."""
         self.score: list[ScoreStep] = []
         """The other plugins that score."""
         self._plan_scores(plans, pod)
@@ -113,6 +115,8 @@ class Plan:
         """Whether nobody notices about how many nodes more than needed the filters are asked."""
         self.fitting = 0.9
         """Which part of the nodes that were looked at for the last pod fit."""
+        self.layout: Any = None
+        """What a journal keeps for the pods of the plan."""
 
     def _plan_scores(self, plans: Plans, pod: Pod) -> None:
         summed: list[tuple[RowScores, int]] = []
@@ -121,7 +125,9 @@ class Plan:
             scores = self._findings.get(plugin.name, _NOTHING).scores
             if plugin.name in self._skip_score:
                 continue
-            if scores is not None and not normalizes:
+            if scores is ALL_ZERO and not normalizes:
+                self.gives_nothing += (plugin.name,)
+            elif scores is not None and not normalizes:
                 summed.append((scores, weight))
                 self.summed += (plugin.name,)
             else:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
@@ -81,9 +82,10 @@ class ScoreParts:
 
     def by_plugin(self) -> dict[str, Int64s]:
         """In the order in which the plugins are configured."""
-        parts, plan, nodes = dict(self.found), self.plan, self.nodes
+        plan, nodes = self.plan, self.nodes
+        parts: dict[str, Int64s | int] = {**self.found, **dict.fromkeys(plan.gives_nothing, 0)}
         if plan.sum is not None:
-            copied = plan.sum.parts(nodes).copy()
+            copied = plan.sum.parts(nodes).astype(np.int64)
             parts.update((name, copied[place]) for place, name in enumerate(plan.summed))
         return {
             plugin.name: np.full(len(nodes), scores) if isinstance(scores, int) else scores
@@ -125,7 +127,9 @@ def score(profile: Profile, plan: Plan, cycle: CycleState, pod: Pod, nodes: Node
             added += scores * step.weight
         else:
             totals = totals + (scores if step.weight == 1 else scores * step.weight)
-    profile.observer.plugins_evaluated([*plan.summed, *found], "Score", profile.name, size)
+    profile.observer.plugins_evaluated(
+        [*plan.summed, *plan.gives_nothing, *found], "Score", profile.name, size
+    )
     if (status := _out_of_range(found)) is not None:
         profile.services.plugin_raised(status.plugin, "Score", WrongAnswer(status.message))
         return Scores.failed(status)
@@ -194,21 +198,31 @@ _keys = _pre_order_keys(1024)
 
 
 def best(totals: Int64s) -> int:
-    """Which of the nodes wins: the highest total, among equals the one a pre-order walk meets first.
+    """Which of the nodes wins: the highest total, among equals the one that `first_of` says."""
+    return first_of(tied(totals), len(totals))
+
+
+def tied(totals: Int64s) -> NDArray[np.intp]:
+    """The places of all nodes that have the highest total."""
+    places: NDArray[np.intp] = (totals == totals.max()).nonzero()[0]
+    return places
+
+
+def first_of(tied: NDArray[np.intp], size: int) -> int:
+    """The place, among `size`, of the node that wins over its equals: the one a pre-order walk meets first.
 
     The walk goes through the implicit binary tree over the list (children of i are 2i+1 and 2i+2), which is
     how kube-scheduler's heap breaks ties.
     """
     global _keys
-    tied = (totals == totals.max()).nonzero()[0]
     if len(tied) == 1:
         return int(tied[0])
-    if len(totals) > len(_keys):
-        _keys = _pre_order_keys(2 * len(totals))
+    if size > len(_keys):
+        _keys = _pre_order_keys(2 * size)
     return int(tied[_keys[tied].argmin()])
 
 
-def best_at_random(totals: Int64s, given: Bools) -> int:
-    """As `best`; but among equals those come first, in no order, to which extenders gave scores."""
-    tied = np.flatnonzero((totals == totals.max()) & given)
-    return int(random.choice(tied)) if len(tied) else best(totals)
+def one_at_random(tied: NDArray[np.intp], given: Bools) -> int:
+    """As `first_of`; but those come first, in no order, to which extenders gave scores."""
+    preferred = tied[given[tied]]
+    return int(random.choice(preferred)) if len(preferred) else first_of(tied, len(given))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from moorage.api.decoding import DecodeError
 from moorage.api.pods import Pod
 from moorage.framework.handle import Services
 from moorage.framework.runtime.profile import Profile
-from moorage.insight.advice.finding import combinations_on_nodes, of_nodes, of_pod, rows_for_room
+from moorage.insight.advice.finding import combinations_on_nodes, giving_up, of_nodes, of_pod
 from moorage.insight.advice.obstacles import Obstacles
 from moorage.insight.advice.owners import template_of
 from moorage.insight.advice.remedies import new_nodes, priority, room
@@ -20,9 +20,11 @@ from moorage.insight.advice.trials import PREEMPTS, Outcome, World
 _MOST = 10
 _MOST_TRIALS = 150
 _MOST_OF_A_KIND = 2
+_ONE_IS_ENOUGH = ("node", "priority", "node affinity")
 _MOST_TRIES_OF_A_KIND = 6
 _MOST_STEPS = 3
-_LAST_RESORTS = frozenset({"node", "room", "priority"})
+_LAST_RESORT = 52
+"""Changes that cost as much are others' loss, or great."""
 
 
 def advise(
@@ -57,22 +59,24 @@ class _Search:
         for_pod = sorted(of_pod(sight), key=lambda remedy: remedy.cost)
         singles = sorted([*for_pod, *of_nodes(sight)], key=lambda remedy: remedy.cost)
         self._try_all(sight, singles)
-        self._try_all(sight, priority.remedies_of_pod(sight))
-        self._try_all(sight, room.remedies(sight, rows_for_room(sight)))
+        self._try_all(sight, room.remedies(sight))
         self._try_all(sight, new_nodes.remedies_of_pod(sight))
+        self._try_all(sight, priority.remedies_of_pod(sight))
+        if len(self._found) == before:
+            self._try_all(sight, giving_up(sight))
         if self._has_more_than_last_resorts(before) or len(sight.base) >= _MOST_STEPS - 1:
             return
         if sight.obstacles.by_plugin:
-            self._try_combinations(sight)
-        else:
+            self._try_combinations(sight, others_may_leave=len(self._found) == before)
+        if len(self._found) == before:
             self._go_on(sight, for_pod)
 
     def _has_more_than_last_resorts(self, before: int) -> bool:
-        return any(cost < 52 for _, cost, _, _ in self._found[before:])
+        return any(cost < _LAST_RESORT for _, cost, _, _ in self._found[before:])
 
-    def _try_combinations(self, sight: Sight) -> None:
+    def _try_combinations(self, sight: Sight, *, others_may_leave: bool) -> None:
         room_left = _MOST_STEPS - len(sight.base)
-        for remedies in combinations_on_nodes(sight, room_left):
+        for remedies in combinations_on_nodes(sight, room_left, others_may_leave=others_may_leave):
             if self._world.is_over:
                 return
             self._try(sight, remedies)
@@ -83,13 +87,8 @@ class _Search:
         for remedy in taken:
             if self._world.is_over or gone_on == 2:
                 return
-            steps = sight.draft(remedy).steps()
-            try:
-                with self._world.changed(steps) as pod:
-                    obstacles = Obstacles(self._world.profile, pod)
-            except (DecodeError, PatchError):
-                continue
-            if obstacles.fits or not _has_come_further(sight.obstacles, obstacles):
+            obstacles = sight.after(remedy)
+            if obstacles is None or obstacles.fits or not _has_come_further(sight.obstacles, obstacles):
                 continue
             gone_on += 1
             self._explore(Sight(self._world, obstacles, (*sight.base, remedy)))
@@ -106,7 +105,8 @@ class _Search:
         kinds = tuple(sorted(remedy.kind for remedy in together))
         covered = self._covered.setdefault(kinds, [])
         self._tries[kinds] = self._tries.get(kinds, 0) + 1
-        if len(covered) >= _MOST_OF_A_KIND or self._tries[kinds] > _MOST_TRIES_OF_A_KIND:
+        most = 1 if any(kind in _ONE_IS_ENOUGH for kind in kinds) else _MOST_OF_A_KIND
+        if len(covered) >= most or self._tries[kinds] > _MOST_TRIES_OF_A_KIND:
             return
         draft = sight.draft(*remedies)
         steps = draft.steps()
@@ -127,7 +127,9 @@ class _Search:
 def _has_come_further(before: Obstacles, after: Obstacles) -> bool:
     if before.gate is not None:
         return after.gate is None
-    return after.gate is None and after.rejection != before.rejection
+    if after.gate is not None or after.rejection is not None:
+        return after.gate is None and after.rejection != before.rejection
+    return before.rejection is not None or after.statuses != before.statuses
 
 
 def _text(remedies: tuple[Remedy, ...], outcome: Outcome) -> str:
@@ -137,15 +139,3 @@ def _text(remedies: tuple[Remedy, ...], outcome: Outcome) -> str:
     if all(remedy.names_node for remedy in remedies):
         return text
     return f"{text} ({listed(outcome.nodes)})"
-
-
-def words(suggestions: Iterable[Suggestion]) -> Iterator[str]:
-    """The advice in a line, with what belongs into a template said at the end."""
-    given = list(suggestions)
-    if not given:
-        return
-    yield "It would fit if: " + " · ".join(suggestion.text for suggestion in given)
-    where = next((suggestion.where for suggestion in given if suggestion.where is not None), None)
-    if where is not None:
-        place = f"{where['kind']} {where['namespace']}/{where['name']}"
-        yield f"What concerns the pod belongs in {where['path']} of {place}."

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 import numpy as np
 
+from moorage.insight.advice.obstacles import Obstacles
 from moorage.insight.advice.remedies import (
     gates,
     node_affinity,
@@ -23,8 +24,8 @@ from moorage.state.node_info import NodeInfo
 
 _NODES_OF_A_PLUGIN = 16
 _NODES_FOR_COMBINATIONS = 16
-_NODES_FOR_ROOM = 24
 _LOOKED_AT = 2000
+_MOST_EFFECTS = 12
 
 _OF_NODES: dict[str, Callable[[Sight, NodeInfo], Iterator[Remedy]]] = {
     requests.PLUGIN: requests.remedies,
@@ -72,6 +73,21 @@ def of_nodes(sight: Sight) -> list[Remedy]:
     return list(found.values())
 
 
+def giving_up(sight: Sight) -> list[Remedy]:
+    """Requests that would have to go altogether, where they may be all that is in the way."""
+    obstacles = sight.obstacles
+    found: list[Remedy] = []
+    rejected = obstacles.by_plugin.get(requests.PLUGIN)
+    if rejected is not None:
+        rows = np.flatnonzero(rejected & (obstacles.how_many() == 1))
+        rows = rows[np.argsort(requests.severity(sight)[rows], kind="stable")][:_NODES_OF_A_PLUGIN]
+        nodes = [obstacles.info(row) for row in rows.tolist()]
+        found += [remedy for node in nodes for remedy in requests.remedies(sight, node, to_nothing=True)]
+    if any(plugin not in _OF_NODES for plugin in obstacles.by_plugin):
+        found += requests.without_extended(sight)
+    return sorted(found, key=lambda remedy: remedy.cost)
+
+
 def _on_node(sight: Sight, row: int, plugins: frozenset[str]) -> Iterator[Remedy]:
     node = sight.obstacles.info(row)
     for find in dict.fromkeys(_OF_NODES[plugin] for plugin in sorted(plugins) if plugin in _OF_NODES):
@@ -116,38 +132,38 @@ def _asked_labels(sight: Sight) -> list[str]:
     return keys
 
 
-def rows_for_room(sight: Sight) -> list[int]:
-    """Nodes on which pods that leave could help, those first that lack least."""
-    obstacles = sight.obstacles
-    if not obstacles.by_plugin:
-        return []
-    possible = np.ones(len(sight.state.table), dtype=np.bool_)
-    for plugin, rejected in obstacles.by_plugin.items():
-        if not room.possible(frozenset({plugin})):
-            possible &= ~rejected
-    rows = np.flatnonzero(possible & (obstacles.how_many() > 0))
-    order = np.lexsort((requests.severity(sight)[rows], obstacles.how_many()[rows]))
-    return [int(row) for row in rows[order][:_NODES_FOR_ROOM]]
-
-
-def combinations_on_nodes(sight: Sight, most: int) -> list[tuple[Remedy, ...]]:
+def combinations_on_nodes(sight: Sight, most: int, *, others_may_leave: bool) -> list[tuple[Remedy, ...]]:
     """On the nearest nodes that several plugins reject: the cheapest remedy against each, the best first."""
     obstacles = sight.obstacles
     counts = obstacles.how_many()
     rows = np.flatnonzero(counts > 0)
     order = np.lexsort((requests.severity(sight)[rows], counts[rows]))
-    for_pod = list(of_pod(sight))
+    for_pod = _with_effects(sight, of_pod(sight))
     found: dict[tuple[str, ...], tuple[Remedy, ...]] = {}
     for row in rows[order][:_NODES_FOR_COMBINATIONS].tolist():
         plugins = obstacles.plugins_on(row)
-        remedies = [*for_pod, *_on_node(sight, row, plugins)]
-        leaving = _leaving(sight, row, plugins)
+        remedies = [remedy._replace(fixes=plugins - after.plugins_on(row)) for remedy, after in for_pod]
+        remedies += _on_node(sight, row, plugins)
+        remedies += requests.remedies(sight, obstacles.info(row), to_nothing=True)
+        leaving = _leaving(sight, row, plugins) if others_may_leave else None
         if leaving is not None:
             remedies.append(leaving)
         chosen = _cover(plugins, sorted(remedies, key=lambda remedy: remedy.cost), most)
         if chosen is not None and len(chosen) > 1:
             found.setdefault(tuple(remedy.text for remedy in chosen), chosen)
     return sorted(found.values(), key=lambda chosen: sum(remedy.cost for remedy in chosen))
+
+
+def _with_effects(sight: Sight, remedies: Iterable[Remedy]) -> list[tuple[Remedy, Obstacles]]:
+    """Remedies of the pod, each with what would stand in the way after it."""
+    found: list[tuple[Remedy, Obstacles]] = []
+    for remedy in remedies:
+        if sight.world.is_over or len(found) == _MOST_EFFECTS:
+            break
+        after = sight.after(remedy)
+        if after is not None and after.gate is None and after.rejection is None:
+            found.append((remedy, after))
+    return found
 
 
 def _leaving(sight: Sight, row: int, plugins: frozenset[str]) -> Remedy | None:

@@ -42,6 +42,7 @@ class Obstacles:
         self.by_plugin: dict[str, Bools] = {}
         """For each filter that rejects some node: which rows."""
         self.statuses: dict[str, list[Status | None]] = {}
+        """For each of these, by row, why."""
         if decision is not None and pre is not None and pre.status is None:
             self._ask_all()
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from moorage.api.decoding import DecodeError
 from moorage.api.pods import Pod
 from moorage.framework.handle import Services
 from moorage.insight.advice.drafts import Draft
 from moorage.insight.advice.obstacles import Obstacles
+from moorage.insight.advice.steps import PatchError
 from moorage.insight.advice.trials import World
 from moorage.state.cluster import ClusterState
+
+T = TypeVar("T")
 
 _NAMED = 3
 
@@ -43,6 +47,14 @@ class Sight:
         self.world = world
         self.obstacles = obstacles
         self.base = base
+        self._kept: dict[Callable[[Sight], Any], Any] = {}
+
+    def kept(self, find: Callable[[Sight], T]) -> T:
+        """What `find` finds out, once for all nodes."""
+        if find not in self._kept:
+            self._kept[find] = find(self)
+        found: T = self._kept[find]
+        return found
 
     @property
     def pod(self) -> Pod:
@@ -62,6 +74,15 @@ class Sight:
         for remedy in (*self.base, *more):
             remedy.edit(draft)
         return draft
+
+    def after(self, remedy: Remedy) -> Obstacles | None:
+        """What would stand in the way after a further remedy; None if it cannot be carried out."""
+        self.world.trials += 1
+        try:
+            with self.world.changed(self.draft(remedy).steps()) as pod:
+                return Obstacles(self.world.profile, pod)
+        except (DecodeError, PatchError):
+            return None
 
 
 def listed(names: Iterable[str], most: int = _NAMED) -> str:

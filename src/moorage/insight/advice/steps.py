@@ -19,6 +19,11 @@ class Address(NamedTuple):
     namespace: str
     name: str
 
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or the bare name of an object without a namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
     def document(self) -> Document:
         place = {"namespace": self.namespace} if self.namespace else {}
         return {"kind": self.kind, **place, "name": self.name}

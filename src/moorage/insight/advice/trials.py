@@ -14,8 +14,10 @@ from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.framework.handle import Services
 from moorage.framework.runtime.profile import Profile
+from moorage.framework.status import Code
 from moorage.insight.advice.drafts import address_of
 from moorage.insight.advice.steps import Address, Create, Delete, Step, patched
+from moorage.state.node_info import NodeInfo
 from moorage.what_if.scenario import Evaluation
 
 FITS = "fits"
@@ -65,7 +67,7 @@ class World:
             info = self.services.state.node(address.name)
             return None if info is None else info.node
         if address.kind == Pod.kind:
-            return self.services.door.named(f"{address.namespace}/{address.name}")
+            return self.services.door.named(address.key)
         kind = KINDS.get(address.kind)
         if kind is None:
             return None
@@ -121,10 +123,10 @@ class World:
         if decision.failure is None:
             assert decision.feasible is not None
             return Outcome(FITS, sorted(decision.feasible.names), [])
-        if decision.post_filtered is None:
+        if decision.post_filtered is None or decision.post_filtered.status.code is not Code.SUCCESS:
             return None
         found: dict[str, Any] = evaluation.post_filter()
-        if found["code"] != "Success" or not found["nominatedNodes"]:
+        if not found["nominatedNodes"]:
             return None
         nodes = sorted(found["nominatedNodes"])
         candidates = found["candidates"] or {}
@@ -149,29 +151,37 @@ class World:
             finally:
                 self._put(item)
             return
-        services = self.services
-        info = services.state.node(item.spec.node_name) if item.spec.node_name else None
+        services, state = self.services, self.services.state
+        info = state.node(item.spec.node_name) if item.spec.node_name else None
         nominated = services.nominations.node_of(item.uid)
-        behind, ports = [], set(info.used_ports) if info is not None else set()
-        if info is not None:
-            pods = list(info.pods)
-            places = [place for place, pod in enumerate(pods) if pod.uid == item.uid]
-            behind = pods[places[0] + 1 :] if places else []
+        behind = [] if info is None else _behind(info, item)
+        ports = set() if info is None else set(info.used_ports)
         services.nominations.remove(item.uid)
         self._remove(item)
         if info is not None:
             # A port is free only when the last that holds it is gone.
             for pod in info.pods:
-                services.state.ports.take(info, pod.host_ports)
+                state.ports.take(info, pod.host_ports)
         try:
             yield
         finally:
-            for pod in (item, *behind):
-                services.state.remove_pod(pod.uid)
-            for pod in (item, *behind):
-                self._put(pod)
+            self._put(item)
+            for pod in behind:
+                is_assumed = state.is_assumed(pod.uid)
+                state.remove_pod(pod.uid)
+                if is_assumed:
+                    state.assume(pod, pod.spec.node_name)
+                else:
+                    state.add_pod(pod)
             if nominated:
                 services.nominations.add(item, nominated)
             if info is not None:
-                services.state.ports.free(info, info.used_ports - ports)
-                services.state.ports.take(info, ports)
+                state.ports.free(info, info.used_ports - ports)
+                state.ports.take(info, ports)
+
+
+def _behind(info: NodeInfo, pod: Pod) -> list[Pod]:
+    """The pods of a node that came after one of them."""
+    pods = list(info.pods)
+    place = next((place for place, each in enumerate(pods) if each.uid == pod.uid), len(pods))
+    return pods[place + 1 :]

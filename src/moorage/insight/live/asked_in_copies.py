@@ -11,7 +11,7 @@ import msgspec
 from moorage.framework.loading.registry import Registry
 from moorage.insight.live.comparing import compare
 from moorage.insight.live.copied import Copy
-from moorage.insight.live.encoding import encode
+from moorage.insight.live.encoding import bounded, encode
 from moorage.insight.live.freeing import best_change
 from moorage.insight.live.problems import Problem
 from moorage.insight.live.trying import TryBody, advice, find_pod, try_pod
@@ -60,7 +60,8 @@ def try_with_words(copy: Copy, asked: TryBody) -> Document:
 
     answer = try_pod(copy, asked)
     answer["words"] = words_for_try(answer)
-    return answer
+    told: Document = bounded(answer)
+    return told
 
 
 def advise_pod(copy: Copy, key: str) -> list[Document]:

@@ -25,6 +25,17 @@ def shortened(text: str, most: int = LONGEST_TEXT) -> str:
     return text if len(text) <= most else text[: most - len(_CUT)] + _CUT
 
 
+def bounded(value: Any) -> Any:
+    """A document in which no text is too long to be told."""
+    if isinstance(value, str):
+        return shortened(value)
+    if isinstance(value, dict):
+        return {shortened(key): bounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [bounded(item) for item in value]
+    return value
+
+
 def _mended(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode(errors="replace").decode()

@@ -14,6 +14,7 @@ from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.profile import Profile
 from moorage.insight.live import asked_in_copies as copies
 from moorage.insight.live.comparing import CompareBody
+from moorage.insight.live.encoding import bounded
 from moorage.insight.live.forked import DEFAULT_SECONDS, Forks
 from moorage.insight.live.last_attempts import LastAttempts
 from moorage.insight.live.nodes import NodeDocuments, Usage
@@ -38,7 +39,8 @@ class Questions:
     """A method per question, each answered with a document.
 
     To be called in the scheduler's event loop, which none of them holds up for long. `leads` says whether
-    this process is the one that schedules, `plugin_times` how long plugins took.
+    this process is the one that schedules, `plugin_times` how long plugins took, `started` when the scheduler
+    was made, if that was not just now.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Questions:
         *,
         leads: Callable[[], bool] = lambda: True,
         plugin_times: Callable[[], Mapping[str, Document]] = dict,
+        started: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.log = log
@@ -57,11 +60,11 @@ class Questions:
         self._registry = registry
         self._plugin_times = plugin_times
         self._clock = clock
-        self._started = clock()
+        self._started = clock() if started is None else started
         self._forks = Forks()
         self._table = scheduler.state.table
         # No other scheduler of this process has told the same versions.
-        self._nodes = NodeDocuments(self._table, int(self._started * 1000))
+        self._nodes = NodeDocuments(self._table, int(clock() * 1000))
         self._waiting = WaitingPods(scheduler, LastAttempts(log))
 
     # The scheduler as a whole
@@ -128,10 +131,10 @@ class Questions:
         pods = await self._waiting.documents(found)
         return {"counts": self._waiting.counts(), "pods": pods}, following
 
-    async def pending(self, *, advise: bool = False) -> Document:
+    async def pending(self, *, advise: bool = False, namespace: str = "") -> Document:
         """Waiting pods by cause; with advice, what would help the first of each group and most of all."""
         groups = Groups()
-        waiting = list(self._waiting)
+        waiting = [each for each in self._waiting if not namespace or each.queued.pod.namespace == namespace]
         async for _, each in slowly(waiting):
             groups.add(each)
         ordered = list(groups)
@@ -165,18 +168,18 @@ class Questions:
         found = self.log.attempts(
             pod=pod, outcome=outcome, node=node, plugin=plugin, before=before, limit=limit
         )
-        return [each.summary() async for _, each in slowly(found, _SUMMARIES_AT_ONCE)]
+        return [bounded(each.summary()) async for _, each in slowly(found, _SUMMARIES_AT_ONCE)]
 
     def last_attempts(self, limit: int, before: int | None = None) -> list[Document]:
         """A few of the newest, the newest first."""
-        return [each.summary() for each in self.log.attempts(before=before, limit=limit)]
+        return [bounded(each.summary()) for each in self.log.attempts(before=before, limit=limit)]
 
     def attempt(self, number: int) -> Document:
-        return self._attempt(number).detail()
+        return _document(self._attempt(number).detail())
 
     def matrix(self, number: int, **how: Any) -> Document:
         """The nodes of an attempt and what each plugin said about them."""
-        return self._attempt(number).matrix(**how)
+        return _document(self._attempt(number).matrix(**how))
 
     def _attempt(self, number: int) -> Attempt:
         found = self.log.attempt(number)
@@ -193,7 +196,7 @@ class Questions:
                 "number": each.number,
                 "outcome": each.entry.outcome,
                 "node": each.entry.node,
-                "after": each.after(),
+                "after": bounded(each.after()),
             }
             for each in found
             if each is not None
@@ -220,7 +223,7 @@ class Questions:
         pod = self._scheduler.door.find(wanted)
         if pod is None and not attempts:
             raise not_there(f"neither the scheduler nor its log knows a pod {wanted.key}"[:400])
-        last = attempts[0].detail() if attempts else None
+        last = _document(attempts[0].detail()) if attempts else None
         document: Document = {
             "pod": named(pod) if pod is not None else attempts[0].summary()["pod"],
             "state": "unknown",
@@ -229,7 +232,7 @@ class Questions:
             "tries": 0 if last is None else last["try"],
             "queue": None,
             "last": last,
-            "attempts": [each.summary() for each in attempts],
+            "attempts": [bounded(each.summary()) for each in attempts],
             "closest": None,
             "advice": [],
         }
@@ -276,6 +279,12 @@ class Questions:
         # A cycle that waits for extenders has not ended: the state is in between.
         await scheduler.services.suspension.between_cycles()
         return copies.answer_of(await self._forks.ask(lambda: copies.answered(scheduler, registry, question)))
+
+
+def _document(document: Document) -> Document:
+    """What came from the log, with no text in it that is too long."""
+    told: Document = bounded(document)
+    return told
 
 
 def _profile(profile: Profile) -> Document:

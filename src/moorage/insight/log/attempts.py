@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import numpy as np
-
 from moorage.insight.log.entries import Entry
 from moorage.insight.log.matrix import Matrix, Numbers
 from moorage.insight.log.tipping import tipping
@@ -27,8 +25,6 @@ class Attempt:
     def summary(self) -> Document:
         """Which pod, when, and what came of it."""
         entry = self.entry
-        numbers = Numbers(entry.seen, entry.node)
-        best = numbers.best
         return {
             "number": entry.number,
             "time": entry.time,
@@ -43,8 +39,8 @@ class Attempt:
             "nodes": entry.seen.order.size,
             "lookedAt": entry.seen.looked_at,
             "feasible": entry.seen.feasible,
-            "ties": 0 if best is None else int(np.count_nonzero(numbers.totals == best)),
-            "score": best,
+            "ties": entry.seen.ties,
+            "score": entry.seen.total,
             "seconds": entry.seconds,
             "after": self.after(),
         }
@@ -89,8 +85,8 @@ class Attempt:
                 "nominated": entry.node if entry.outcome == "nominated" else "",
             },
             "took": [
-                {"point": point, **({"plugin": plugin} if plugin else {}), "seconds": seconds}
-                for point, plugin, seconds in seen.took
+                {"point": point, "plugin": plugin, "seconds": seconds}
+                for (point, plugin), seconds in seen.took.items()
             ],
         }
 
@@ -116,7 +112,7 @@ class Attempt:
         reasons: dict[str, Counter[str]] = {}
         for verdict, count in zip(seen.verdicts, numbers.rejections_by_verdict(), strict=True):
             rejected[verdict.plugin] += count
-            for reason in verdict.reasons:
+            for reason in verdict.reasons if count else ():
                 reasons.setdefault(verdict.plugin, Counter())[reason] += count
         names = [*seen.layout.filters, *(name for name in rejected if name not in seen.layout.filters)]
         return [
@@ -124,7 +120,7 @@ class Attempt:
                 "plugin": name,
                 "rejected": rejected[name],
                 "reasons": dict(reasons.get(name, {})),
-                "skipped": name in seen.skipped_filters,
+                "skipped": name in seen.layout.skipped,
             }
             for name in names
         ]
@@ -138,7 +134,7 @@ class Attempt:
                 {
                     "plugin": name,
                     "weight": weight,
-                    "skipped": name in self.entry.seen.skipped_scores,
+                    "skipped": f"score/{name}" in self.entry.seen.layout.skipped,
                     "chosen": None if scores is None else _at(scores, numbers.chosen),
                     "best": int(scores.max()) if scores is not None and some else None,
                     "worst": int(scores.min()) if scores is not None and some else None,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from weakref import WeakKeyDictionary
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.framework.cycle_state import CycleState
 from moorage.framework.node_statuses import NodeStatuses
+from moorage.framework.runtime.plans import Plan
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.runtime.scoring import ScoreParts
 from moorage.framework.status import Status
@@ -18,7 +19,6 @@ from moorage.insight.log.entries import (
     Layout,
     NodeOrder,
     Part,
-    Rows,
     Seen,
     Verdict,
     text_size,
@@ -26,12 +26,18 @@ from moorage.insight.log.entries import (
 from moorage.plugins.preemption.candidates import Candidate as Found
 from moorage.plugins.preemption.default_preemption import CANDIDATES
 from moorage.scheduler.cycle import Decision
-from moorage.state.columns import Int64s
-from moorage.state.nodes import Nodes
 
 MOST_TEXTS = 4096
 MOST_CANDIDATES = 100
+FEW_SAID = 8
+CHANGE_BYTES = 300
+"""About what the changes of scores take that lie between two attempts."""
 MOST_OF_TWO_BYTES = 1 << 16
+
+_NOTHING: dict[tuple[str, str], float] = {}
+
+Numbered = tuple[NDArray[np.intp], NDArray[np.integer], Sequence[Status]]
+"""Rows, for each of them the place of its status, from 1 on, and the statuses."""
 
 
 class Capturer:
@@ -40,107 +46,112 @@ class Capturer:
     def __init__(self) -> None:
         self._order = NodeOrder(0, ())
         self._order_version: tuple[int, int] | None = None
-        self._layouts: WeakKeyDictionary[Profile, Layout] = WeakKeyDictionary()
         self._verdicts: dict[Verdict, Verdict] = {}
-        self._sets: dict[frozenset[str], frozenset[str]] = {frozenset(): frozenset()}
+        self._new_text = 0
 
     def capture(self, profile: Profile, decision: Decision) -> Seen:
-        order = self._order_of(profile)
-        layout = self._layouts.get(profile) or self._layout_of(profile)
-        cycle, pre, nodes, statuses = (
-            decision.cycle,
-            decision.pre_filtered,
-            decision.feasible,
-            decision.statuses,
-        )
-        scores = decision.scores
-        text_bytes = 0
-        rejected = codes = summed = b""
-        verdicts: tuple[Verdict, ...] = ()
-        parts: tuple[Part, ...] = ()
-        summed_by: tuple[str, ...] = ()
-        extenders: tuple[tuple[str, bytes], ...] = ()
-        if statuses.any_set:
-            rejected, codes, verdicts, text_bytes = self._rejections(statuses, order)
-        if scores is not None and (given := scores.parts) is not None:
-            if given.plan.sum is not None:
-                summed = given.plan.sum.parts(given.nodes).astype(np.int8).tobytes()
-                summed_by = given.plan.summed
-            if given.found:
-                parts = _parts(given)
-            if scores.by_extender:
-                extenders = tuple((name, added.tobytes()) for name, added in scores.by_extender.items())
-        candidates = cycle.get(CANDIDATES)
-        return Seen(
-            order,
-            layout,
-            Arrays(_rows(nodes, order), rejected, codes, summed, parts, extenders),
-            feasible=0 if nodes is None else len(nodes),
-            looked_at=decision.looked_at,
-            verdicts=verdicts,
-            absent=None
-            if pre is None or (pre.status is None and pre.names is None)
-            else self._verdict(statuses.absent),
-            pre_filter=None if pre is None or pre.status is None else self._verdict(pre.status),
-            narrowed_to=None if pre is None or pre.names is None else len(pre.names),
-            skipped_filters=self._set(cycle.skip_filter),
-            skipped_scores=self._set(cycle.skip_score),
-            summed=summed_by,
-            candidates=_candidates(candidates) if candidates else (),
-            took=tuple(
-                (point, plugin, seconds) for (point, plugin), seconds in profile.services.took.items()
-            ),
-            text_bytes=text_bytes,
-        )
-
-    def _order_of(self, profile: Profile) -> NodeOrder:
-        table = profile.state.table
+        table, plan, cycle = profile.state.table, decision.plan, decision.cycle
         version = (id(table), table.order_version)
         if version != self._order_version:
             self._order_version = version
             self._order = NodeOrder(self._order.number + 1, [info.name for info in table.infos])
-        return self._order
+        layout = plan.layout
+        if layout is None or len(layout.skipped) != len(cycle.skip_filter) + len(cycle.skip_score):
+            layout = plan.layout = _layout(profile, plan, cycle)
+        seen = Seen()
+        seen.order, seen.layout = self._order, layout
+        nodes, statuses, pre = decision.feasible, decision.statuses, decision.pre_filtered
+        seen.feasible = 0 if nodes is None else len(nodes)
+        seen.looked_at = decision.looked_at
+        took = profile.services.took
+        seen.took = dict(took) if took else _NOTHING
+        self._new_text = 0
+        rejected = codes = summed = b""
+        if statuses.put_off or statuses.statuses:
+            rejected, codes, seen.verdicts = self._rejections(statuses)
+        if pre is not None and (pre.status is not None or pre.names is not None):
+            seen.absent = self._verdict(statuses.absent)
+            seen.pre_filter = None if pre.status is None else self._verdict(pre.status)
+            seen.narrowed_to = None if pre.names is None else len(pre.names)
+            is_stretch = False
+        else:
+            is_stretch = not (decision.nominated_first or decision.narrowed_by_extenders)
+        fitting = None if is_stretch or nodes is None else _packed_rows(nodes.row_numbers(), len(table))
+        parts: tuple[Part, ...] = ()
+        extenders: tuple[tuple[str, bytes], ...] = ()
+        seen.moment = seen.total = None
+        seen.ties = decision.ties
+        if (scores := decision.scores) is not None and (given := scores.parts) is not None:
+            seen.total = int(scores.totals.max())
+            if plan.sum is not None:
+                seen.moment = plan.sum.moment()
+                if seen.moment is None:
+                    summed = plan.sum.parts(given.nodes).tobytes()
+            parts = _parts(given)
+            if scores.by_extender:
+                extenders = tuple((name, added.tobytes()) for name, added in scores.by_extender.items())
+        seen.keep(Arrays(decision.began_at, fitting, rejected, codes, summed, parts, extenders))
+        if (candidates := cycle.get(CANDIDATES)) is not None:
+            seen.candidates = _candidates(candidates)
+        seen.room += self._new_text
+        if seen.moment is not None:
+            history, moment = seen.moment
+            seen.room += CHANGE_BYTES if moment else history.room
+        return seen
 
-    def _layout_of(self, profile: Profile) -> Layout:
-        filters = tuple(plugin.name for plugin, _ in profile.filter)
-        layout = Layout(filters, tuple((plugin.name, weight) for plugin, weight, _ in profile.score))
-        self._layouts[profile] = layout
-        return layout
-
-    def _rejections(
-        self, statuses: NodeStatuses, order: NodeOrder
-    ) -> tuple[bytes, bytes, tuple[Verdict, ...], int]:
-        given, text_bytes = statuses.codes, 0
-        rows = np.flatnonzero(given)
-        # One reason may have come in several stretches of the search.
+    def _rejections(self, statuses: NodeStatuses) -> tuple[bytes, bytes, tuple[Verdict, ...]]:
+        found: list[Numbered] = []
+        for each in statuses.put_off:
+            rows = each.rows()
+            found.append((rows, *each.why(rows)))
+        if statuses.statuses:
+            given = statuses.given
+            rows = given.nonzero()[0]
+            found.append((rows, given[rows], statuses.statuses))
+        rows = found[0][0] if len(found) == 1 else np.concatenate([each[0] for each in found])
         places: dict[Verdict, int] = {}
-        of_code = [0]
-        for status in statuses.statuses:
-            known = len(self._verdicts)
-            verdict = self._verdict(status)
-            if len(self._verdicts) != known:
-                text_bytes += text_size(verdict)
-            of_code.append(places.setdefault(verdict, len(places)))
-        small = len(places) <= 256
-        codes = np.array(of_code, dtype=np.uint8 if small else np.uint32)[given[rows]]
-        return _packed_rows(rows, order.size), codes.tobytes(), tuple(places), text_bytes
+        numbered = [self._numbers(codes, said, places) for _, codes, said in found]
+        codes = b""
+        if len(places) > 1:
+            joined = np.concatenate(
+                [np.broadcast_to(each, len(of[0])) for each, of in zip(numbered, found, strict=True)]
+            )
+            codes = joined.astype(np.uint8 if len(places) <= 256 else np.uint32).tobytes()
+        return _packed_rows(rows, statuses.size), codes, tuple(places)
+
+    def _numbers(
+        self, codes: NDArray[np.integer], said: Sequence[Status], places: dict[Verdict, int]
+    ) -> NDArray[np.intp]:
+        """The codes by other numbers, the places that verdicts have here; one for all if all are the same."""
+        least, most = int(codes.min()), int(codes.max())
+        used = (least,) if least == most else range(least, most + 1)
+        if most - least > FEW_SAID:
+            used = np.unique(codes).tolist()
+        number_of = np.zeros(most + 1, dtype=np.intp)
+        for code in used:
+            if code:
+                number_of[code] = places.setdefault(self._verdict(said[code - 1]), len(places))
+        return number_of[least : least + 1] if least == most else number_of[codes]
 
     def _verdict(self, status: Status) -> Verdict:
-        if len(self._verdicts) > MOST_TEXTS:
-            self._verdicts.clear()
         verdict = Verdict(status.plugin, status.code.label, status.reasons)
-        return self._verdicts.setdefault(verdict, verdict)
+        known = self._verdicts.get(verdict)
+        if known is None:
+            if len(self._verdicts) > MOST_TEXTS:
+                self._verdicts.clear()
+            self._verdicts[verdict] = known = verdict
+            self._new_text += text_size(verdict)
+        return known
 
-    def _set(self, names: Iterable[str]) -> frozenset[str]:
-        found = frozenset(names)
-        return self._sets.setdefault(found, found)
 
-
-def _rows(nodes: Nodes | None, order: NodeOrder) -> Rows:
-    if nodes is None:
-        return (0, 0)
-    rows = nodes.rows
-    return (rows.start, rows.stop) if isinstance(rows, slice) else _packed_rows(rows, order.size)
+def _layout(profile: Profile, plan: Plan, cycle: CycleState) -> Layout:
+    """Kept for the plan; its pods rarely differ in what is skipped."""
+    return Layout(
+        tuple(plugin.name for plugin, _ in profile.filter),
+        tuple((plugin.name, weight) for plugin, weight, _ in profile.score),
+        plan.summed,
+        (*sorted(cycle.skip_filter), *(f"score/{name}" for name in sorted(cycle.skip_score))),
+    )
 
 
 def _packed_rows(rows: NDArray[np.intp], size: int) -> bytes:
@@ -148,24 +159,22 @@ def _packed_rows(rows: NDArray[np.intp], size: int) -> bytes:
 
 
 def _parts(given: ScoreParts) -> tuple[Part, ...]:
+    """What plugins gave that are not in the plan's sum."""
     raw = given.raw
-    return tuple(
-        Part(
-            plugin,
-            scores if isinstance(scores, int) else scores.astype(np.int8).tobytes(),
-            b"" if (before := raw.get(plugin)) is None else _packed_numbers(before),
-        )
-        for plugin, scores in given.found.items()
-    )
+    parts = [Part(name, 0, b"") for name in given.plan.gives_nothing]
+    for plugin, scores in given.found.items():
+        if isinstance(scores, int):
+            parts.append(Part(plugin, scores, b""))
+        else:
+            before = raw.get(plugin)
+            packed = b"" if before is None else before.tobytes()
+            parts.append(Part(plugin, scores.astype(np.int8).tobytes(), packed))
+    return tuple(parts)
 
 
-def _packed_numbers(numbers: Int64s) -> bytes:
-    small = numbers.astype(np.int32)
-    return small.tobytes() if bool((small == numbers).all()) else numbers.tobytes()
-
-
-def _candidates(found: list[Found]) -> tuple[Candidate, ...]:
-    return tuple(
+def _candidates(found: Iterable[Found]) -> tuple[Candidate, ...]:
+    candidates = (
         Candidate(each.node_name, tuple(victim.key for victim in each.victims), each.pdb_violations)
-        for each in found[:MOST_CANDIDATES]
+        for each in found
     )
+    return tuple(each for _, each in zip(range(MOST_CANDIDATES), candidates, strict=False))

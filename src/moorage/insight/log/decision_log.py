@@ -19,10 +19,7 @@ from moorage.insight.log.entries import (
     NOMINATED,
     REFUSED,
     UNSCHEDULABLE,
-    Arrays,
     Entry,
-    Layout,
-    NodeOrder,
     Seen,
 )
 from moorage.insight.log.finding import find
@@ -53,7 +50,7 @@ class DecisionLog:
         self._clock = clock
         self._capturer = Capturer()
         self._entries: deque[Entry] = deque()
-        self._unpacked: deque[Seen] = deque()
+        self._next_to_pack = 1
 
     # What the scheduler tells
 
@@ -73,8 +70,7 @@ class DecisionLog:
         self._add(alike)
 
     def failed(self, profile: Profile, queued: QueuedPod, failure: Failure) -> None:
-        nothing = Seen(NodeOrder(0, ()), Layout((), ()), Arrays())
-        entry = self._new(profile, queued, nothing, 0.0)
+        entry = self._new(profile, queued, Seen.nothing(), 0.0)
         _note_failure(entry, failure)
         self._add(entry)
 
@@ -146,13 +142,12 @@ class DecisionLog:
 
     def _add(self, entry: Entry) -> None:
         self._entries.append(entry)
-        seen, size = entry.seen, entry.bytes
+        seen, size = entry.seen, entry.room
         if not seen.shared_by:
-            size += seen.bytes
-            self._unpacked.append(seen)
+            size += seen.room
             order = seen.order
             if not order.used_by:
-                size += order.bytes
+                size += order.room
             order.used_by += 1
         seen.shared_by += 1
         self.size_bytes += size
@@ -164,29 +159,29 @@ class DecisionLog:
     def _make_room(self) -> None:
         """Packs what is old if there are few attempts; drops the oldest otherwise."""
         for _ in range(_PACKED_AT_ONCE if len(self._entries) < FEWEST else 0):
-            if self.size_bytes <= self.limit_bytes or not self._unpacked:
+            number = max(self._next_to_pack, self.oldest)
+            if self.size_bytes <= self.limit_bytes or number > self.newest:
                 break
-            seen = self._unpacked.popleft()
-            before = seen.bytes + seen.order.bytes
+            self._next_to_pack = number + 1
+            seen = self._entries[number - self.oldest].seen
+            before = seen.room + seen.order.room
             seen.pack()
             if seen.order is not self._entries[-1].seen.order:
                 seen.order.pack()
-            self.size_bytes += seen.bytes + seen.order.bytes - before
+            self.size_bytes += seen.room + seen.order.room - before
         while self.size_bytes > self.limit_bytes and len(self._entries) > 1:
             self._drop(self._entries.popleft())
 
     def _drop(self, entry: Entry) -> None:
         seen = entry.seen
-        self.size_bytes -= entry.bytes
+        self.size_bytes -= entry.room
         seen.shared_by -= 1
         if seen.shared_by:
             return
-        self.size_bytes -= seen.bytes
-        if self._unpacked and self._unpacked[0] is seen:
-            self._unpacked.popleft()
+        self.size_bytes -= seen.room
         seen.order.used_by -= 1
         if not seen.order.used_by:
-            self.size_bytes -= seen.order.bytes
+            self.size_bytes -= seen.order.room
 
     def _tell(self, entry: Entry, what: str) -> None:
         for follower in self.followers:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import msgspec
+
+from moorage.state.kept_rows import PartsHistory
 
 ASSUMED, BOUND, UNSCHEDULABLE, NOMINATED, ERROR, REFUSED = (
     "assumed",
@@ -33,11 +35,15 @@ class Verdict(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The plugins of a profile whose answers an entry has."""
+    """The plugins whose answers an entry has; those of one template share it."""
 
-    filters: tuple[str, ...]
-    weights: tuple[tuple[str, int], ...]
+    filters: tuple[str, ...] = ()
+    weights: tuple[tuple[str, int], ...] = ()
     """The plugins that score, each with its weight."""
+    summed: tuple[str, ...] = ()
+    """Those whose scores are in `Arrays.summed`."""
+    skipped: tuple[str, ...] = ()
+    """The filters that had nothing to say about the pod, and as `score/NAME` the scores."""
 
 
 class NodeOrder:
@@ -59,7 +65,7 @@ class NodeOrder:
         return msgspec.msgpack.decode(zlib.decompress(self._packed), type=list[str])
 
     @property
-    def bytes(self) -> int:
+    def room(self) -> int:
         return 8 * self.size if self._names is not None else len(self._packed)
 
     def pack(self) -> None:
@@ -69,10 +75,6 @@ class NodeOrder:
             self._names = None
 
 
-Rows: TypeAlias = tuple[int, int] | bytes
-"""Rows of nodes: from one to before another, or each as two bytes, or four where there are too many nodes."""
-
-
 class Part(NamedTuple):
     """What one plugin gave to the nodes that fit, where that is no part of the plan's sum."""
 
@@ -80,30 +82,37 @@ class Part(NamedTuple):
     scores: int | bytes
     """A byte each; a number if all nodes have that."""
     raw: bytes
-    """Before they were normalized, four or eight bytes each; empty if they were 0, or are not normalized."""
+    """Before they were normalized, eight bytes each; empty if they were 0, or are not normalized."""
 
 
 class Arrays(NamedTuple):
-    """What is known of single nodes."""
+    """What is known of single nodes. Rows take two bytes each, or four where there are too many nodes."""
 
-    fitting: Rows = (0, 0)
-    """In the order of the search."""
+    begin: int = 0
+    """The row at which the search began."""
+    fitting: bytes | None = None
+    """The rows of the nodes that fit, in the order of the search.
+
+    None if that is all that was looked at, from `begin` on and after the last row from 0 on, but for the
+    rejected ones.
+    """
     rejected: bytes = b""
     codes: bytes = b""
-    """For each rejected row, which of the verdicts it got: a byte each, or four where there are too many."""
+    """Which of the verdicts each of them got: a byte each, four where there are too many, none for one."""
     summed: bytes = b""
-    """A byte for each node that fits, plugin after plugin."""
+    """A byte for each node that fits, plugin after plugin, unless `Seen.moment` tells of it."""
     parts: tuple[Part, ...] = ()
     extenders: tuple[tuple[str, bytes], ...] = ()
     """What each extender added, eight bytes each."""
 
     @property
-    def bytes(self) -> int:
-        size = len(self.rejected) + len(self.codes) + len(self.summed)
-        size += len(self.fitting) if isinstance(self.fitting, bytes) else 0
-        for part in self.parts:
-            size += len(part.raw) + (0 if isinstance(part.scores, int) else len(part.scores))
-        return size + sum(len(added) for _, added in self.extenders)
+    def room(self) -> int:
+        size = len(self.rejected) + len(self.codes) + len(self.fitting or b"") + len(self.summed)
+        for _, scores, raw in self.parts:
+            size += len(raw) + (0 if isinstance(scores, int) else len(scores))
+        for _, added in self.extenders:
+            size += len(added)
+        return size
 
 
 class Candidate(NamedTuple):
@@ -121,62 +130,60 @@ class Seen:
         "_arrays",
         "_packed",
         "absent",
-        "bytes",
         "candidates",
         "feasible",
         "layout",
         "looked_at",
+        "moment",
         "narrowed_to",
         "order",
         "pre_filter",
+        "room",
         "shared_by",
-        "skipped_filters",
-        "skipped_scores",
-        "summed",
+        "ties",
         "took",
+        "total",
         "verdicts",
     )
 
-    def __init__(
-        self,
-        order: NodeOrder,
-        layout: Layout,
-        arrays: Arrays,
-        *,
-        feasible: int = 0,
-        looked_at: int = 0,
-        verdicts: tuple[Verdict, ...] = (),
-        absent: Verdict | None = None,
-        pre_filter: Verdict | None = None,
-        narrowed_to: int | None = None,
-        skipped_filters: frozenset[str] = frozenset(),
-        skipped_scores: frozenset[str] = frozenset(),
-        summed: tuple[str, ...] = (),
-        candidates: tuple[Candidate, ...] = (),
-        took: tuple[tuple[str, str, float], ...] = (),
-        text_bytes: int = 0,
-    ) -> None:
-        self.order = order
-        self.layout = layout
-        self._arrays: Arrays | None = arrays
-        self._packed = b""
-        self.feasible = feasible
-        self.looked_at = looked_at
-        self.verdicts = verdicts
-        self.absent = absent
+    order: NodeOrder
+    layout: Layout
+    feasible: int
+    looked_at: int
+    took: dict[tuple[str, str], float]
+    """Seconds by point and plugin, of plugins that were timed."""
+    ties: int
+    """How many nodes have the highest total; 0 if nodes were not scored."""
+    total: int | None
+    """The highest."""
+    moment: tuple[PartsHistory, int] | None
+    """Where the scores are that the plan sums up, of all nodes."""
+
+    def __init__(self) -> None:
+        self.verdicts: tuple[Verdict, ...] = ()
+        self.absent: Verdict | None = None
         """The verdict on nodes that were not looked at; None if they might fit."""
-        self.pre_filter = pre_filter
+        self.pre_filter: Verdict | None = None
         """The verdict of PreFilter on the pod."""
-        self.narrowed_to = narrowed_to
+        self.narrowed_to: int | None = None
         """To how many nodes PreFilter narrowed the search; None if it did not."""
-        self.skipped_filters = skipped_filters
-        self.skipped_scores = skipped_scores
-        self.summed = summed
-        """The plugins whose scores are in `Arrays.summed`."""
-        self.candidates = candidates
-        self.took = took
+        self.candidates: tuple[Candidate, ...] = ()
         self.shared_by = 0
-        self.bytes = arrays.bytes + text_bytes
+        self.room = 0
+
+    @classmethod
+    def nothing(cls) -> Seen:
+        """Of an attempt that broke off before anything was found out."""
+        seen = cls()
+        seen.order, seen.layout = NodeOrder(0, ()), Layout()
+        seen.feasible = seen.looked_at = seen.ties = 0
+        seen.took, seen.total, seen.moment = {}, None, None
+        seen.keep(Arrays())
+        return seen
+
+    def keep(self, arrays: Arrays) -> None:
+        self._arrays: Arrays | None = arrays
+        self.room = arrays.room
 
     @property
     def arrays(self) -> Arrays:
@@ -184,15 +191,11 @@ class Seen:
             return self._arrays
         return msgspec.msgpack.decode(zlib.decompress(self._packed), type=Arrays)
 
-    @property
-    def is_packed(self) -> bool:
-        return self._arrays is None
-
     def pack(self) -> None:
         """Takes less room from here on, and time to be looked at."""
         if self._arrays is not None:
             self._packed = zlib.compress(msgspec.msgpack.encode(self._arrays), _LEVEL)
-            self.bytes += len(self._packed) - self._arrays.bytes
+            self.room += len(self._packed) - self._arrays.room
             self._arrays = None
 
 
@@ -247,7 +250,7 @@ class Entry:
         return f"{self.namespace}/{self.name}"
 
     @property
-    def bytes(self) -> int:
+    def room(self) -> int:
         """About what it takes, what it shares with others aside."""
         return _OBJECT + len(self.message) + len(self.after_message)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.insight.log.entries import Rows, Seen
+from moorage.insight.log.entries import Seen
 from moorage.state.columns import Int64s
 
 Document = dict[str, Any]
@@ -31,7 +31,18 @@ class Numbers:
     @cached_property
     def rows(self) -> Int64s:
         """Of the nodes that fit."""
-        return _rows(self.arrays.fitting, self.seen.order.size)
+        fitting, size = self.arrays.fitting, self.seen.order.size
+        if fitting is not None:
+            return _rows(fitting, size)
+        stretch = self._stretch
+        return stretch[~np.isin(stretch, self.rejected[0])]
+
+    @cached_property
+    def _stretch(self) -> Int64s:
+        """The rows that were looked at, in the order of the search."""
+        size = self.seen.order.size
+        rows: Int64s = (self.arrays.begin + np.arange(self.seen.looked_at)) % max(size, 1)
+        return rows
 
     @cached_property
     def chosen(self) -> int | None:
@@ -45,11 +56,8 @@ class Numbers:
     def by_plugin(self) -> dict[str, Int64s]:
         """What each plugin gave, 0 to 100, before its weight."""
         count, found = len(self.rows), dict[str, Int64s]()
-        summed = np.frombuffer(self.arrays.summed, dtype=np.int8).reshape(
-            len(self.seen.summed), count if self.seen.summed else 0
-        )
-        for place, name in enumerate(self.seen.summed):
-            found[name] = summed[place].astype(np.int64)
+        for name, scores in zip(self.seen.layout.summed, self._summed(), strict=False):
+            found[name] = scores
         for part in self.arrays.parts:
             if isinstance(part.scores, int):
                 found[part.plugin] = np.full(count, part.scores, dtype=np.int64)
@@ -57,12 +65,18 @@ class Numbers:
                 found[part.plugin] = np.frombuffer(part.scores, dtype=np.int8).astype(np.int64)
         return {name: found[name] for name, _ in self.seen.layout.weights if name in found}
 
+    def _summed(self) -> list[Int64s]:
+        if self.seen.moment is not None:
+            history, moment = self.seen.moment
+            return list(history.at(moment)[:, self.rows].astype(np.int64))
+        summed = np.frombuffer(self.arrays.summed, dtype=np.int8).astype(np.int64)
+        return list(summed.reshape(len(self.seen.layout.summed), -1)) if len(summed) else []
+
     def raw(self, plugin: str) -> Int64s | None:
         """What a plugin gave before that was normalized; None if it is the same."""
         for part in self.arrays.parts:
             if part.plugin == plugin and part.raw:
-                wide = len(part.raw) > 4 * len(self.rows)
-                return np.frombuffer(part.raw, dtype=np.int64 if wide else np.int32).astype(np.int64)
+                return np.frombuffer(part.raw, dtype=np.int64)
         return None
 
     @cached_property
@@ -109,9 +123,16 @@ class Numbers:
     def rejected(self) -> tuple[Int64s, Int64s]:
         """The rows that were rejected, and the place of each one's verdict."""
         rows = _rows(self.arrays.rejected, self.seen.order.size)
-        small = len(self.seen.verdicts) <= 256
-        codes = np.frombuffer(self.arrays.codes, dtype=np.uint8 if small else np.uint32)
-        return rows, codes.astype(np.int64)
+        if self.arrays.codes:
+            small = len(self.seen.verdicts) <= 256
+            codes = np.frombuffer(self.arrays.codes, dtype=np.uint8 if small else np.uint32).astype(np.int64)
+        else:
+            codes = np.zeros(len(rows), dtype=np.int64)
+        if self.arrays.fitting is None and self.seen.looked_at:
+            # Filters may have been asked about some nodes behind those that were needed.
+            wanted = np.isin(rows, self._stretch)
+            rows, codes = rows[wanted], codes[wanted]
+        return rows, codes
 
     def rejections_by_verdict(self) -> list[int]:
         counts: list[int] = np.bincount(self.rejected[1], minlength=len(self.seen.verdicts)).tolist()
@@ -251,7 +272,5 @@ class Matrix:
         return cells
 
 
-def _rows(rows: Rows, size: int) -> Int64s:
-    if not isinstance(rows, bytes):
-        return np.arange(rows[0], rows[1], dtype=np.int64)
+def _rows(rows: bytes, size: int) -> Int64s:
     return np.frombuffer(rows, dtype=np.uint16 if size <= MOST_OF_TWO_BYTES else np.uint32).astype(np.int64)

@@ -33,7 +33,7 @@ def duration(seconds: float) -> str:
         return age(seconds)
     if seconds >= 0.001:
         return f"{seconds * 1000:.2g} ms" if seconds < 0.0995 else f"{seconds * 1000:.0f} ms"
-    return f"{max(0.0, seconds) * 1e6:.0f} µs"
+    return "<1 µs" if 0 < seconds < 5e-7 else f"{max(0.0, seconds) * 1e6:.0f} µs"
 
 
 def times(count: int) -> str:

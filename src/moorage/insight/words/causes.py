@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -116,36 +115,33 @@ def _budgets(preemption: Document, node: str) -> str:
 
 
 def what_would_help(advice: Sequence[Document]) -> list[str]:
-    """`It would fit if: ...`, the best suggestion first; what needs preemption has a sentence of its own."""
+    """`It would fit if: ...`, the best suggestion first; what needs preemption has a sentence of its own.
+
+    What changes the pod itself belongs into the template that it was made from; that is said at the end.
+    """
     said = []
     for then, start in (("fits", "It would fit if"), ("preempts", "It would preempt others if")):
-        texts = [_suggestion(each) for each in advice if each.get("then", "fits") == then]
+        texts = [_clause(each) for each in advice if each.get("then", "fits") == then]
         if texts:
             more = len(texts) - _MOST_SUGGESTIONS
             shown = texts[:_MOST_SUGGESTIONS] + ([f"{more} more ways"] if more > 0 else [])
             said.append(f"{start}: {' · '.join(shown)}.")
+    where = next((each["where"] for each in advice if each.get("where")), None)
+    if where is not None:
+        said.append(f"What concerns the pod belongs in {_template(where)}.")
     return said
 
 
-def _suggestion(suggestion: Document) -> str:
-    text = str(suggestion.get("text", "")).rstrip(".")
-    where: Document = suggestion.get("where") or {}
-    if not where.get("kind"):
-        return text
+def suggestion_text(suggestion: Document) -> str:
+    """A suggestion on its own, with the template that its change belongs into."""
+    where: Document | None = suggestion.get("where")
+    return _clause(suggestion) + (f" (in {_template(where)})" if where else "")
+
+
+def _clause(suggestion: Document) -> str:
+    return str(suggestion.get("text", "")).rstrip(".")
+
+
+def _template(where: Document) -> str:
     name = "/".join(part for part in (where.get("namespace"), where.get("name")) if part)
-    return f"{text} [in the template of {where['kind']} {name}]"
-
-
-_NUMBERS = re.compile(r"\b\d+ ")
-
-
-def cause_in_short(detail: Document, closest: Document | None = None) -> str:
-    """What is the matter, without numbers: pods with the same text wait for the same thing."""
-    pre: Document = detail.get("preFilter") or {}
-    if pre.get("status") and pre.get("reasons"):
-        return about_pod(pre.get("plugin", ""), pre["reasons"])
-    found = causes(detail, closest)
-    if not found:
-        return _NUMBERS.sub("", detail.get("message") or "no node fits")
-    shown = list(dict.fromkeys(cause.what.many for cause in found))
-    return f"nodes {listed(shown, 3)}"
+    return f"{where.get('path', 'the template')} of {where['kind']} {name}"

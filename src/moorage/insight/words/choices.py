@@ -40,9 +40,9 @@ def _how_many_fit(detail: Document) -> str:
     nodes = int(detail.get("nodes") or 0)
     is_part = 0 < seen < nodes
     if feasible == 1:
-        among = f" of the {seen} that were looked at" if is_part and seen > 1 else ""
-        among = among or (f" of {nodes}" if nodes > 1 and not is_part else "")
-        return f"{detail.get('node', '')} was the only node that fits{among}."
+        looked = f" of the {seen} that were looked at" if is_part and seen > 1 else ""
+        among = "node" if nodes <= 1 or is_part else f"one of {nodes} nodes"
+        return f"{detail.get('node', '')} was the only {among}{looked} that fits."
     if is_part:
         return f"{feasible} of the {seen} nodes that were looked at fit (there are {nodes})"
     return f"All {nodes} nodes fit" if feasible == nodes else f"{feasible} of {nodes} nodes fit"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from moorage.framework.events import Action
+from moorage.insight.words.amounts import listed
 
 _KINDS = {
     "Pod": "pod",
@@ -29,7 +30,7 @@ _DOES = {
     Action.DELETE: "goes",
     Action.UPDATE_NODE_ALLOCATABLE: "offers more",
     Action.UPDATE_NODE_LABEL: "gets other labels",
-    Action.UPDATE_NODE_TAINT: "loses a taint or is uncordoned",
+    Action.UPDATE_NODE_TAINT: "loses a taint",
     Action.UPDATE_NODE_CONDITION: "changes a condition",
     Action.UPDATE_NODE_ANNOTATION: "gets other annotations",
     Action.UPDATE_NODE_DECLARED_FEATURE: "declares other features",
@@ -54,29 +55,32 @@ _OTHERS = {
 
 def what_happens(label: str) -> str:
     """An event's name, such as `NodeAdd`, as a clause: `a node is added`."""
-    if label in _OTHERS:
-        return _OTHERS[label]
-    found = _LABEL.fullmatch(label)
+    who, does = _parsed(label)
+    return f"{who} {' or '.join(does)}" if does else who
+
+
+def waits_for(labels: Iterable[str]) -> str:
+    """`a node is added or loses a taint; a placed pod goes`: all that happens to a kind together."""
+    by_kind: dict[str, list[str]] = {}
+    for label in labels:
+        who, does = _parsed(label)
+        by_kind.setdefault(who, []).extend(does)
+    clauses = []
+    for who, does in by_kind.items():
+        distinct = list(dict.fromkeys(does))
+        clauses.append(f"{who} {listed(distinct, 5, 'or')}" if distinct else who)
+    return "; ".join(clauses)
+
+
+def _parsed(label: str) -> tuple[str, list[str]]:
+    """Whom an event is about, and what happens."""
+    found = None if label in _OTHERS else _LABEL.fullmatch(label)
     if found is None:
-        return label
+        return _OTHERS.get(label, label), []
     resource, named = found.groups()
     kind = _KINDS.get(resource, resource)
     article = "an" if kind[0] in "aeiou" else "a"
     action = Action(int(named) & int(Action.ALL)) if named.isdigit() else _ACTIONS[named]
-    return f"{article} {kind} {_done(action)}"
-
-
-def _done(action: Action) -> str:
-    parts = []
-    if action & Action.UPDATE == Action.UPDATE:
-        parts = ["changes"]
-        action &= ~Action.UPDATE
-    parts = [text for one, text in _DOES.items() if action & one] + parts
-    return " or ".join(parts) or "changes"
-
-
-def waits_for(labels: Iterable[str]) -> str:
-    """`a node is added, a placed pod goes`: each only once, at most six."""
-    clauses = list(dict.fromkeys(what_happens(label) for label in labels))
-    more = [f"{len(clauses) - 6} more"] if len(clauses) > 6 else []
-    return ", ".join([*clauses[:6], *more])
+    does = ["changes"] if action & Action.UPDATE == Action.UPDATE else []
+    rest = action & ~Action.UPDATE if does else action
+    return f"{article} {kind}", [text for one, text in _DOES.items() if rest & one] + does

@@ -98,7 +98,7 @@ def _placed(document: Document, now: float) -> list[str]:
     tries = int(last.get("try") or document.get("tries") or 1)
     at = f", {age(now - last['time'])} ago" if last.get("time") else ""
     which = "at the first try" if tries == 1 else f"at try {tries}"
-    woken = f" (tried since {what_happens(last['wokenBy'])})" if tries > 1 and last.get("wokenBy") else ""
+    woken = f", woken when {what_happens(last['wokenBy'])}" if tries > 1 and last.get("wokenBy") else ""
     said = [f"Placed on {node}{at}, {which}{woken}.", *why_this_node(last)]
     if after := what_came_after(last):
         said.append(after)

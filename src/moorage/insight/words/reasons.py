@@ -115,7 +115,11 @@ def about_nodes(plugin: str, reason: str) -> Verb:
     if known := ABOUT_NODES.get(reason):
         return known
     if found := _LEFT_OUT.match(reason):
-        names = listed((found[1] or found[2]).split(" "), 5)
+        plugins = (found[1] or found[2]).split(" ")
+        if plugins == ["NodeAffinity"]:
+            what = "among those that its node affinity names"
+            return Verb(f"is not {what}", f"are not {what}")
+        names = listed(plugins, 5)
         return Verb(f"is left out by {names}", f"are left out by {names}")
     if found := _NO_DRIVER.match(reason):
         return Verb(f"lacks the CSI driver {found[1]}", f"lack the CSI driver {found[1]}")

@@ -41,7 +41,7 @@ def words_for_try(document: Document) -> list[str]:
 
 
 def _as_would_be(said: list[str]) -> list[str]:
-    changed = ((" was the only node", " is the only node"), (" was taken ", " is taken "))
+    changed = ((" was the only ", " is the only "), (" was taken ", " is taken "))
     for past, present in changed:
         said = [each.replace(past, present) for each in said]
     return said

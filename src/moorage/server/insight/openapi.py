@@ -63,7 +63,12 @@ OPERATIONS = (
             _CONTINUE,
         ),
     ),
-    Operation("/pending", "The pods that wait, by cause.", "Pending", (_ADVISE,)),
+    Operation(
+        "/pending",
+        "The pods that wait, by cause.",
+        "Pending",
+        (_ADVISE, Parameter("namespace", said(TEXT, "Only pods of this namespace."))),
+    ),
     Operation(
         "/attempts",
         "Attempts to schedule pods, the newest first.",

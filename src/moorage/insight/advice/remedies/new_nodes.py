@@ -6,8 +6,9 @@ import copy
 from collections.abc import Iterator
 
 from moorage.api.meta import Object
+from moorage.api.nodes import Node
 from moorage.api.storage import CSINode
-from moorage.insight.advice.drafts import Draft, items, part
+from moorage.insight.advice.drafts import Draft, drop_if_empty, items, part
 from moorage.insight.advice.remedies.taints import OF_KUBERNETES, uncordon
 from moorage.insight.advice.remedy import Remedy, Sight
 from moorage.insight.advice.steps import Document
@@ -51,7 +52,7 @@ def free_name(sight: Sight, model: str, number: int = 0) -> str:
     """A name that no node has."""
     for further in range(number + 1, number + 10**6):
         name = f"{model[:240]}-more-{further}"
-        if sight.state.node(name) is None:
+        if sight.state.node(name) is None and sight.state.objects.of(CSINode).get(name) is None:
             return name
     raise AssertionError("there are fewer nodes than that")
 
@@ -86,8 +87,8 @@ def _create(sight: Sight, draft: Draft, model: NodeInfo, name: str) -> None:
 
 
 def _renamed(model: Object, name: str) -> Document:
-    """A document like that of another object, of one that is new and well."""
-    # What comes in a list has no kind of its own.
+    """The document of an object like another, but new and well."""
+    # Those of a list do not say what they are.
     document = {"apiVersion": model.api_version(), "kind": model.kind, **copy.deepcopy(model.raw)}
     metadata = part(document, "metadata")
     for field in _OF_ONE_NODE:
@@ -96,14 +97,12 @@ def _renamed(model: Object, name: str) -> Document:
     if HOSTNAME in labels:
         labels[HOSTNAME] = name
     metadata["name"] = name
-    if document.get("kind") == "Node":
+    if isinstance(model, Node):
         spec = part(document, "spec")
         uncordon(spec)
-        well = [
-            taint for taint in items(spec, "taints") if not taint.get("key", "").startswith(OF_KUBERNETES)
-        ]
-        if len(well) < len(items(spec, "taints")):
-            spec["taints"] = well
+        taints = items(spec, "taints")
+        spec["taints"] = [taint for taint in taints if not taint.get("key", "").startswith(OF_KUBERNETES)]
+        drop_if_empty(spec, "taints")
         for field in ("providerID", "podCIDR", "podCIDRs"):
             spec.pop(field, None)
         part(document, "status").pop("volumesInUse", None)

@@ -209,7 +209,7 @@ def _labelled(
             return
         for listed, _, requirement in _failing(affinity.required.node_selector_terms[place], node):
             value = _meeting(requirement) if listed == "matchExpressions" else False
-            if value is False:
+            if isinstance(value, bool):
                 return
             wanted[requirement.key] = value
     if not wanted:
@@ -241,7 +241,7 @@ def _enforced_labels(sight: Sight, node: NodeInfo) -> dict[str, str | None]:
         wanted: dict[str, str | None] = {}
         for listed, _, requirement in _failing(term, node):
             value = _meeting(requirement) if listed == "matchExpressions" else False
-            if value is False:
+            if isinstance(value, bool):
                 break
             wanted[requirement.key] = value
         else:

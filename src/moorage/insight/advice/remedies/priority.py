@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from moorage.insight.advice.drafts import Draft, part
+from moorage.insight.advice.remedies import room
 from moorage.insight.advice.remedy import Remedy, Sight
 from moorage.insight.advice.trials import Outcome
 
 _HIGHEST = 10**9
 """Of what users may choose; those above are the system's."""
+_MANY_NODES = 500
+"""With more nodes than that, preemption is asked only where there is hope: it looks at every node."""
 _NEVER = "Never"
 _LOWER = "PreemptLowerPriority"
 
@@ -18,6 +21,8 @@ def remedies_of_pod(sight: Sight) -> Iterator[Remedy]:
     """The lowest priority that helps, found by trying; preemption has to be allowed then."""
     pod = sight.pod
     if not sight.world.profile.post_filter and not len(sight.services.nominations):
+        return
+    if len(sight.state.table) > _MANY_NODES and not _could_be_preempted(sight):
         return
     if sight.world.outcome(sight.draft().steps(), preempts=True) is not None:
         # It has others preempted as it is.
@@ -42,6 +47,12 @@ def remedies_of_pod(sight: Sight) -> Iterator[Remedy]:
         else:
             low = middle + 1
     yield remedy(sight, levels[high])
+
+
+def _could_be_preempted(sight: Sight) -> bool:
+    """Whether it would help on some node if pods left that are there, which is all that preemption can do."""
+    found = sight.kept(room.all_leaving)
+    return any(all(pod.spec.node_name == each.node.name for pod in each.pods) for each in found)
 
 
 def remedy(sight: Sight, level: int) -> Remedy:

@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from moorage.api.requests import row_request
-from moorage.api.resources import BASIC, PODS
+from moorage.api.pods import Pod
+from moorage.api.quantities import QuantityError
+from moorage.api.requests import Resources, row_request
+from moorage.api.resources import BASIC, PODS, is_extended
 from moorage.insight.advice.amounts import nanos, unit, written
 from moorage.insight.advice.drafts import Draft, items, part
 from moorage.insight.advice.remedy import Remedy, Sight, joined
@@ -32,9 +34,17 @@ def free_on(sight: Sight, node: NodeInfo) -> dict[str, int]:
     for rival in sight.services.nominations.on(node.name):
         if rival.priority >= sight.pod.priority and rival.uid != sight.pod.uid and not node.has(rival):
             free[PODS] -= 1
-            for name, amount in row_request(rival).items():
+            for name, amount in taken_by(rival).items():
                 free[name] = free.get(name, 0) - amount
     return free
+
+
+def taken_by(pod: Pod) -> Resources:
+    """What a pod takes on its node; one whose requests cannot be read counts as asking for nothing."""
+    try:
+        return row_request(pod)
+    except QuantityError:
+        return Resources()
 
 
 def missing_on(sight: Sight, node: NodeInfo) -> dict[str, int]:
@@ -97,6 +107,18 @@ def remedies(sight: Sight, node: NodeInfo, *, to_nothing: bool = False) -> Itera
     yield Remedy(f"requests of {names}", text, cost, edit, fixes=frozenset({PLUGIN}))
 
 
+def without_extended(sight: Sight) -> Iterator[Remedy]:
+    """Each extended resource given up; for plugins that have their own idea of who may have them."""
+    for name in (name for name, _ in demands(sight) if is_extended(name)):
+        lowering = _Lowering.of(sight.pod.raw, {name: 0})
+        if lowering is not None:
+
+            def edit(draft: Draft, lowering: _Lowering = lowering) -> None:
+                lowering.carry_out(draft.edit(sight.pod))
+
+            yield Remedy(f"requests of {name}", joined(lowering.clauses()), _GIVEN_UP, edit)
+
+
 class _Place(NamedTuple):
     """A request in the document of a pod: of a container, or of the pod itself (`number` is -1)."""
 
@@ -120,7 +142,7 @@ class _Lowering:
 
     @classmethod
     def of(cls, document: Document, allowed: dict[str, int]) -> _Lowering | None:
-        """What has to change for the pod to ask for no more than `allowed`; None if overhead alone is more."""
+        """What has to change for the pod to ask for `allowed` or less; None if overhead alone is more."""
         lowering = cls()
         spec = document.get("spec") or {}
         lowering.containers = len(items(spec, "containers")) + len(items(spec, "initContainers"))
@@ -157,8 +179,12 @@ class _Lowering:
     def carry_out(self, document: Document) -> None:
         for (place, name), amount in self.amounts.items():
             resources = place.of(document)
-            part(resources, "requests")[name] = written(name, amount)
             limits = resources.get("limits") or {}
+            if amount < unit(name):
+                part(resources, "requests").pop(name, None)
+                limits.pop(name, None)
+                continue
+            part(resources, "requests")[name] = written(name, amount)
             # Of what is no cpu or memory, request and limit have to be the same.
             if name not in BASIC and name in limits:
                 limits[name] = written(name, amount)
@@ -166,7 +192,9 @@ class _Lowering:
     def clauses(self) -> Iterator[str]:
         for name, left in self.wanted.items():
             places = [place for place, resource in self.amounts if resource == name]
-            if len(places) == 1 and places[0].number >= 0 and self.containers > 1:
+            if all(self.amounts[place, name] < unit(name) for place in places):
+                yield f"it did not ask for {name}"
+            elif len(places) == 1 and places[0].number >= 0 and self.containers > 1:
                 amount = self.amounts[places[0], name]
                 yield f"the {name} request of container {places[0].name} were {written(name, amount)} or less"
             elif len(places) <= 1 or any(place.number < 0 for place in places):

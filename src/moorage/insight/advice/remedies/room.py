@@ -6,21 +6,38 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import NamedTuple
 
+import numpy as np
+
 from moorage.api.pods import Pod
-from moorage.api.requests import row_request
 from moorage.api.resources import PODS
+from moorage.api.storage import PersistentVolumeClaim
 from moorage.api.volume_uses import UseKind, conflicting
 from moorage.framework.runtime.what_if import WhatIf
 from moorage.insight.advice.drafts import Draft
 from moorage.insight.advice.obstacles import RIVALS
 from moorage.insight.advice.remedies import pod_affinity, ports, requests, spread
 from moorage.insight.advice.remedy import Remedy, Sight, joined, listed
-from moorage.state.affinity_terms import Term, terms_of
+from moorage.state.affinity_terms import terms_of
+from moorage.state.cluster import ClusterState
 from moorage.state.node_info import NodeInfo
 
 VOLUMES = "VolumeRestrictions"
 COUNTED = frozenset({requests.PLUGIN, ports.PLUGIN, pod_affinity.PLUGIN, spread.PLUGIN, VOLUMES, RIVALS})
 """Plugins of which it can be told who is in the way."""
+_NEVER_HELPED = frozenset(
+    {
+        "NodeName",
+        "NodeUnschedulable",
+        "TaintToleration",
+        "NodeAffinity",
+        "NodeDeclaredFeatures",
+        "VolumeBinding",
+        "VolumeZone",
+        "DynamicResources",
+    }
+)
+"""Plugins that do not care which pods are on a node."""
+_MOST_NODES = 24
 _NOT_NEAR = "node(s) didn't match pod affinity rules"
 _MOST_LEAVING = 40
 _PAIRS_AMONG = 60
@@ -129,7 +146,7 @@ def _add(gone: dict[str, Pod], pods: Iterable[Pod]) -> None:
 
 
 def _give(missing: dict[str, int], pod: Pod) -> None:
-    for name, amount in (*row_request(pod).items(), (PODS, 1)):
+    for name, amount in (*requests.taken_by(pod).items(), (PODS, 1)):
         if name in missing:
             missing[name] -= amount
             if missing[name] <= 0:
@@ -140,7 +157,7 @@ def enough(pods: list[Pod], missing: dict[str, int]) -> list[Pod] | None:
     """The fewest pods whose leaving gives what is missing, the least important of equally many."""
     if not missing:
         return []
-    gives = {pod.uid: {**row_request(pod), PODS: 1} for pod in pods}
+    gives = {pod.uid: {**requests.taken_by(pod), PODS: 1} for pod in pods}
     ordered = sorted(pods, key=lambda pod: (_importance(pod), pod.key))
     ordered = [pod for pod in ordered if any(gives[pod.uid].get(name, 0) > 0 for name in missing)]
 
@@ -184,13 +201,15 @@ def _users_of_volumes(sight: Sight, node: NodeInfo) -> list[Pod]:
     found = [pod for pod in node.pods if not forbidden.isdisjoint(pod.volume_uses)]
     claims = {use for use in uses if use.kind is UseKind.CLAIM and _is_for_one(sight, str(use.what))}
     if claims:
-        found += [pod for pod in sight.state.pods if not claims.isdisjoint(pod.volume_uses)]
+        found += [pod for pod in sight.kept(_with_volumes) if not claims.isdisjoint(pod.volume_uses)]
     return found
 
 
-def _is_for_one(sight: Sight, key: str) -> bool:
-    from moorage.api.storage import PersistentVolumeClaim
+def _with_volumes(sight: Sight) -> list[Pod]:
+    return [pod for pod in sight.state.pods if pod.volume_uses]
 
+
+def _is_for_one(sight: Sight, key: str) -> bool:
     namespace, _, name = key.rpartition("/")
     claim = sight.state.objects.of(PersistentVolumeClaim).get(name, namespace)
     return claim is not None and "ReadWriteOncePod" in claim.spec.access_modes
@@ -198,57 +217,70 @@ def _is_for_one(sight: Sight, key: str) -> bool:
 
 def _too_near(sight: Sight, node: NodeInfo) -> list[Pod]:
     """Pods in the node's domains that the pod keeps away from, or that keep away from it."""
+    found: dict[str, Pod] = {}
+    for key, by_domain in sight.kept(_kept_away).items():
+        here = node.labels.get(key)
+        if here is not None:
+            _add(found, by_domain.get(here, ()))
+    return list(found.values())
+
+
+def _kept_away(sight: Sight) -> dict[str, dict[str, list[Pod]]]:
+    """By topology key and domain: the pods that may not be near the pod."""
     pod, state = sight.pod, sight.state
     own = terms_of(pod).anti_affinity
     around = state.objects.namespace_labels(pod.namespace)
-
-    def shares(term: Term, other: Pod) -> bool:
-        there = state.node(other.spec.node_name)
-        here = node.labels.get(term.topology_key)
-        return there is not None and here is not None and there.labels.get(term.topology_key) == here
-
-    def is_near(other: Pod) -> bool:
+    found: dict[str, dict[str, list[Pod]]] = {}
+    for other in state.pods:
         theirs = terms_of(other).anti_affinity
         if not own and not theirs:
-            return False
+            continue
         labels = state.objects.namespace_labels(other.namespace)
-        return any(
-            term.matches(other.namespace, other.labels, labels) and shares(term, other) for term in own
-        ) or any(term.matches(pod.namespace, pod.labels, around) and shares(term, other) for term in theirs)
+        terms = [term for term in own if term.matches(other.namespace, other.labels, labels)]
+        terms += [term for term in theirs if term.matches(pod.namespace, pod.labels, around)]
+        for key in {term.topology_key for term in terms}:
+            _put_in_domain(state, found.setdefault(key, {}), key, other)
+    return found
 
-    return [other for other in state.pods if is_near(other)]
+
+def _put_in_domain(state: ClusterState, by_domain: dict[str, list[Pod]], key: str, pod: Pod) -> None:
+    node = state.node(pod.spec.node_name)
+    domain = None if node is None else node.labels.get(key)
+    if domain is not None:
+        by_domain.setdefault(domain, []).append(pod)
 
 
 def _crowd(sight: Sight, node: NodeInfo, gone: dict[str, Pod]) -> list[Pod] | None:
     """So many matching pods of the node's domain that the skew is small enough again."""
-    decision = sight.obstacles.evaluation.decision
-    constraints = spread.constraints_of(sight)
     excess = spread.excess_on(sight, node)
-    if decision is None or len(constraints) != len(excess):
+    counted = sight.kept(_counted)
+    if len(counted) != len(excess):
         return None
     found: list[Pod] = []
-    for constraint, much in zip(constraints, excess, strict=True):
+    for (key, by_domain), much in zip(counted, excess, strict=True):
         if much is None:
             return None
-        if much <= 0:
-            continue
-        key = constraint.topology_key
-        here = node.labels.get(key)
-        crowd = [
-            pod
-            for pod in sight.state.pods
-            if pod.namespace == sight.pod.namespace
-            and not pod.deleting
-            and constraint.selector.matches(pod.labels)
-            and (there := sight.state.node(pod.spec.node_name)) is not None
-            and there.labels.get(key) == here
-        ]
-        counted = {pod.uid for pod in (*gone.values(), *found)}
-        much -= sum(pod.uid in counted for pod in crowd)
-        ordered = sorted((pod for pod in crowd if pod.uid not in counted), key=_importance)
-        if len(ordered) < much:
+        crowd = by_domain.get(node.labels.get(key, ""), [])
+        going = {pod.uid for pod in (*gone.values(), *found)}
+        missing = max(0, much - sum(pod.uid in going for pod in crowd))
+        staying = sorted((pod for pod in crowd if pod.uid not in going), key=_importance)
+        if len(staying) < missing:
             return None
-        found += ordered[: max(0, much)]
+        found += staying[:missing]
+    return found
+
+
+def _counted(sight: Sight) -> list[tuple[str, dict[str, list[Pod]]]]:
+    """By hard spread constraint: its topology key and the pods that it counts, by domain."""
+    found: list[tuple[str, dict[str, list[Pod]]]] = []
+    for constraint in spread.constraints_of(sight):
+        by_domain: dict[str, list[Pod]] = {}
+        for pod in sight.state.pods:
+            if pod.deleting or pod.namespace != sight.pod.namespace:
+                continue
+            if constraint.selector.matches(pod.labels):
+                _put_in_domain(sight.state, by_domain, constraint.topology_key, pod)
+        found.append((constraint.topology_key, by_domain))
     return found
 
 
@@ -272,28 +304,31 @@ def _tried(sight: Sight, node: NodeInfo) -> dict[str, Pod] | None:
         return gone
 
 
-def possible(plugins: frozenset[str]) -> bool:
-    """Whether pods that leave could help against these."""
-    never = {
-        "NodeName",
-        "NodeUnschedulable",
-        "TaintToleration",
-        "NodeAffinity",
-        "VolumeBinding",
-        "VolumeZone",
-    }
-    return not plugins & (never | {"NodeDeclaredFeatures", "DynamicResources"})
+def remedies(sight: Sight) -> Iterator[Remedy]:
+    """Who would have to leave; the fewest first, whatever the node."""
+    for found in sight.kept(all_leaving):
+        yield remedy(sight, found, sight.obstacles.plugins_on(found.node.row))
 
 
-def remedies(sight: Sight, rows: Iterable[int]) -> Iterator[Remedy]:
-    """On each of these nodes, who would have to leave; the fewest first, whatever the node."""
-    found: list[tuple[Leaving, frozenset[str]]] = []
-    for row in rows:
-        node = sight.obstacles.info(row)
-        plugins = sight.obstacles.plugins_on(row)
-        if possible(plugins):
-            gone = leaving(sight, node, plugins)
-            if gone is not None:
-                found.append((gone, plugins))
-    for gone, plugins in sorted(found, key=lambda pair: pair[0].rank):
-        yield remedy(sight, gone, plugins)
+def all_leaving(sight: Sight) -> list[Leaving]:
+    """On each of the nodes that lack least, who would have to leave; the fewest first."""
+    found: list[Leaving] = []
+    for row in _rows(sight):
+        gone = leaving(sight, sight.obstacles.info(row), sight.obstacles.plugins_on(row))
+        if gone is not None:
+            found.append(gone)
+    return sorted(found, key=lambda each: each.rank)
+
+
+def _rows(sight: Sight) -> list[int]:
+    """Nodes on which pods that leave could help, those first that lack least."""
+    obstacles = sight.obstacles
+    if not obstacles.by_plugin:
+        return []
+    possible = np.ones(len(sight.state.table), dtype=np.bool_)
+    for plugin, rejected in obstacles.by_plugin.items():
+        if plugin in _NEVER_HELPED:
+            possible &= ~rejected
+    rows = np.flatnonzero(possible & (obstacles.how_many() > 0))
+    order = np.lexsort((requests.severity(sight)[rows], obstacles.how_many()[rows]))
+    return [int(row) for row in rows[order][:_MOST_NODES]]

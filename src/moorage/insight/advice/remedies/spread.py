@@ -36,22 +36,42 @@ def constraints_of(sight: Sight) -> tuple[Constraint, ...]:
 
 def remedies(sight: Sight, node: NodeInfo) -> Iterator[Remedy]:
     hard = _hard(sight)
+    if not hard:
+        # They are those of the configuration, which the pod can only replace by its own.
+        yield from _own(sight)
+        return
     excess = excess_on(sight, node)
     if len(excess) != len(hard):
-        # They are those of the configuration, which the pod can only replace by its own.
-        if not items(sight.pod.raw.get("spec") or {}, _CONSTRAINTS):
-            return
         excess = [None] * len(hard)
     failing = [
         (place, each, much)
         for (place, each), much in zip(hard, excess, strict=True)
         if much is None or much > 0
-    ]
-    if not failing:
-        failing = [(place, each, None) for place, each in hard]
+    ] or [(place, each, None) for place, each in hard]
     if all(much is not None for _, _, much in failing):
         yield _larger(sight, [(place, each, much or 0) for place, each, much in failing])
     yield _preferred(sight, [(place, each) for place, each, _ in failing])
+
+
+def _own(sight: Sight) -> Iterator[Remedy]:
+    constraints = constraints_of(sight)
+    if not constraints or sight.pod.spec.topology_spread_constraints:
+        return
+
+    def edit(draft: Draft) -> None:
+        part(draft.edit(sight.pod), "spec")[_CONSTRAINTS] = [
+            {
+                "maxSkew": constraint.max_skew,
+                "topologyKey": constraint.topology_key,
+                "whenUnsatisfiable": SOFT,
+                "labelSelector": {"matchLabels": dict(sight.pod.labels)},
+            }
+            for constraint in constraints
+        ]
+
+    keys = " and ".join(dict.fromkeys(constraint.topology_key for constraint in constraints))
+    text = f"it had spread constraints of its own, which only preferred to spread over {keys}"
+    yield Remedy("spread", text, 40, edit, fixes=_FIXES)
 
 
 def _larger(sight: Sight, failing: list[tuple[int, Document, int]]) -> Remedy:
@@ -65,7 +85,7 @@ def _larger(sight: Sight, failing: list[tuple[int, Document, int]]) -> Remedy:
         for _, each, much in failing
     )
     cost = sum(18.0 + 2 * min(much, 10) for _, _, much in failing)
-    return Remedy("skew", text, cost, edit, fixes=_FIXES)
+    return Remedy("spread", text, cost, edit, fixes=_FIXES)
 
 
 def _preferred(sight: Sight, failing: list[tuple[int, Document]]) -> Remedy:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 
 from moorage.api.pods import Volume
-from moorage.api.quantities import QuantityError
+from moorage.api.quantities import NANOS, QuantityError
 from moorage.api.selectors import SelectorError, parse_selector
 from moorage.api.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.insight.advice.amounts import nanos, written
@@ -103,7 +103,7 @@ def _of_claim(sight: Sight, claim: PersistentVolumeClaim) -> Iterator[Remedy]:
     yield from _other_class(sight, claim)
     yield from _smaller(sight, claim)
     if waits:
-        yield from _one_more_volume(claim)
+        yield from _one_more_volume(sight, claim)
     yield from _shared(claim)
 
 
@@ -188,7 +188,7 @@ def _other_class(sight: Sight, claim: PersistentVolumeClaim) -> Iterator[Remedy]
 
 def _smaller(sight: Sight, claim: PersistentVolumeClaim) -> Iterator[Remedy]:
     """As much as its class has, or the largest free volume."""
-    wanted = request_of(claim)
+    wanted = nanos(claim.spec.resources.requests.get("storage"))
     sizes = set()
     for capacity in sight.state.objects.of(CSIStorageCapacity).list():
         if capacity.storage_class_name == class_of_claim(claim):
@@ -208,7 +208,7 @@ def _smaller(sight: Sight, claim: PersistentVolumeClaim) -> Iterator[Remedy]:
         yield Remedy("claim size", text, 22 + 50 * (wanted - size) / wanted, edit, fixes=_UNBOUND)
 
 
-def _one_more_volume(claim: PersistentVolumeClaim) -> Iterator[Remedy]:
+def _one_more_volume(sight: Sight, claim: PersistentVolumeClaim) -> Iterator[Remedy]:
     spec = claim.raw.get("spec") or {}
     try:
         labels = {
@@ -218,11 +218,11 @@ def _one_more_volume(claim: PersistentVolumeClaim) -> Iterator[Remedy]:
         }
     except SelectorError:
         return
-    size = max(request_of(claim), 1)
+    size = max(nanos(claim.spec.resources.requests.get("storage")), NANOS)
     document: Document = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": f"for-{claim.namespace}-{claim.name}"[:253], "labels": labels},
+        "metadata": {"name": _free_name(sight, claim), "labels": labels},
         "spec": {
             "capacity": {"storage": written("storage", size)},
             "accessModes": list(claim.spec.access_modes),
@@ -237,6 +237,16 @@ def _one_more_volume(claim: PersistentVolumeClaim) -> Iterator[Remedy]:
     class_name = class_of_claim(claim)
     text = f"there were a free volume of {written('storage', size)} and storage class {class_name}"
     yield Remedy("volume", text, 60, lambda draft: draft.create(document), fixes=_UNBOUND)
+
+
+def _free_name(sight: Sight, claim: PersistentVolumeClaim) -> str:
+    """A name that no volume has."""
+    volumes = sight.state.objects.of(PersistentVolume)
+    for number in range(len(volumes) + 1):
+        name = f"for-{claim.namespace}-{claim.name}"[:240] + (f"-{number}" if number else "")
+        if volumes.get(name) is None:
+            return name
+    raise AssertionError("there are fewer volumes than that")
 
 
 # Doing without
