@@ -34,8 +34,9 @@ export class CompareView {
     const id = freshId();
     this.text = make("textarea", {
       id,
-      rows: 22,
+      rows: 18,
       spellcheck: "false",
+      wrap: "off",
       autocapitalize: "off",
       autocomplete: "off",
       placeholder: "kind: KubeSchedulerConfiguration",

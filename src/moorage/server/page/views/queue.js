@@ -206,7 +206,7 @@ function cause(group, isOpen) {
         fact("Oldest", ageElement(group.oldest)),
         fact("Tries", group.tries),
         group.plugins.length > 0 && fact("Rejected by", tags(group.plugins)),
-        group.waitsFor.length > 0 && fact("Waits for", tags(group.waitsFor)),
+        group.waitsFor.length > 0 && fact("Waits for", tags(group.waitsFor, 4)),
       ),
       group.message && group.message !== group.cause && make("p", { class: "message" }, group.message),
       make(

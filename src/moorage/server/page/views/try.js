@@ -41,6 +41,7 @@ export class TryView {
       id,
       rows: 14,
       spellcheck: "false",
+      wrap: "off",
       autocapitalize: "off",
       autocomplete: "off",
     });
