@@ -64,8 +64,8 @@ def test_a_pending_pod(cluster: Embedded) -> None:
     first, causes, following, *advice = text.splitlines()
     assert first.startswith("Pending for ")
     assert re.fullmatch(
-        r"3 of 4 nodes lack cpu \(closest: node-[123], short by 2; the largest has only 4, even when empty\); "
-        r"1 has the taint gpu=true:NoSchedule\.",
+        r"3 of 4 nodes lack cpu \(closest: node-[123], short by 2; the largest has only 4, even when "
+        r"empty\); 1 has the taint gpu=true:NoSchedule\.",
         causes,
     )
     assert following.startswith("It is tried again when a node is added, offers more or loses a taint; ")
@@ -88,6 +88,17 @@ def test_a_placed_pod_with_all_tables(cluster: Embedded) -> None:
 def test_a_gated_pod(cluster: Embedded) -> None:
     text = ask(cluster, "explain", "gated", code=3)
     assert "Held back by its scheduling gates a: it is tried when they are removed." in text
+
+
+def test_a_pod_of_another_scheduler(cluster: Embedded) -> None:
+    cluster.kubectl("apply", "-f", "-", input=pod("foreign", "1", schedulerName="other"))
+
+    def known() -> bool:
+        return run_alone("explain", "foreign", "--kubeconfig", cluster.kubeconfig).returncode == 3
+
+    wait_for("the pod", known, seconds=SECONDS)
+    text = ask(cluster, "explain", "foreign", code=3)
+    assert text == "It belongs to another scheduler: its spec.schedulerName is other.\n"
 
 
 def test_what_if_leaves_the_cluster_alone(cluster: Embedded, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_tables_and_formats(tmp_path: Path) -> None:
     assert "\nNodes:\nNODE    FITS    TAINTTOLERATION" in text
     assert "\nnode-1  chosen  3x100" in text
     assert "TaintToleration: node(s) had untolerated taint(s)" in text
-    assert "\nPlugins:\nPLUGIN" in text
+    assert "\nPlugins (- for those with nothing to say):\nPLUGIN" in text
     assert words(cluster, "small", "-o", "wide", code=0) == text
     document = json.loads(words(cluster, "big", "-o", "json"))
     assert document["words"][0] == "It would stay pending."

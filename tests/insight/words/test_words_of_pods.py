@@ -204,6 +204,9 @@ def test_without_a_record() -> None:
     assert "There is no record of why" in said("placed", node="node-1", last=None)
     assert "There is no record of why" in said("placed", node="node-1", last=CHOSEN)
     assert "it belongs to another scheduler" in said("unknown")
+    assert said("unknown", schedulerName="other") == (
+        "It belongs to another scheduler: its spec.schedulerName is other."
+    )
     assert "What the last try found is no longer in the log." in said(tries=3, queue={"message": ""})
     assert said("unknown", last=CHOSEN).startswith("It was placed on node-7 12 s ago")
 
