@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,11 @@ def test_top_sees_a_scheduler_go_and_come_back(programs: Path, tmp_path: Path) -
             session.type("q")
             assert session.exit_code() == 0
             assert session.echoes()
+        for number, code in ((None, 130), (signal.SIGTERM, 143)):
+            with Session(command, tmp_path) as session:
+                session.wait_for_row("Nodes    cpu ")
+                assert session.end(number) == code
+                assert session.echoes()
 
 
 def test_no_scheduler(tmp_path: Path) -> None:

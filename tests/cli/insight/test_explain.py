@@ -148,7 +148,7 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
     assert "--tolerate: 'a:b' is no taint" in line("big", "--cluster", cluster, "--tolerate", "a:b")
     assert "spec.containers" in line("big", "--cluster", cluster, "--set", "spec.containers=7")
     assert "cannot read the file" in line("big", "--cluster", tmp_path / "none.yaml")
-    assert "manifests have no past" in line("big", "--cluster", cluster, "-o", "csv", "--attempts")
+    assert "what is only tried has no past" in line("big", "--cluster", cluster, "-o", "csv", "--attempts")
     assert "plugins are code" in line("big", "--plugin", "x.py")
     assert "a log tells what was" in line("big", "--log", cluster, "--tolerate", "a")
 

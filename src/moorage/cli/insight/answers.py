@@ -66,7 +66,9 @@ class Answer:
 
     def story(self) -> Table:
         if self.attempts is None:
-            raise BadInput("--attempts: manifests have no past; ask a running scheduler or give a --log")
+            raise BadInput(
+                "--attempts: what is only tried has no past; ask a running scheduler what was, or a --log"
+            )
         return attempts_table(self.attempts)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import shutil
+import signal
 import sys
 import termios
 import threading
@@ -45,6 +46,7 @@ def watch(asked: Whom) -> None:
             reader.close()
             return
         interrupts.raise_again()
+        signal.signal(signal.SIGTERM, _end)  # the terminal is to be left as it was
         reading = threading.Thread(target=reader.go_on, name="scheduler", daemon=True)
         reading.start()
         colours = output.has_colours
@@ -107,6 +109,10 @@ class Reader:
         api, self._api = self._api, None
         if api is not None:
             api.__exit__(None, None, None)
+
+
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 @contextlib.contextmanager
