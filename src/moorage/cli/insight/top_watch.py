@@ -40,10 +40,10 @@ def watch(asked: Whom) -> None:
         raise
     with Output() as output:
         if not output.has_frames:
+            reader.close()
             columns = shutil.get_terminal_size((100, 0)).columns + 1
             for line in picture(reader.seen, Size(columns, _ALL_ROWS), colours=False)[1:]:
                 click.echo(line)
-            reader.close()
             return
         interrupts.raise_again()
         signal.signal(signal.SIGTERM, _end)  # the terminal is to be left as it was
