@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from moorage.cli.completion import files
+from moorage.cli.decision_log import decision_log_options
 from moorage.cli.go_flags import KubeFlags, kube_flag
 from moorage.cli.kube_flags import KUBE_FLAGS
 from moorage.cli.setup import errors_in_lines, plugin_timeout_option, warn
@@ -156,6 +157,7 @@ _OPTIONS = (
         is_flag=True,
         help="Serve the dashboard on the secure port, at /dashboard/. Who uses it needs a token with rights.",
     ),
+    decision_log_options,
     _value(
         "legacy-scheduler-annotation",
         "What to do about scheduler.alpha.kubernetes.io/name: ignore, warn or honor.",

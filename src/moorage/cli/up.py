@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from moorage.cli.completion import files
+from moorage.cli.decision_log import DecisionLogOptions, decision_log_options
 from moorage.cli.go_flags import GoFlags
 from moorage.cli.setup import (
     config_option,
@@ -80,6 +81,7 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
     help="A namespace, beside kube-system, whose pods may be such processes. Repeatable.",
 )
 @click.option("--no-processes", is_flag=True, help="Run no pod as a process, Moorage's own image included.")
+@decision_log_options
 @click.option("-v", "--v", "verbosity", type=int, default=0, help="How much the scheduler logs.")
 @click.option(
     "--log-file",
@@ -104,6 +106,10 @@ def up(
     run_images: tuple[str, ...],
     run_namespaces: tuple[str, ...],
     no_processes: bool,
+    decision_log: Path | None,
+    decision_log_size: int,
+    decision_log_redact: bool,
+    decision_log_memory: int,
     verbosity: int,
     log_file: Path | None,
 ) -> None:
@@ -137,7 +143,9 @@ def up(
             raise click.UsageError(
                 f"--run-namespace: '{name}' cannot be the name of a namespace; give one name each time"
             )
+    decisions = DecisionLogOptions(decision_log, decision_log_size, decision_log_redact, decision_log_memory)
     with errors_in_lines(verbosity >= 5, config_file), Output(log_file) as output:
+        decisions.check()
         output.doing("Loading the configuration and the plugins")
         from moorage.cli.up_process import UpOptions, run_up
         from moorage.cluster.life.nodes import RUN_NAMESPACES
@@ -155,6 +163,7 @@ def up(
             data=data,
             reload=reload,
             dashboard_port=None if no_dashboard else dashboard_port,
+            decisions=decisions,
             run_images=run_images,
             run_namespaces=() if no_processes else (*RUN_NAMESPACES, *run_namespaces),
             verbosity=verbosity,

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 import click
 
 from moorage.cli.dashboard import Dashboard, remove_old_address
+from moorage.cli.decision_log import DecisionLogOptions
 from moorage.cli.manifest_files import read_manifests
 from moorage.cli.plugin_resources import apply_definitions, kinds_of
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
@@ -44,7 +45,6 @@ from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
 from moorage.config.problems import ConfigError
 from moorage.framework.extenders.asking import make_extenders
 from moorage.framework.loading.registry import PluginLoadError
-from moorage.insight.log.decision_log import DecisionLog
 from moorage.process import logs
 from moorage.process.local_scheduler import LocalScheduler
 from moorage.process.signals import STOPPING, Signals, exit_now, heed_interrupts
@@ -73,6 +73,7 @@ class UpOptions:
     reload: bool
     dashboard_port: int | None
     """None for no dashboard."""
+    decisions: DecisionLogOptions
     run_images: tuple[str, ...]
     run_namespaces: tuple[str, ...]
     verbosity: int
@@ -197,11 +198,14 @@ class Up:
             self._cluster = cluster
             stack.push_async_callback(lambda: server.awaited(cluster.stop()))
             view = make_view(cluster.store, options.output)
+            decisions, log_file = options.decisions.open()
+            if log_file is not None:
+                stack.enter_context(log_file)
             scheduler = self._scheduler = LocalScheduler(
-                cluster.scheduler_client, plugin_timeout=options.plugin_timeout, decisions=DecisionLog()
+                cluster.scheduler_client, plugin_timeout=options.plugin_timeout, decisions=decisions
             )
             nodes = await server.called(lambda: cluster.store.count("nodes"))
-            if self._setup is not None and options.dashboard_port is not None:
+            if self._setup is not None and decisions is not None and options.dashboard_port is not None:
                 dashboard = Dashboard(cluster, server, lambda: scheduler.questions, options.kubeconfig)
                 await dashboard.start(options.dashboard_port)
                 stack.push_async_callback(dashboard.stop)

@@ -6,6 +6,8 @@ import asyncio
 import gc
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from moorage.client import Client
 from moorage.client.http import HttpClient
@@ -14,7 +16,6 @@ from moorage.framework.background import SECONDS_TO_STOP, Background
 from moorage.framework.loading.registry import Registry
 from moorage.framework.logger import Logger
 from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS, HangWatch
-from moorage.insight.live.questions import Questions
 from moorage.insight.log.decision_log import DecisionLog
 from moorage.process.allocator import give_back_large_blocks
 from moorage.process.event_recorder import EventBroadcaster, EventsClient
@@ -23,6 +24,9 @@ from moorage.process.metrics import SchedulerMetrics
 from moorage.process.unserved import warn_of_unserved
 from moorage.scheduler.scheduler import DEFAULT_MAX_IN_UNSCHEDULABLE, Scheduler
 from moorage.version import user_agent
+
+if TYPE_CHECKING:
+    from moorage.insight.live.questions import Questions
 
 log = Logger(__name__)
 
@@ -72,12 +76,7 @@ class Assembly:
             legacy_annotation=legacy_annotation,
             journal=decisions,
         )
-        self.questions = (
-            None
-            if decisions is None
-            else Questions(self.scheduler, decisions, registry, plugin_times=self.metrics.plugin_times)
-        )
-        """What can be asked of the scheduler, if its decisions are written down."""
+        self._registry = registry
         self.metrics.watch(self.scheduler.queue, self.scheduler.state, self.scheduler.profiles.values())
         self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
         self.metrics.watch_silences(self.informers.silences)
@@ -86,6 +85,18 @@ class Assembly:
         self._stack = AsyncExitStack()
         self._late_events = _LATE_EVENTS
         self._late_work = SECONDS_TO_STOP
+
+    @cached_property
+    def questions(self) -> Questions | None:
+        """What can be asked of the scheduler, if its decisions are written down."""
+        if self.decisions is None:
+            return None
+        # What comes with it takes a while to load, and often nobody asks.
+        from moorage.insight.live.questions import Questions
+
+        return Questions(
+            self.scheduler, self.decisions, self._registry, plugin_times=self.metrics.plugin_times
+        )
 
     async def open(self) -> None:
         """Connects; events are delivered from now on. Call `close` however far this came."""

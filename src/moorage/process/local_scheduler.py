@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from moorage.client import Client
 from moorage.client.http import HttpClient
@@ -12,11 +12,13 @@ from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.logger import Logger
 from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS
-from moorage.insight.live.questions import Questions
 from moorage.insight.log.decision_log import DecisionLog
 from moorage.process.assembly import USER_AGENT, Assembly
 from moorage.process.event_recorder import EventsClient
 from moorage.scheduler.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from moorage.insight.live.questions import Questions
 
 log = Logger(__name__)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from moorage.config import KubeSchedulerConfiguration
 from moorage.framework.loading.registry import Registry
 from moorage.what_if.scenario import evaluate
 
@@ -76,11 +77,16 @@ def apply(document: Any, operation: Document) -> None:
         assert document[key] == operation["value"]
 
 
-def broken_promises(scenario: Document, advice: list[Document], registry: Registry) -> list[str]:
+def broken_promises(
+    scenario: Document,
+    advice: list[Document],
+    registry: Registry,
+    default: KubeSchedulerConfiguration | None = None,
+) -> list[str]:
     """What does not hold of the advice for a scenario, in words."""
     problems = []
     for suggestion in advice:
-        result = evaluate(carried_out(scenario, suggestion["change"]), registry)
+        result = evaluate(carried_out(scenario, suggestion["change"]), registry, default)
         if suggestion["then"] == "fits":
             held = bool(suggestion["nodes"]) and set(suggestion["nodes"]) <= set(result["feasible"])
             held = held and "message" not in result

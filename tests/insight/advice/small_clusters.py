@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from moorage.framework.extension_points import Plugin
 from moorage.insight.advice.scenarios import evaluate_and_advise
 from moorage.plugins.catalog import in_tree_registry
+from moorage.scheduler.profiles import default_configuration
 from tests.insight.advice.carrying_out import broken_promises
 
 Document = dict[str, Any]
@@ -13,8 +16,6 @@ Document = dict[str, Any]
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-
-_REGISTRY = in_tree_registry()
 
 
 def node(name: str, cpu: str = "4", *, labels: Document | None = None, **spec: Any) -> Document:
@@ -48,14 +49,16 @@ def pod(name: str, cpu: str = "1", on: str = "", *, labels: Document | None = No
     }
 
 
-def advice(pending: Document, *objects: Document, **more: Any) -> list[Document]:
+def advice(pending: Document, *objects: Document, plugins: Iterable[type[Plugin]] = ()) -> list[Document]:
     """What is advised, after a check that all of it comes true."""
-    scenario = {"id": "small", "objects": list(objects), "pod": pending, **more}
-    result = evaluate_and_advise(scenario, _REGISTRY)
-    found: list[Document] = result["advice"]
-    assert not broken_promises(scenario, found, _REGISTRY)
+    registry = in_tree_registry()
+    added = [registry.add_class(plugin, "tests").name for plugin in plugins]
+    default = default_configuration(registry, added)
+    scenario = {"id": "small", "objects": list(objects), "pod": pending}
+    found: list[Document] = evaluate_and_advise(scenario, registry, default)["advice"]
+    assert not broken_promises(scenario, found, registry, default)
     return found
 
 
-def texts(pending: Document, *objects: Document, **more: Any) -> list[str]:
-    return [suggestion["text"] for suggestion in advice(pending, *objects, **more)]
+def texts(pending: Document, *objects: Document, plugins: Iterable[type[Plugin]] = ()) -> list[str]:
+    return [suggestion["text"] for suggestion in advice(pending, *objects, plugins=plugins)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from moorage import CycleState, FilterPlugin, NodeInfo, Pod, Status
 from tests.insight.advice.small_clusters import HOSTNAME, REQUIRED, ZONE, advice, node, pod, tainted, texts
 
 Document = dict[str, Any]
@@ -145,8 +146,8 @@ def test_spread_constraints_allow_more_or_only_prefer() -> None:
     objects += [pod(name, "100m", "n", labels=web) for name in ("a", "b")]
     found = texts(pending, *objects)
     assert f"its spread constraint over {ZONE} allowed a skew of 3 (n)" in found
-    assert f"spreading over {ZONE} were only preferred (n)" in found
     assert "default/a (priority 0) and default/b (priority 0) left n" in found
+    assert texts(pending, node("n")) == [f"spreading over {ZONE} were only preferred (n)"]
 
 
 def test_pod_affinity_becomes_a_preference() -> None:
@@ -236,6 +237,37 @@ def test_where_no_single_change_helps_two_do() -> None:
 
 def test_without_nodes_there_is_nothing_to_advise() -> None:
     assert texts(pod("p")) == []
+
+
+def test_a_plugin_of_ones_own_is_asked_too() -> None:
+    """Nobody knows what it minds: pods that leave, a new node and giving up what is rare are tried."""
+    found = texts(pod("p"), node("n"), pod("loud", "1", "n", labels={"noisy": "true"}), plugins=[Quiet])
+    assert found == [
+        "its priority were 1, which preempts default/loud on n",
+        "default/loud (priority 0) left n",
+        "there were one more node like n",
+    ]
+    greedy = pod("p")
+    greedy["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = "1"
+    rich = node("n")
+    rich["status"]["allocatable"]["example.com/gpu"] = "4"
+    found = texts(greedy, rich, plugins=[NoGpus])
+    assert found == ["it did not ask for example.com/gpu (n)"]
+
+
+class Quiet(FilterPlugin):
+    """Rejects nodes with noisy pods."""
+
+    def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        noisy = any(other.labels.get("noisy") for other in node.pods)
+        return Status.unschedulable("noisy") if noisy else None
+
+
+class NoGpus(FilterPlugin):
+    """Rejects every pod that asks for one."""
+
+    def filter(self, cycle: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        return Status.unresolvable("no gpus for you") if pod.requests["example.com/gpu"] else None
 
 
 # Where it belongs

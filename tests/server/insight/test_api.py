@@ -148,7 +148,7 @@ def test_while_no_scheduler_runs() -> None:
     assert asyncio.run(main()) == [503, 503, 200, 404]
 
 
-def test_a_caller_who_goes_has_the_question_ended() -> None:
+def test_a_caller_who_goes_has_the_question_ended(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     ended = asyncio.Event()
 
@@ -167,6 +167,7 @@ def test_a_caller_who_goes_has_the_question_ended() -> None:
         await ended.wait()
 
     asked(world, work)
+    assert not caplog.records
 
 
 # Hostile texts
@@ -269,6 +270,29 @@ def test_a_stream_over_a_connection() -> None:
     assert headers["Content-Type"] == "text/event-stream"
     assert headers["Cache-Control"] == "no-store"
     assert "event: summary\ndata: {" in told and '"name":"a"' in told
+
+
+def test_who_leaves_a_stream_leaves_nothing_behind(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(nodes=3)
+
+    async def main() -> None:
+        api = InsightApi(lambda: world.questions)
+        server = LoopbackServer(api, PageFiles(), Access(always_allow_paths=["*"]))
+        await server.start()
+        url = f"http://{HOST}:{server.port}/insight/v1/stream"
+        async with asyncio.timeout(30), ClientSession() as session:
+            async with session.get(url) as response:
+                await response.content.readany()
+                assert len(api.broadcast) == 1
+                response.close()
+            while len(api.broadcast):
+                world.pod(f"pod-{world.log.newest}")
+                await world.scheduler.drain()
+                await asyncio.sleep(0.01)
+        await server.stop()
+
+    asyncio.run(main())
+    assert not caplog.records and not world.log.followers
 
 
 # The page's files

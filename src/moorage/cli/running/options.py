@@ -6,11 +6,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from moorage.api.durations import Duration, DurationError
+from moorage.cli.decision_log import DecisionLogOptions
 from moorage.cli.go_flags import shown
 from moorage.cli.running.logs import check_logs
 from moorage.cli.setup import BadInput, Setup, set_up
@@ -87,6 +89,10 @@ class RunOptions:
     plugin_timeout: float = 10.0
     legacy_scheduler_annotation: str = "warn"
     dashboard: bool = False
+    decision_log: Path | None = None
+    decision_log_size: int = DecisionLogOptions.size
+    decision_log_redact: bool = False
+    decision_log_memory: int = DecisionLogOptions.memory
     shown: Mapping[str, str] = field(default_factory=dict)
     """All flags with their values, as /flagz has them."""
 
@@ -103,12 +109,22 @@ class RunOptions:
         options.shown = {
             **shown(flags),
             "dashboard": str(options.dashboard).lower(),
+            "decision-log": str(options.decision_log or ""),
+            "decision-log-memory": str(options.decision_log_memory),
+            "decision-log-redact": str(options.decision_log_redact).lower(),
+            "decision-log-size": str(options.decision_log_size),
             "legacy-scheduler-annotation": options.legacy_scheduler_annotation,
             "plugin-timeout": str(Duration(round(options.plugin_timeout * 1e9))),
             "plugin": f"[{','.join(_name(plugin) for plugin in options.plugins)}]",
             "strict-config-version": str(options.strict_config_version).lower(),
         }
         return options
+
+    @property
+    def decisions(self) -> DecisionLogOptions:
+        return DecisionLogOptions(
+            self.decision_log, self.decision_log_size, self.decision_log_redact, self.decision_log_memory
+        )
 
     @cached_property
     def gates(self) -> FeatureGates:
@@ -134,6 +150,7 @@ class RunOptions:
     def check(self) -> None:
         """Refuses what kube-scheduler refuses before it looks at its configuration."""
         check_logs(self)
+        self.decisions.check()
         if not 0 <= self.secure_port <= 65535:
             raise BadInput(f"--secure-port {self.secure_port} must be between 0 and 65535; 0 for no server")
         if self.dashboard and not self.secure_port:

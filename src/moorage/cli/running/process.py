@@ -88,9 +88,11 @@ class Process:
     async def _run(self) -> int:
         self._log_start()
         elector = self._make_elector() if self._config.leader_election.leader_elect else None
-        assembly = self._assemble(elector)
-        self._assembly = assembly
+        decisions, log_file = self._options.decisions.open()
         async with AsyncExitStack() as stack:
+            if log_file is not None:
+                stack.enter_context(log_file)
+            assembly = self._assembly = self._assemble(elector, decisions)
             if elector is not None:
                 # It comes last: whoever takes the lease then finds all finished.
                 stack.push_async_callback(elector.stop)
@@ -115,7 +117,7 @@ class Process:
                 assembly.start()
             return await self._work(assembly, elector)
 
-    def _assemble(self, elector: LeaderElector | None) -> Assembly:
+    def _assemble(self, elector: LeaderElector | None, decisions: DecisionLog | None) -> Assembly:
         limits: dict[str, Any] = {
             "qps": self._config.client_connection.qps,
             "burst": self._config.client_connection.burst,
@@ -140,7 +142,7 @@ class Process:
             max_in_unschedulable=self._options.max_in_unschedulable(),
             legacy_annotation=self._options.legacy_scheduler_annotation,
             plugin_timeout=self._options.plugin_timeout,
-            decisions=DecisionLog(),
+            decisions=decisions,
         )
 
     async def _work(self, assembly: Assembly, elector: LeaderElector | None) -> int:

@@ -20,7 +20,7 @@ from moorage.insight.advice.trials import PREEMPTS, Outcome, World
 _MOST = 10
 _MOST_TRIALS = 150
 _MOST_OF_A_KIND = 2
-_ONE_IS_ENOUGH = ("node", "priority", "node affinity", "spread")
+_ONE_IS_ENOUGH = ("node", "priority", "node affinity")
 _MOST_TRIES_OF_A_KIND = 6
 _MOST_STEPS = 3
 _LAST_RESORT = 52
@@ -129,7 +129,7 @@ def _has_come_further(before: Obstacles, after: Obstacles) -> bool:
         return after.gate is None
     if after.gate is not None or after.rejection is not None:
         return after.gate is None and after.rejection != before.rejection
-    return before.rejection is not None or after.all_reasons() != before.all_reasons()
+    return before.rejection is not None or after.statuses != before.statuses
 
 
 def _text(remedies: tuple[Remedy, ...], outcome: Outcome) -> str:

@@ -74,14 +74,17 @@ def of_nodes(sight: Sight) -> list[Remedy]:
 
 
 def giving_up(sight: Sight) -> list[Remedy]:
-    """Requests that would have to go altogether, on the nodes where they are all that is in the way."""
-    rejected = sight.obstacles.by_plugin.get(requests.PLUGIN)
-    if rejected is None:
-        return []
-    rows = np.flatnonzero(rejected & (sight.obstacles.how_many() == 1))
-    rows = rows[np.argsort(requests.severity(sight)[rows], kind="stable")][:_NODES_OF_A_PLUGIN]
-    nodes = [sight.obstacles.info(row) for row in rows.tolist()]
-    found = [remedy for node in nodes for remedy in requests.remedies(sight, node, to_nothing=True)]
+    """Requests that would have to go altogether, where they may be all that is in the way."""
+    obstacles = sight.obstacles
+    found: list[Remedy] = []
+    rejected = obstacles.by_plugin.get(requests.PLUGIN)
+    if rejected is not None:
+        rows = np.flatnonzero(rejected & (obstacles.how_many() == 1))
+        rows = rows[np.argsort(requests.severity(sight)[rows], kind="stable")][:_NODES_OF_A_PLUGIN]
+        nodes = [obstacles.info(row) for row in rows.tolist()]
+        found += [remedy for node in nodes for remedy in requests.remedies(sight, node, to_nothing=True)]
+    if any(plugin not in _OF_NODES for plugin in obstacles.by_plugin):
+        found += requests.without_extended(sight)
     return sorted(found, key=lambda remedy: remedy.cost)
 
 

@@ -42,6 +42,7 @@ class Obstacles:
         self.by_plugin: dict[str, Bools] = {}
         """For each filter that rejects some node: which rows."""
         self.statuses: dict[str, list[Status | None]] = {}
+        """For each of these, by row, why."""
         if decision is not None and pre is not None and pre.status is None:
             self._ask_all()
 
@@ -88,10 +89,6 @@ class Obstacles:
         """Why a plugin rejects a node."""
         status = self.statuses[plugin][row]
         return () if status is None else status.reasons
-
-    def all_reasons(self) -> dict[str, list[Status | None]]:
-        """Who rejects which node, and why."""
-        return self.statuses
 
     def how_many(self) -> NDArray[np.int64]:
         """By row: how many reject it."""

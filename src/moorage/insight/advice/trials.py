@@ -17,6 +17,7 @@ from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Code
 from moorage.insight.advice.drafts import address_of
 from moorage.insight.advice.steps import Address, Create, Delete, Step, patched
+from moorage.state.node_info import NodeInfo
 from moorage.what_if.scenario import Evaluation
 
 FITS = "fits"
@@ -150,29 +151,37 @@ class World:
             finally:
                 self._put(item)
             return
-        services = self.services
-        info = services.state.node(item.spec.node_name) if item.spec.node_name else None
+        services, state = self.services, self.services.state
+        info = state.node(item.spec.node_name) if item.spec.node_name else None
         nominated = services.nominations.node_of(item.uid)
-        behind, ports = [], set(info.used_ports) if info is not None else set()
-        if info is not None:
-            pods = list(info.pods)
-            places = [place for place, pod in enumerate(pods) if pod.uid == item.uid]
-            behind = pods[places[0] + 1 :] if places else []
+        behind = [] if info is None else _behind(info, item)
+        ports = set() if info is None else set(info.used_ports)
         services.nominations.remove(item.uid)
         self._remove(item)
         if info is not None:
             # A port is free only when the last that holds it is gone.
             for pod in info.pods:
-                services.state.ports.take(info, pod.host_ports)
+                state.ports.take(info, pod.host_ports)
         try:
             yield
         finally:
-            for pod in (item, *behind):
-                services.state.remove_pod(pod.uid)
-            for pod in (item, *behind):
-                self._put(pod)
+            self._put(item)
+            for pod in behind:
+                is_assumed = state.is_assumed(pod.uid)
+                state.remove_pod(pod.uid)
+                if is_assumed:
+                    state.assume(pod, pod.spec.node_name)
+                else:
+                    state.add_pod(pod)
             if nominated:
                 services.nominations.add(item, nominated)
             if info is not None:
-                services.state.ports.free(info, info.used_ports - ports)
-                services.state.ports.take(info, ports)
+                state.ports.free(info, info.used_ports - ports)
+                state.ports.take(info, ports)
+
+
+def _behind(info: NodeInfo, pod: Pod) -> list[Pod]:
+    """The pods of a node that came after one of them."""
+    pods = list(info.pods)
+    place = next((place for place, each in enumerate(pods) if each.uid == pod.uid), len(pods))
+    return pods[place + 1 :]

@@ -45,7 +45,7 @@ _HOLDS_REDACTED = "names of nodes, what plugins said about them; pods as random 
 
 
 class LogFile:
-    """Appends every attempt of a log to a file from `start` to `stop`.
+    """Appends every attempt of a log to a file from `start` to `stop`, or for the length of a `with` block.
 
     Raises NotALog or OSError where the file cannot be written. One larger than `most_bytes` is moved aside.
     With `redact`, names, namespaces, UIDs and labels of pods are left out.
@@ -66,6 +66,13 @@ class LogFile:
         self._thread = threading.Thread(target=self._run, name="decision-log", daemon=True)
         self._failed = False
         self._stream = self._open()
+
+    def __enter__(self) -> LogFile:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
 
     def start(self) -> None:
         self._decisions.followers.append(self._note)

@@ -89,7 +89,7 @@ class InsightApi:
             return await self._answer(request)
         except Problem as problem:
             return status_response(problem.code, problem.reason, problem.message)
-        except (ConnectionError, asyncio.CancelledError, web.HTTPException):
+        except (ConnectionError, web.HTTPException):
             raise
         except Exception:
             log.exception("%s %s: unexpected error", request.method, request.path)
@@ -237,7 +237,7 @@ async def _while_it_is_wanted(request: web.Request, asked: Coroutine[Any, Any, T
         while not task.done():
             await asyncio.wait((task,), timeout=_LOOK_SECONDS)
             if request.transport is None or request.transport.is_closing():
-                raise ConnectionResetError("the caller has gone")
+                raise Problem(499, "ClientClosedRequest", "the caller has gone")
         return task.result()
     finally:
         task.cancel()

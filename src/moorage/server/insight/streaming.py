@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Protocol
 
 from aiohttp import web
@@ -31,12 +32,13 @@ async def stream(request: web.Request, broadcast: Broadcast, since: int | None) 
     try:
         response = web.StreamResponse(headers=_HEADERS)
         await response.prepare(request)
-        while (pieces := await reader.take(SECONDS_BETWEEN)) is not None:
-            await response.write(pieces or _ALIVE)
-            if connection is not None:
-                # It has taken this, so it has not been at it for too long.
-                connection.begin_request()
-        await response.write_eof()
+        with suppress(ConnectionError):  # the caller has gone, as callers of streams do
+            while (pieces := await reader.take(SECONDS_BETWEEN)) is not None:
+                await response.write(pieces or _ALIVE)
+                if connection is not None:
+                    # It has taken this, so it has not been at it for too long.
+                    connection.begin_request()
+            await response.write_eof()
         return response
     finally:
         broadcast.leave(reader)

@@ -52,7 +52,7 @@ def free_name(sight: Sight, model: str, number: int = 0) -> str:
     """A name that no node has."""
     for further in range(number + 1, number + 10**6):
         name = f"{model[:240]}-more-{further}"
-        if sight.state.node(name) is None:
+        if sight.state.node(name) is None and sight.state.objects.of(CSINode).get(name) is None:
             return name
     raise AssertionError("there are fewer nodes than that")
 

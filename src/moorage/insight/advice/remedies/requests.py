@@ -10,7 +10,7 @@ import numpy as np
 from moorage.api.pods import Pod
 from moorage.api.quantities import QuantityError
 from moorage.api.requests import Resources, row_request
-from moorage.api.resources import BASIC, PODS
+from moorage.api.resources import BASIC, PODS, is_extended
 from moorage.insight.advice.amounts import nanos, unit, written
 from moorage.insight.advice.drafts import Draft, items, part
 from moorage.insight.advice.remedy import Remedy, Sight, joined
@@ -105,6 +105,18 @@ def remedies(sight: Sight, node: NodeInfo, *, to_nothing: bool = False) -> Itera
     if min(allowed.values()) <= 0:
         cost += _GIVEN_UP
     yield Remedy(f"requests of {names}", text, cost, edit, fixes=frozenset({PLUGIN}))
+
+
+def without_extended(sight: Sight) -> Iterator[Remedy]:
+    """Each extended resource given up; for plugins that have their own idea of who may have them."""
+    for name in (name for name, _ in demands(sight) if is_extended(name)):
+        lowering = _Lowering.of(sight.pod.raw, {name: 0})
+        if lowering is not None:
+
+            def edit(draft: Draft, lowering: _Lowering = lowering) -> None:
+                lowering.carry_out(draft.edit(sight.pod))
+
+            yield Remedy(f"requests of {name}", joined(lowering.clauses()), _GIVEN_UP, edit)
 
 
 class _Place(NamedTuple):

@@ -85,7 +85,7 @@ def _larger(sight: Sight, failing: list[tuple[int, Document, int]]) -> Remedy:
         for _, each, much in failing
     )
     cost = sum(18.0 + 2 * min(much, 10) for _, _, much in failing)
-    return Remedy("skew", text, cost, edit, fixes=_FIXES)
+    return Remedy("spread", text, cost, edit, fixes=_FIXES)
 
 
 def _preferred(sight: Sight, failing: list[tuple[int, Document]]) -> Remedy:

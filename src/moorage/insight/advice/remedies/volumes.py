@@ -103,7 +103,7 @@ def _of_claim(sight: Sight, claim: PersistentVolumeClaim) -> Iterator[Remedy]:
     yield from _other_class(sight, claim)
     yield from _smaller(sight, claim)
     if waits:
-        yield from _one_more_volume(claim)
+        yield from _one_more_volume(sight, claim)
     yield from _shared(claim)
 
 
@@ -208,7 +208,7 @@ def _smaller(sight: Sight, claim: PersistentVolumeClaim) -> Iterator[Remedy]:
         yield Remedy("claim size", text, 22 + 50 * (wanted - size) / wanted, edit, fixes=_UNBOUND)
 
 
-def _one_more_volume(claim: PersistentVolumeClaim) -> Iterator[Remedy]:
+def _one_more_volume(sight: Sight, claim: PersistentVolumeClaim) -> Iterator[Remedy]:
     spec = claim.raw.get("spec") or {}
     try:
         labels = {
@@ -222,7 +222,7 @@ def _one_more_volume(claim: PersistentVolumeClaim) -> Iterator[Remedy]:
     document: Document = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": f"for-{claim.namespace}-{claim.name}"[:253], "labels": labels},
+        "metadata": {"name": _free_name(sight, claim), "labels": labels},
         "spec": {
             "capacity": {"storage": written("storage", size)},
             "accessModes": list(claim.spec.access_modes),
@@ -237,6 +237,16 @@ def _one_more_volume(claim: PersistentVolumeClaim) -> Iterator[Remedy]:
     class_name = class_of_claim(claim)
     text = f"there were a free volume of {written('storage', size)} and storage class {class_name}"
     yield Remedy("volume", text, 60, lambda draft: draft.create(document), fixes=_UNBOUND)
+
+
+def _free_name(sight: Sight, claim: PersistentVolumeClaim) -> str:
+    """A name that no volume has."""
+    volumes = sight.state.objects.of(PersistentVolume)
+    for number in range(len(volumes) + 1):
+        name = f"for-{claim.namespace}-{claim.name}"[:240] + (f"-{number}" if number else "")
+        if volumes.get(name) is None:
+            return name
+    raise AssertionError("there are fewer volumes than that")
 
 
 # Doing without
