@@ -40,8 +40,9 @@ def test_nothing_is_asked_of_anybody_else(page: Browser, world: World) -> None:
 
 def test_figures_are_those_of_the_summary(page: Browser, world: World) -> None:
     summary = world.get("summary")
-    page.wait_for_text(f"{summary['nodes']} nodes", "#figures")
-    page.wait_for_text(f"{summary['placedPods']} pods placed", "#figures")
+    waiting = sum(summary["queue"][place] for place in ("active", "backoff", "unschedulable", "gated"))
+    expected = [f"{summary['nodes']} nodes", f"{summary['placedPods']} pods placed", f"{waiting} waiting"]
+    page.wait("figures", lambda: [text.replace("\n", " ") for text in page.texts(".figure")][:3] == expected)
 
 
 def test_without_a_token_the_page_asks_for_one_and_says_where_it_is(chromium: Browser, world: World) -> None:

@@ -129,7 +129,7 @@ def up(*flags: str) -> Iterator[World]:
 
 
 @contextlib.contextmanager
-def busy_cluster(nodes: int = 60, deployments: int = 8) -> Iterator[World]:
+def busy_cluster(nodes: int = 60, deployments: int = 16) -> Iterator[World]:
     """One with placed pods, pods that wait for different reasons, and a plugin that says hostile things."""
     with tempfile.TemporaryDirectory(prefix="page-plugin-") as folder:
         plugin = Path(folder) / "hostile.py"
@@ -150,7 +150,7 @@ def _fill(world: World, nodes: int, deployments: int) -> None:
     world.create(
         "/apis/apps/v1/namespaces/default/deployments",
         *(
-            deployment(f"shop-{place}", nodes // 8, cpu=f"{200 + 150 * place}m")
+            deployment(f"shop-{place}", nodes // 8, cpu=f"{200 + 75 * place}m")
             for place in range(deployments)
         ),
     )
