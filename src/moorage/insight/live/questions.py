@@ -259,8 +259,9 @@ class Questions:
         placement = self._scheduler.state.placement(pod.uid)
         if placement is not None:
             return {"state": "binding", "node": placement.node.name, "since": made}
-        is_ours = pod.spec.scheduler_name in self._scheduler.profiles
-        return {"state": "pending" if is_ours else "unknown", "since": made}
+        if pod.spec.scheduler_name in self._scheduler.profiles:
+            return {"state": "pending", "since": made}
+        return {"state": "unknown", "since": made, "schedulerName": pod.spec.scheduler_name}
 
     # What if
 
