@@ -54,7 +54,8 @@ GOING_ON = (
 )
 """How commands begin that do not end by themselves."""
 LOOKING = re.compile(
-    r"(kubectl (-n \S+ )?(get|describe|logs|wait)|curl -s|grep|cat|moorage (evaluate|explain|pending|top))\b| "
+    r"(kubectl (-n \S+ )?(get|describe|logs|wait)|curl -s|grep|cat|"
+    r"moorage (evaluate|explain|pending|top))\b| "
 )
 """How commands begin that change nothing."""
 KEPT = ("export ", "cd ")
