@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from bench import before, decision_log, decisions, embedded, hanging, scale, startup, unschedulable
+from bench import before, decision_log, decisions, embedded, hanging, page, scale, startup, unschedulable
 from bench.bounds import Outcomes, Unavailable
 from bench.drain import measuring, steady
 from bench.drain.workloads import WORKLOADS
@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, Callable[[], Outcomes]] = {
     "embedded": embedded.measure,
     "hanging": hanging.measure,
     "scale": scale.measure,
+    "page": page.measure,
 }
 """All of them, in the order in which they run."""
 

@@ -87,6 +87,11 @@ def test_what_is_not_there(args: list[str], line: str, kubeconfig: Path) -> None
         ),
         (["--run-namespace=a,b"], "'a,b' cannot be the name of a namespace; give one name each time"),
         (["--run-namespace="], "'' cannot be the name of a namespace"),
+        (
+            ["--no-dashboard", "--dashboard-port=8080"],
+            "--no-dashboard leaves nothing for --dashboard-port to do",
+        ),
+        (["--dashboard-port", "70000"], "70000 is not in the range"),
         (["--port", "70000"], "70000 is not in the range"),
         (["--port", "x"], "'x' is not a valid integer"),
         (["--bogus"], "No such option"),
@@ -134,6 +139,17 @@ def test_nodes_that_break_rules(tmp_path: Path, kubeconfig: Path) -> None:
         f'--nodes: {nodes}: Node "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name"'
     )
     assert not kubeconfig.exists()
+
+
+def test_a_port_for_the_dashboard_that_is_taken(kubeconfig: Path) -> None:
+    with socket.create_server((HOST, 0)) as taken:
+        port = str(taken.getsockname()[1])
+        line = refusal("--dashboard-port", port, "--kubeconfig", kubeconfig)
+    assert line == (
+        f"--dashboard-port: cannot listen on {HOST}:{port}: Address already in use; "
+        "choose another, or 0 for a free one"
+    )
+    assert not kubeconfig.exists() and not kubeconfig.with_name("kubeconfig.scheduler").exists()
 
 
 def test_a_port_that_is_taken_and_an_address_that_is_not_ours(kubeconfig: Path) -> None:

@@ -79,7 +79,8 @@ def test_every_control_can_be_reached_by_tab_and_shows_it(page: Browser, world: 
             """
             const kinds = "main :is(button, a, input, select, textarea)";
             const controls = [...document.querySelectorAll(kinds)].filter((each) => each.checkVisibility());
-            return controls.filter((each) => !each.disabled && each.tabIndex < 0).map((each) => each.innerHTML)
+            const lost = controls.filter((each) => !each.disabled && each.tabIndex < 0);
+            return lost.map((each) => each.outerHTML)
             """
         )
         assert (view.name, unreachable) == (view.name, [])

@@ -66,6 +66,6 @@ def test_a_placed_pod_changes_its_node_at_once(page: Browser, world: World) -> N
     before = page.text(".legend-sum")
     world.create("/api/v1/namespaces/default/pods", pod("late", cpu="3"))
     page.wait("other usage", lambda: page.text(".legend-sum") != before)
+    world.wait_until_quiet()
     page.go("#/pods/default/late")
     page.wait_for_text("placed", "main h1")
-    world.wait_until_quiet()

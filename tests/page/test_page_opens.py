@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.page.browsing import Browser
 from tests.page.views import show, views
-from tests.page.world import World
+from tests.page.world import World, up
 
 NOT_KNOWN = "The scheduler does not know this token (401)."
 
@@ -40,8 +40,9 @@ def test_nothing_is_asked_of_anybody_else(page: Browser, world: World) -> None:
 
 def test_figures_are_those_of_the_summary(page: Browser, world: World) -> None:
     summary = world.get("summary")
-    page.wait_for_text(f"{summary['nodes']} nodes", "#figures")
-    page.wait_for_text(f"{summary['placedPods']} pods placed", "#figures")
+    waiting = sum(summary["queue"][place] for place in ("active", "backoff", "unschedulable", "gated"))
+    expected = [f"{summary['nodes']} nodes", f"{summary['placedPods']} pods placed", f"{waiting} waiting"]
+    page.wait("figures", lambda: [text.replace("\n", " ") for text in page.texts(".figure")][:3] == expected)
 
 
 def test_without_a_token_the_page_asks_for_one_and_says_where_it_is(chromium: Browser, world: World) -> None:
@@ -67,6 +68,31 @@ def test_an_unknown_token_is_told_in_words(chromium: Browser, world: World) -> N
     assert chromium.run("return sessionStorage.length") == 0
     problems = chromium.problems()
     assert all("401" in each for each in problems), problems
+
+
+def test_a_token_without_rights_is_told_in_words(chromium: Browser, world: World) -> None:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "guest"}}
+    world.create("/api/v1/namespaces/default/serviceaccounts", account)
+    token = world.token_of("guest")
+    chromium.open(world.page)
+    chromium.forget()
+    chromium.open(f"{world.page}#token={token}")
+    chromium.wait_for_text("This token may not see that (403)", "#connection")
+    assert "(403)" in chromium.text("main [role=alert]")
+    chromium.go("#/plugins")
+    chromium.wait_for_text("(403)", "main [role=alert]")
+    problems = chromium.problems()
+    assert all("403" in each for each in problems), problems
+
+
+def test_the_page_says_when_the_stream_is_cut(chromium: Browser) -> None:
+    with up("--nodes=3") as world:
+        chromium.open(world.signed_in)
+        chromium.wait_for_text("Live", "#connection")
+    chromium.wait_for_text("Cut off", "#connection")
+    chromium.wait_for_text("again in", "#connection")
+    chromium.open("about:blank")
+    chromium.problems()
 
 
 def test_what_is_not_there_is_told_in_words(page: Browser) -> None:

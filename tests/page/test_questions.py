@@ -74,11 +74,7 @@ def test_quick_fields_change_what_is_tried(page: Browser, world: World) -> None:
     assert page.run("return document.querySelector('main textarea').disabled")
     page.click("main button.primary")
     page.wait_for_text("It fits nowhere.", ".verdict")
-    gpus = [
-        name
-        for name, taints in zip(*(world.get("nodes")[key] for key in ("names", "taints")), strict=True)
-        if taints
-    ]
+    gpus = [name for name, taints in zip(*nodes_and_taints(world), strict=True) if taints]
     page.fill("Node selector", f"kubernetes.io/hostname={gpus[0]}")
     page.fill("Tolerations", "gpu=true:NoSchedule")
     page.click("main button.primary")
@@ -134,6 +130,24 @@ def test_a_pods_story_has_its_attempts_and_advice(page: Browser, world: World) -
     page.wait_for_element(".advice li")
     page.click(".advice summary")
     assert '"operations"' in page.text(".advice pre")
+
+
+def test_a_story_says_when_there_is_more_to_read(page: Browser, world: World) -> None:
+    page.go("#/pods/default/picky")
+    page.wait_for_element(".advice li")
+    before = len(page.texts(".story li"))
+    tainted = next(name for name, taints in zip(*nodes_and_taints(world), strict=True) if taints)
+    world.patch_node(tainted, {"spec": {"taints": None}})
+    page.wait_for_text("Tried again: read it", ".neighbours")
+    page.click(".neighbours button")
+    page.wait("one more attempt", lambda: len(page.texts(".story li")) > before)
+    world.patch_node(tainted, {"spec": {"taints": [{"key": "gpu", "value": "true", "effect": "NoSchedule"}]}})
+    world.wait_until_quiet()
+
+
+def nodes_and_taints(world: World) -> tuple[list[str], list[list[str]]]:
+    nodes = world.get("nodes")
+    return nodes["names"], nodes["taints"]
 
 
 def test_a_second_configuration_shows_what_would_change(page: Browser, world: World) -> None:

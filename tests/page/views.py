@@ -20,7 +20,8 @@ class View(NamedTuple):
 def views(world: World) -> list[View]:
     """All of them."""
     placed = world.get("attempts", outcome="bound", limit=1)["attempts"][0]
-    large = next(each["pod"]["name"] for each in world.get("queue", search="large")["pods"])
+    waiting = world.get("queue", search="large")["pods"]
+    large = max(waiting, key=lambda each: each["tries"])["pod"]["name"]
     return [
         View("map", "#/map", ".legend-marks li"),
         View("queue", "#/queue", ".cause", _advise),

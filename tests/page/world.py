@@ -87,6 +87,17 @@ class World:
             for document in documents:
                 await client.send(method, path, json.dumps(document).encode(), content_type=kind)
 
+    def token_of(self, account: str) -> str:
+        """A token for a service account of the namespace default."""
+        return asyncio.run(self._token_of(account))
+
+    async def _token_of(self, account: str) -> str:
+        path = f"/api/v1/namespaces/default/serviceaccounts/{account}/token"
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        async with HttpClient(from_kubeconfig(str(self.kubeconfig)), qps=-1) as client:
+            answer = await client.request_json("POST", path, asked)
+        return str(answer["status"]["token"])
+
     def objects(self) -> list[Document]:
         """All nodes and pods, as the cluster has them."""
         return asyncio.run(self._objects())
@@ -129,41 +140,42 @@ def up(*flags: str) -> Iterator[World]:
 
 
 @contextlib.contextmanager
-def busy_cluster(nodes: int = 60, deployments: int = 8) -> Iterator[World]:
+def busy_cluster() -> Iterator[World]:
     """One with placed pods, pods that wait for different reasons, and a plugin that says hostile things."""
     with tempfile.TemporaryDirectory(prefix="page-plugin-") as folder:
         plugin = Path(folder) / "hostile.py"
         plugin.write_text(PLUGIN)
-        with up(f"--nodes={nodes}", f"--plugin={plugin}") as world:
-            _fill(world, nodes, deployments)
+        with up("--nodes=60", f"--plugin={plugin}") as world:
+            fill(world, deployments=16, replicas=7)
+            world.create("/api/v1/namespaces/default/pods", pod("hostile", annotations={"said": MARKUP}))
+            wait_for("the hostile pod", lambda: world.get("queue", search="hostile")["pods"])
+            world.wait_until_quiet()
             yield world
 
 
-def _fill(world: World, nodes: int, deployments: int) -> None:
+def fill(world: World, deployments: int, replicas: int) -> None:
+    """Has pods of many sizes placed, and others wait."""
     names: list[str] = world.get("nodes")["names"]
-    for name in names[: nodes // 12]:
+    for name in names[: len(names) // 12]:
         world.patch_node(
             name, {"spec": {"taints": [{"key": "gpu", "value": "true", "effect": "NoSchedule"}]}}
         )
     for name in names[-2:]:
         world.patch_node(name, {"spec": {"unschedulable": True}})
+    sizes = [200 + 75 * place for place in range(deployments)]
     world.create(
         "/apis/apps/v1/namespaces/default/deployments",
-        *(
-            deployment(f"shop-{place}", nodes // 8, cpu=f"{200 + 150 * place}m")
-            for place in range(deployments)
-        ),
+        *(deployment(f"shop-{place}", replicas, cpu=f"{size}m") for place, size in enumerate(sizes)),
+        deployment("large", 3, cpu="64"),
     )
-    world.create("/apis/apps/v1/namespaces/default/deployments", deployment("large", 3, cpu="64"))
     world.create(
         "/api/v1/namespaces/default/pods",
         pod("picky", spec={"nodeSelector": {"disk": "ssd"}}),
         pod("gated", spec={"schedulingGates": [{"name": "example.com/quota"}]}),
-        pod("hostile", annotations={"said": MARKUP}),
     )
-    wanted = deployments * (nodes // 8)
+    wanted = deployments * replicas
     wait_for("placed pods", lambda: world.get("summary")["placedPods"] >= wanted, seconds=60)
-    wait_for("waiting pods", lambda: len(world.get("queue")["pods"]) >= 6)
+    wait_for("waiting pods", lambda: len(world.get("queue")["pods"]) >= 5)
     world.wait_until_quiet()
 
 

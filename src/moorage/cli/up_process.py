@@ -206,10 +206,8 @@ class Up:
             )
             nodes = await server.called(lambda: cluster.store.count("nodes"))
             if self._setup is not None and decisions is not None and options.dashboard_port is not None:
-                dashboard = Dashboard(cluster, server, lambda: scheduler.questions, options.kubeconfig)
-                await dashboard.start(options.dashboard_port)
-                stack.push_async_callback(dashboard.stop)
-                self._dashboard = dashboard
+                self._dashboard = Dashboard(options.dashboard_port, options.kubeconfig)
+                stack.push_async_callback(self._dashboard.stop)
             if self._setup is not None:
                 options.output.doing("Starting the scheduler")
                 await self._define(cluster, self._setup, click.echo)
@@ -226,6 +224,8 @@ class Up:
             write_kubeconfig(options.kubeconfig, server=address, ca=who.ca, token=who.admin_token)
             stack.callback(remove, options.kubeconfig, who.admin_token)
             self._greet(address, nodes)
+            if self._dashboard is not None:
+                self._dashboard.serve(cluster, server, lambda: scheduler.questions)
             self._view = view
             server.loop.call_soon_threadsafe(view.__enter__)
             stack.push_async_callback(lambda: server.called(self._close_view))
@@ -320,7 +320,7 @@ class Up:
         click.echo(f"  {self._first_pods()}")
         click.echo("  kubectl get pods -o wide")
         if self._dashboard is not None:
-            click.echo(f"\nEvery decision, as it is made: {self._dashboard.page}")
+            click.echo(f"\nEvery decision as it is made, and why:\n\n  {self._dashboard.page}")
         if names := dict.fromkeys(self._options.run_namespaces):
             images = ", ".join(dict.fromkeys((IMAGE, *self._options.run_images)))
             click.echo(

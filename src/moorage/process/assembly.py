@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from functools import cached_property
@@ -77,6 +78,7 @@ class Assembly:
             journal=decisions,
         )
         self._registry = registry
+        self._made = time.time()
         self.metrics.watch(self.scheduler.queue, self.scheduler.state, self.scheduler.profiles.values())
         self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
         self.metrics.watch_silences(self.informers.silences)
@@ -95,7 +97,11 @@ class Assembly:
         from moorage.insight.live.questions import Questions
 
         return Questions(
-            self.scheduler, self.decisions, self._registry, plugin_times=self.metrics.plugin_times
+            self.scheduler,
+            self.decisions,
+            self._registry,
+            plugin_times=self.metrics.plugin_times,
+            started=self._made,
         )
 
     async def open(self) -> None:

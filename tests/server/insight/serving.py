@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, TypeVar
@@ -41,13 +42,15 @@ async def serving(
     """A way to ask; by default everything is allowed. Paths without a slash are those of the API."""
     api = InsightApi(questions)
     server = LoopbackServer(api, page or PageFiles(), access or Access(always_allow_paths=["*"]))
-    await server.start()
+    listener = socket.create_server((HOST, 0))
+    await server.start(listener)
+    port = listener.getsockname()[1]
     try:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
 
             async def ask(path: str, method: str = "GET", **how: Any) -> Reply:
                 whole = path if path.startswith("/") else f"/insight/v1/{path}"
-                url = f"http://{HOST}:{server.port}{whole}"
+                url = f"http://{HOST}:{port}{whole}"
                 async with session.request(method, url, allow_redirects=False, **how) as response:
                     return Reply(response.status, await response.read(), response.headers)
 

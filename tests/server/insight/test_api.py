@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -249,8 +250,10 @@ def test_a_stream_over_a_connection() -> None:
     async def main() -> tuple[dict[str, str], str]:
         api = InsightApi(lambda: world.questions)
         server = LoopbackServer(api, PageFiles(), Access(always_allow_paths=["*"]))
-        await server.start()
-        url = f"http://{HOST}:{server.port}/insight/v1/stream"
+        listener = socket.create_server((HOST, 0))
+        await server.start(listener)
+        port = listener.getsockname()[1]
+        url = f"http://{HOST}:{port}/insight/v1/stream"
         async with (
             asyncio.timeout(30),
             ClientSession() as session,
@@ -278,8 +281,10 @@ def test_who_leaves_a_stream_leaves_nothing_behind(caplog: pytest.LogCaptureFixt
     async def main() -> None:
         api = InsightApi(lambda: world.questions)
         server = LoopbackServer(api, PageFiles(), Access(always_allow_paths=["*"]))
-        await server.start()
-        url = f"http://{HOST}:{server.port}/insight/v1/stream"
+        listener = socket.create_server((HOST, 0))
+        await server.start(listener)
+        port = listener.getsockname()[1]
+        url = f"http://{HOST}:{port}/insight/v1/stream"
         async with asyncio.timeout(30), ClientSession() as session:
             async with session.get(url) as response:
                 await response.content.readany()
@@ -394,13 +399,15 @@ def test_only_this_machine_s_own_names_are_answered(page: PageFiles) -> None:
 
     async def main() -> dict[str, int]:
         server = LoopbackServer(InsightApi(lambda: None), page, Access(always_allow_paths=["*"]))
-        await server.start()
+        listener = socket.create_server((HOST, 0))
+        await server.start(listener)
+        port = listener.getsockname()[1]
         found = {}
         try:
             async with ClientSession() as session:
                 for host in HOSTS:
-                    headers = {"Host": host.replace("PORT", str(server.port))}
-                    url = f"http://{HOST}:{server.port}/dashboard/"
+                    headers = {"Host": host.replace("PORT", str(port))}
+                    url = f"http://{HOST}:{port}/dashboard/"
                     async with session.get(url, headers=headers) as response:
                         found[host] = response.status
         finally:

@@ -39,7 +39,8 @@ class Questions:
     """A method per question, each answered with a document.
 
     To be called in the scheduler's event loop, which none of them holds up for long. `leads` says whether
-    this process is the one that schedules, `plugin_times` how long plugins took.
+    this process is the one that schedules, `plugin_times` how long plugins took, `started` when the scheduler
+    was made, if that was not just now.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Questions:
         *,
         leads: Callable[[], bool] = lambda: True,
         plugin_times: Callable[[], Mapping[str, Document]] = dict,
+        started: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.log = log
@@ -58,11 +60,12 @@ class Questions:
         self._registry = registry
         self._plugin_times = plugin_times
         self._clock = clock
-        self._started = clock()
-        self._forks = Forks()
+        self._started = clock() if started is None else started
+        # A cycle that waits for extenders has not ended: until then the state is in between.
+        self._forks = Forks(scheduler.services.suspension.between_cycles)
         self._table = scheduler.state.table
         # No other scheduler of this process has told the same versions.
-        self._nodes = NodeDocuments(self._table, int(self._started * 1000))
+        self._nodes = NodeDocuments(self._table, int(clock() * 1000))
         self._waiting = WaitingPods(scheduler, LastAttempts(log))
 
     # The scheduler as a whole
@@ -256,8 +259,9 @@ class Questions:
         placement = self._scheduler.state.placement(pod.uid)
         if placement is not None:
             return {"state": "binding", "node": placement.node.name, "since": made}
-        is_ours = pod.spec.scheduler_name in self._scheduler.profiles
-        return {"state": "pending" if is_ours else "unknown", "since": made}
+        if pod.spec.scheduler_name in self._scheduler.profiles:
+            return {"state": "pending", "since": made}
+        return {"state": "unknown", "since": made, "schedulerName": pod.spec.scheduler_name}
 
     # What if
 
@@ -274,8 +278,6 @@ class Questions:
 
     async def _encoded_by_a_copy(self, question: copies.Question) -> bytes:
         scheduler, registry = self._scheduler, self._registry
-        # A cycle that waits for extenders has not ended: the state is in between.
-        await scheduler.services.suspension.between_cycles()
         return copies.answer_of(await self._forks.ask(lambda: copies.answered(scheduler, registry, question)))
 
 

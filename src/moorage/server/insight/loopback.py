@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from contextlib import suppress
 from typing import Protocol
 
@@ -40,27 +41,26 @@ class Access(Protocol):
 
 
 class LoopbackServer:
-    """Serves insight and its page on 127.0.0.1, from `start` to `stop`, to those whom `access` lets in."""
+    """Serves insight and its page on 127.0.0.1, from `start` to `stop`, to those whom `access` lets in.
+
+    Nothing here is encrypted: it is for a socket that no other machine can reach.
+    """
 
     def __init__(self, api: InsightApi, page: PageFiles, access: Access) -> None:
         self._api, self._page, self._access = api, page, access
         self._runner: web.AppRunner | None = None
-        self.port = 0
+        self._port = ""
 
-    async def start(self, port: int = 0) -> None:
-        """Listens from here on, for 0 on a free port; raises OSError if that is not possible."""
+    async def start(self, listener: socket.socket) -> None:
+        """Answers from here on who connects to this socket, which is its from now on."""
         app = web.Application(client_max_size=BODY_LIMIT)
         app.router.add_route("*", "/{path:.*}", self._answer)
         app.on_response_prepare.append(_without_version)
         runner = web.AppRunner(app, access_log=None, logger=log, shutdown_timeout=_SECONDS_TO_STOP * 0.4)
         await runner.setup()
-        try:
-            await web.TCPSite(runner, HOST, port).start()
-        except BaseException:
-            await runner.cleanup()
-            raise
         self._runner = runner
-        self.port = runner.addresses[0][1]
+        self._port = str(listener.getsockname()[1])
+        await web.SockSite(runner, listener).start()
 
     async def stop(self) -> None:
         """Ends streams and questions under way."""
@@ -89,7 +89,7 @@ class LoopbackServer:
 
     def _is_ours(self, host: str) -> bool:
         name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
-        return (name if colon else host).lower() in _NAMES and (not colon or port == str(self.port))
+        return (name if colon else host).lower() in _NAMES and (not colon or port == self._port)
 
 
 async def _without_version(request: web.Request, response: web.StreamResponse) -> None:

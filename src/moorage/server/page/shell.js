@@ -150,7 +150,7 @@ export class Shell {
     else {
       const tell = () => {
         const left = Math.max(0, Math.ceil(connection.until - Date.now() / 1000));
-        say(this.connection, `Cut: ${connection.why} Again in ${left} s`);
+        say(this.connection, `Cut off: ${connection.why}; again in ${left} s`);
       };
       tell();
       this.#timer = setInterval(tell, 1000);

@@ -4,7 +4,7 @@ import { authorization } from "./session.js";
 
 /** @import { Attempts, Comparison, Decision, Matrix, NodesDocument, Pending, Plugins, PodStory, Queue, Summary, Trial, Status } from "./documents.js" */
 
-const ROOT = new URL("../../../insight/v1/", import.meta.url);
+const ROOT = new URL("../../insight/v1/", import.meta.url);
 
 /** A refusal, with words for people. */
 export class Refused extends Error {

@@ -169,7 +169,8 @@ export class Live {
         this.nodes = new NodeColumns(document);
         this.#tell("nodes", this.nodes);
       } while (this.#again);
-    } catch {
+    } catch (error) {
+      if (error instanceof api.Refused && (error.code === 401 || error.code === 403)) return;
       setTimeout(() => this.loadNodes(), 2000); // what is wrong stands in the status line: the stream says it
     } finally {
       this.#loading = false;

@@ -50,7 +50,7 @@ export class Stream {
           this.onConnection({ is: "refused", why: error.message });
           return;
         }
-        why = error instanceof Refused ? error.message : "the connection broke";
+        why = error instanceof Refused ? `it answered ${error.code || "nothing"}` : "the connection broke";
       }
       if (stopped.aborted) return;
       const seconds = this.wait * (0.75 + Math.random() / 2);

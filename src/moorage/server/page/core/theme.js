@@ -15,6 +15,7 @@ export function begin() {
   const kept = localStorage.getItem(KEY);
   if (kept === "light" || kept === "dark") document.documentElement.dataset.theme = kept;
   system.addEventListener("change", tell);
+  tell();
 }
 
 export function turn() {

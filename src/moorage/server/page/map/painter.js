@@ -7,6 +7,8 @@ import { NONE, colours, step } from "./scale.js";
 /** @import { NodeColumns } from "../core/nodes.js" */
 /** @import { Layout } from "./layout.js" */
 
+const LARGEST_MARK = 26;
+
 /** @typedef {{ ink: string, quiet: string, accent: string, none: string, page: string, mark: string }} Inks */
 
 export class Painter {
@@ -176,6 +178,8 @@ export class Painter {
   /** A cross: nothing new comes here. @param {number} left @param {number} top @param {number} side */
   #cordon(left, top, side) {
     const { brush } = this;
+    const spare = Math.max(0, (side - LARGEST_MARK * this.#ratio) / 2);
+    [left, top, side] = [left + spare, top + spare, side - 2 * spare];
     const inset = side * 0.22;
     for (const [width, ink] of /** @type {const} */ ([
       [Math.max(3, side * 0.22), this.#inks.page],
@@ -195,7 +199,7 @@ export class Painter {
   /** A corner: only those that tolerate it come here. @param {number} left @param {number} top @param {number} side */
   #taint(left, top, side) {
     const { brush } = this;
-    const leg = Math.max(3, side * 0.45);
+    const leg = Math.max(3, Math.min(side, LARGEST_MARK * this.#ratio) * 0.45);
     brush.fillStyle = this.#inks.page;
     brush.beginPath();
     brush.moveTo(left + side, top);

@@ -34,8 +34,9 @@ export class CompareView {
     const id = freshId();
     this.text = make("textarea", {
       id,
-      rows: 22,
+      rows: 18,
       spellcheck: "false",
+      wrap: "off",
       autocapitalize: "off",
       autocomplete: "off",
       placeholder: "kind: KubeSchedulerConfiguration",
@@ -116,11 +117,13 @@ function showComparison(place, { pods, same, changes }) {
       { label: "Pod", cell: (change) => podLinkByKey(change.pod), value: (change) => change.pod },
       {
         label: "Now",
+        class: "tight",
         cell: (change) => where(change.now, change.nowScore),
         value: (change) => change.now ?? "",
       },
       {
         label: "Then",
+        class: "tight",
         cell: (change) => where(change.then, change.thenScore),
         value: (change) => change.then ?? "",
       },

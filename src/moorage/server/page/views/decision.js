@@ -1,7 +1,7 @@
 /** One decision: in words, what each plugin said, and the matrix of nodes and plugins. */
 
 import * as api from "../core/api.js";
-import { fill, make } from "../core/dom.js";
+import { breakable, fill, make } from "../core/dom.js";
 import { address, note, toPod } from "../core/router.js";
 import { whole } from "../core/text.js";
 import { dateAndTime, short, timeOfDay, took } from "../core/units.js";
@@ -191,7 +191,7 @@ function scores({ scores, extenders, score, second }) {
     make(
       "tr",
       {},
-      make("th", { scope: "row" }, name),
+      make("th", { scope: "row" }, breakable(name)),
       make("td", { class: "number" }, weight),
       make("td", { class: "number" }, chosen === null ? "–" : whole(chosen)),
       make("td", { class: "number quiet" }, range),

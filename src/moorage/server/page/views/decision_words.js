@@ -40,7 +40,7 @@ function whereTo({ node, score, feasible, lookedAt, nodes, ties }) {
   const looked =
     lookedAt < nodes
       ? `${whole(lookedAt)} of ${whole(nodes)} nodes were looked at`
-      : `All ${counted(nodes, "node")} were looked at`;
+      : `all ${counted(nodes, "node")} were looked at`;
   const tied = ties > 1 ? ` ${counted(ties, "node")} had the best score, one was drawn.` : "";
   if (feasible === 1) return `${node} was chosen: ${looked}, and it alone fits.`;
   return `${node} was chosen: ${looked}, ${whole(feasible)} fit, and it has the best score${score === null ? "" : `, ${whole(score)}`}.${tied}`;

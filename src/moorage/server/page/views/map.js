@@ -1,5 +1,6 @@
 /** The cluster map: each node a cell, coloured by how much of a resource is requested on it. */
 
+import { Refused } from "../core/api.js";
 import { fill, make, say, settled } from "../core/dom.js";
 import { address, note, toNode } from "../core/router.js";
 import * as theme from "../core/theme.js";
@@ -9,7 +10,7 @@ import { Legend } from "../map/legend.js";
 import { Painter } from "../map/painter.js";
 import { spokenFor, tipFor } from "../map/tips.js";
 import { button, choice, field, setOptions } from "../widgets/controls.js";
-import { empty } from "../widgets/notice.js";
+import { empty, failed } from "../widgets/notice.js";
 
 /** @import { Live } from "../core/live.js" */
 /** @import { NodeColumns } from "../core/nodes.js" */
@@ -83,6 +84,9 @@ export class MapView {
     this.stage.addEventListener("blur", () => this.#moveCursor(-1));
     new ResizeObserver(() => this.#resize()).observe(this.stage);
     theme.follow(() => this.#colour());
+    this.live.on("connection", (connection) => {
+      if (connection.is === "refused") fill(this.place, failed(new Refused(403, connection.why)));
+    });
     this.live.on("nodes", (nodes) => this.#setNodes(nodes));
     this.live.on("usage", (rows) => {
       painter.change(rows);

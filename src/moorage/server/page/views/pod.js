@@ -2,10 +2,10 @@
 
 import * as api from "../core/api.js";
 import { ageElement } from "../core/clock.js";
-import { fill, make } from "../core/dom.js";
+import { fill, make, say } from "../core/dom.js";
 import { address, toPod } from "../core/router.js";
 import { counted, whole } from "../core/text.js";
-import { age, dateAndTime, timeOfDay, took } from "../core/units.js";
+import { dateAndTime, timeOfDay, took } from "../core/units.js";
 import { adviceList } from "../widgets/advice.js";
 import { decisionLink, nodeLink, outcomeChip, placeChip, podLink, tags } from "../widgets/chips.js";
 import { button, field } from "../widgets/controls.js";
@@ -39,6 +39,8 @@ export class PodView {
       if (namespace)
         location.hash = name ? toPod({ namespace, name }) : toPod({ namespace: "default", name: namespace });
     };
+    this.again = button("Read again", () => this.#read());
+    live.on("attempts", (news) => this.#hear(news));
     this.body = make("div");
     this.element = make(
       "section",
@@ -61,11 +63,29 @@ export class PodView {
     this.name.control.value = this.#key;
     if (!name) return this.#showRecent();
     fill(this.body, waiting("Reading…"));
-    void this.#load(namespace, name);
+    this.#read();
   }
 
   hide() {
     this.#asking.abort();
+    this.#key = "";
+  }
+
+  #read() {
+    say(this.again, "Read again");
+    this.again.classList.remove("primary");
+    const cut = this.#key.indexOf("/");
+    void this.#load(this.#key.slice(0, cut), this.#key.slice(cut + 1));
+  }
+
+  /**
+   * Says that there is more to read; what is read stays where it is.
+   * @param {Attempt[]} news
+   */
+  #hear(news) {
+    if (!news.some(({ pod }) => `${pod.namespace}/${pod.name}` === this.#key)) return;
+    say(this.again, "Tried again: read it");
+    this.again.classList.add("primary");
   }
 
   #showRecent() {
@@ -121,7 +141,7 @@ export class PodView {
       const advice = make("section", { class: "panel", "aria-live": "polite" });
       fill(
         this.body,
-        heading(story, () => void this.#load(namespace, name)),
+        heading(story, this.again),
         make(
           "div",
           { class: "story-parts" },
@@ -162,7 +182,7 @@ async function showAdvice(place, namespace, name, signal) {
 
 /**
  * @param {PodStory} story
- * @param {() => void} again
+ * @param {HTMLButtonElement} again
  */
 function heading(story, again) {
   const { pod, state, node, since } = story;
@@ -197,7 +217,7 @@ function heading(story, again) {
         { class: "button", href: address("try", [], { pod: `${pod.namespace}/${pod.name}` }) },
         "Try it changed",
       ),
-      button("Read again", again),
+      again,
     ),
   );
 }
@@ -256,8 +276,9 @@ function entry(attempt, before) {
       outcomeChip(attempt.outcome),
       attempt.node && nodeLink(attempt.node),
       make("time", { class: "quiet", title: dateAndTime(attempt.time) }, timeOfDay(attempt.time)),
-      before && make("span", { class: "quiet" }, `${age(attempt.time - before.time)} after the one before`),
-      attempt.wokenBy &&
+      before && make("span", { class: "quiet" }, `${took(attempt.time - before.time)} after the one before`),
+      attempt.try > 1 &&
+        attempt.wokenBy &&
         make("span", { class: "quiet" }, "woken by ", make("span", { class: "tag" }, attempt.wokenBy)),
     ),
     attempt.message && make("p", { class: "message" }, attempt.message),

@@ -206,7 +206,7 @@ function cause(group, isOpen) {
         fact("Oldest", ageElement(group.oldest)),
         fact("Tries", group.tries),
         group.plugins.length > 0 && fact("Rejected by", tags(group.plugins)),
-        group.waitsFor.length > 0 && fact("Waits for", tags(group.waitsFor)),
+        group.waitsFor.length > 0 && fact("Waits for", tags(group.waitsFor, 4)),
       ),
       group.message && group.message !== group.cause && make("p", { class: "message" }, group.message),
       make(
@@ -266,7 +266,7 @@ function makeTable() {
         numeric: true,
       },
       { label: "Why", cell: (item) => why(item), value: (item) => item.message, class: "wide" },
-      { label: "Waits for", cell: (item) => tags(item.waitsFor), value: (item) => item.waitsFor.join() },
+      { label: "Waits for", cell: (item) => tags(item.waitsFor, 3), value: (item) => item.waitsFor.join() },
       {
         label: "Last try",
         cell: (item) => (item.lastAttempt === null ? "" : decisionLink(item.lastAttempt)),

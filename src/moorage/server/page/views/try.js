@@ -14,6 +14,9 @@ import { bodyFor } from "./trial_body.js";
 /** @import { Trial } from "../core/documents.js" */
 /** @import { Route } from "../core/router.js" */
 
+/** What the words say of advice, which has a place of its own here. */
+const ADVICE = /^It would (fit|preempt others) if: /;
+
 const EXAMPLE = `apiVersion: v1
 kind: Pod
 metadata:
@@ -36,8 +39,9 @@ export class TryView {
     const id = freshId();
     this.text = make("textarea", {
       id,
-      rows: 16,
+      rows: 14,
       spellcheck: "false",
+      wrap: "off",
       autocapitalize: "off",
       autocomplete: "off",
     });
@@ -155,7 +159,7 @@ function showTrial(place, trial) {
       "section",
       { class: "panel" },
       verdict(trial),
-      trial.words.map((line) => make("p", {}, line)),
+      trial.words.filter((line) => !ADVICE.test(line)).map((line) => make("p", {}, line)),
       trial.message && make("p", { class: "message" }, trial.message),
     ),
     trial.advice &&

@@ -2,7 +2,6 @@
 
 import { make } from "../core/dom.js";
 import { toDecision, toNode, toPod } from "../core/router.js";
-import { whole } from "../core/text.js";
 
 /** @import { Outcome, Where } from "../core/documents.js" */
 
@@ -69,25 +68,13 @@ export function decisionLink(number) {
   return make("a", { href: toDecision(number), class: "name" }, `#${number}`);
 }
 
-/** @param {string[]} names */
-export function tags(names) {
-  return make(
-    "span",
-    { class: "tags" },
-    names.map((name) => make("span", { class: "tag" }, name)),
-  );
-}
-
 /**
- * A number with what it counts.
- * @param {number | string} value
- * @param {string} label
+ * @param {string[]} names
+ * @param {number} [most] how many are told; the rest is counted
  */
-export function figure(value, label) {
-  return make(
-    "div",
-    { class: "figure" },
-    make("b", {}, typeof value === "number" ? whole(value) : value),
-    make("span", {}, label),
-  );
+export function tags(names, most = names.length) {
+  const more = names.slice(most);
+  const told = names.slice(0, most).map((name) => make("span", { class: "tag" }, name));
+  const rest = make("span", { class: "quiet small", title: more.join(", ") }, `and ${more.length} more`);
+  return make("span", { class: "tags" }, told, more.length > 0 && rest);
 }

@@ -2,7 +2,7 @@
 
 import { draw } from "../core/dom.js";
 import { toDecision } from "../core/router.js";
-import { age, timeOfDay } from "../core/units.js";
+import { timeOfDay, took } from "../core/units.js";
 import { OUTCOMES } from "./chips.js";
 
 /** @import { Attempt } from "../core/documents.js" */
@@ -16,7 +16,7 @@ export function timeStrip(attempts) {
   const x = (/** @type {number} */ time) => MARGIN + ((time - first) / span) * (100 - 2 * MARGIN);
   return draw(
     "svg",
-    { class: "time-strip", role: "group", "aria-label": `Attempts over ${age(span)}` },
+    { class: "time-strip", role: "group", "aria-label": `Attempts over ${took(span)}` },
     draw("line", { x1: `${MARGIN}%`, x2: `${100 - MARGIN}%`, y1: 16, y2: 16, class: "strip-line" }),
     draw("text", { x: `${MARGIN}%`, y: 40, class: "strip-text" }, timeOfDay(first)),
     draw(
@@ -24,7 +24,7 @@ export function timeStrip(attempts) {
       { x: `${100 - MARGIN}%`, y: 40, class: "strip-text", "text-anchor": "end" },
       timeOfDay(last),
     ),
-    draw("text", { x: "50%", y: 40, class: "strip-text", "text-anchor": "middle" }, age(span)),
+    draw("text", { x: "50%", y: 40, class: "strip-text", "text-anchor": "middle" }, took(span)),
     [...attempts].reverse().map((attempt) => mark(attempt, x(attempt.time))),
   );
 }
