@@ -34,6 +34,7 @@ def page(chromium: Browser, world: World) -> Iterator[Browser]:
     chromium.colours("light")
     chromium.open(world.page)
     chromium.forget()
+    chromium.problems()
     chromium.open(world.signed_in)
     chromium.wait_for_text("Live", "#connection")
     yield chromium

@@ -53,10 +53,20 @@ def test_names_of_every_kind_are_text(page: Browser) -> None:
         const { suggestion } = await import("/dashboard/widgets/advice.js");
         const { failed } = await import("/dashboard/widgets/notice.js");
         const { Refused } = await import("/dashboard/core/api.js");
+        const { NodeColumns } = await import("/dashboard/core/nodes.js");
+        const { tipFor } = await import("/dashboard/map/tips.js");
+        const nodes = new NodeColumns({
+          names: [said], resources: [said], allocatable: { [said]: [2] }, requested: { [said]: [1] },
+          unschedulable: [true], taints: [[said]], labelKeys: [said],
+          labels: { [said]: { values: ["", said], codes: [1] } }, version: 1,
+        });
+        const tip = document.createElement("div");
+        tip.append(...tipFor(nodes, 0, said).filter(Boolean));
         const pod = { namespace: said, name: said };
         const step = { delete: { kind: said, namespace: said, name: said } };
         const where = { kind: said, namespace: said, name: said, path: said };
         const made = [
+          tip,
           chips.podLink(pod), chips.nodeLink(said), chips.tags([said]),
           chips.outcomeChip(said), chips.placeChip(said), failed(new Refused(404, said)),
           suggestion({ text: said, then: "fits", nodes: [said], change: [step], where }),

@@ -103,7 +103,8 @@ def test_what_is_not_there_is_told_in_words(page: Browser) -> None:
     page.wait_for_text("99999999", "[role=alert]")
     page.go("#/nowhere")
     page.wait_for_text("There is no such view.", "main")
-    assert all("404" in each for each in page.problems())
+    problems = page.problems()
+    assert all("404" in each for each in problems), problems
 
 
 def test_the_choice_of_colours_is_remembered(page: Browser) -> None:

@@ -97,7 +97,8 @@ def test_a_text_that_is_no_pod_is_refused_in_words(page: Browser) -> None:
         page.run("document.querySelector('main textarea').value = arguments[0]", text)
         page.click("main button.primary")
         page.wait_for_text(said, "main [role=alert]")
-    assert all("400" in each for each in page.problems())
+    problems = page.problems()
+    assert all("400" in each for each in problems), problems
 
 
 def test_the_queue_groups_pods_by_cause_and_says_what_helps(page: Browser, world: World) -> None:
