@@ -74,8 +74,8 @@ def test_amounts() -> None:
     ]
     assert amount("example.com/gpu", 4096) == "4096"
     assert [age(seconds) for seconds in (0.25, 12.9, 200, 3600, 19260, 90000, -5)] == [
-        *("250 ms", "12 s", "3 min", "1 h", "5 h 21 min", "1 d 1 h"),
-        "0 ms",
+        *("0 s", "12 s", "3 min", "1 h", "5 h 21 min", "1 d 1 h"),
+        "0 s",
     ]
     assert [duration(seconds) for seconds in (3e-7, 12e-6, 0.0041, 0.12, 2)] == [
         *("<1 µs", "12 µs", "4.1 ms", "120 ms"),

@@ -9,18 +9,16 @@ _BYTES = ("memory", "ephemeral-storage", "storage")
 
 
 def age(seconds: float) -> str:
-    """How long something has lasted: `250 ms`, `12 s`, `3 min`, `5 h 20 min`, `2 d 3 h`."""
-    if seconds < 1:
-        return f"{max(0.0, seconds) * 1000:.0f} ms"
+    """How long something has lasted: `12 s`, `3 min`, `5 h 20 min`, `2 d 3 h`."""
     if seconds < 60:
-        return f"{int(seconds)} s"
+        return f"{max(0, int(seconds))} s"
     minutes = int(seconds // 60)
     if minutes < 60:
         return f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     if hours < 24:
         return _two(hours, "h", minutes, "min")
-    return _two(*divmod(hours, 24)[:1], "d", hours % 24, "h")
+    return _two(hours // 24, "d", hours % 24, "h")
 
 
 def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:

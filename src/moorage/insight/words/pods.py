@@ -124,7 +124,7 @@ def _unknown(document: Document, now: float) -> list[str]:
         ]
     at = f" {age(now - last['time'])} ago" if last.get("time") else ""
     if last.get("outcome") in ("bound", "assumed"):
-        said = [f"It was placed on {last.get('node', '')}{at}; the scheduler does not hold it any more."]
+        said = [f"It was placed on {last.get('node', '')}{at}."]
         return [*said, *why_this_node(last), *filter(None, [what_came_after(last)])]
     said = [f"Last tried{at}, {times(int(last.get('try') or document.get('tries') or 1))} in all."]
     return [*said, *about_attempt(last, document.get("closest"))]
