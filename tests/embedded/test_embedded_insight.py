@@ -197,3 +197,22 @@ def test_pods_of_a_template_name_it(cluster: Embedded) -> None:
     text = ask(cluster, "explain", name, code=3)
     assert "What concerns the pod belongs in spec.template of " in text
     kubectl("delete", "deployment", "heavy")
+
+
+def test_what_if_the_scheduler_had_another_plugin(cluster: Embedded, tmp_path: Path) -> None:
+    """The code runs here, on what the cluster has; the running scheduler does not hear of it."""
+    plugin = tmp_path / "odd.py"
+    plugin.write_text(
+        "from moorage import FilterPlugin, Status\n\n\n"
+        "class Odd(FilterPlugin):\n"
+        "    def filter(self, cycle, pod, node):\n"
+        "        return Status.unschedulable('is odd') if int(node.name[-1]) % 2 else None\n"
+    )
+    text = ask(cluster, "explain", "small", "--plugin", str(plugin), "--nodes")
+    assert "it would go to node node-2." in text and "Odd: is odd" in text
+    both = ask(cluster, "explain", "big", "--plugin", str(plugin), "--set", _CPU.format("1"))
+    assert "It would go to node node-2." in both
+    assert refused(cluster, "explain", "nobody", "--plugin", str(plugin)).startswith("https://127.0.0.1:")
+
+
+_CPU = "spec.containers[0].resources.requests.cpu={}"

@@ -149,7 +149,10 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
     assert "spec.containers" in line("big", "--cluster", cluster, "--set", "spec.containers=7")
     assert "cannot read the file" in line("big", "--cluster", tmp_path / "none.yaml")
     assert "what is only tried has no past" in line("big", "--cluster", cluster, "-o", "csv", "--attempts")
-    assert "plugins are code" in line("big", "--plugin", "x.py")
+    plugin = write_plugin(tmp_path / "quiet.py")
+    assert "no running scheduler takes a --plugin" in line("big", "--plugin", plugin, "--token", "t")
+    assert "start `moorage up`" in line("big", "--plugin", plugin, "--kubeconfig", tmp_path / "none")
+    assert "leave --plugin out" in line("big", "--plugin", plugin, "--log", cluster)
     assert "a log tells what was" in line("big", "--log", cluster, "--tolerate", "a")
 
 

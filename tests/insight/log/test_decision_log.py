@@ -97,6 +97,8 @@ def test_pods_that_fail_alike_share_what_was_found_out() -> None:
     assert [entry.name for entry in entries] == ["big-0", "big-1", "big-2"]
     assert len({id(entry.seen) for entry in entries}) == 1
     assert len({entry.message for entry in entries}) == 1
+    times = [log.attempts(pod=entry.key)[0].detail()["took"] for entry in entries]
+    assert times[0] and not times[1] and not times[2], "nothing was asked for them"
     assert [each.number for each in log.attempts(before=3)] == [2, 1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,9 +11,10 @@ from moorage.cli.completion import files
 from moorage.cli.insight.names import near_names, pod_key
 from moorage.cli.insight.options import Whom, scheduler_options, whom
 from moorage.cli.insight.what_if import Changes, changes, what_if_options
-from moorage.cli.setup import BadInput, errors_in_lines, plugin_option, set_up, verbose_option
+from moorage.cli.setup import BadInput, Setup, errors_in_lines, plugin_option, set_up, verbose_option
 
 if TYPE_CHECKING:
+    from moorage.api.meta import Object
     from moorage.cli.insight.answers import Answer
     from moorage.cli.insight.scheduler_api import SchedulerApi
 
@@ -75,7 +77,8 @@ def explain(
 
     POD is NAME, pod/NAME or NAMESPACE/NAME. Asked is the scheduler of `moorage up` on this machine, unless
     --scheduler, --cluster or --log says otherwise. The options that begin with "What if" are tried on a copy
-    of the state, all together; nothing is changed.
+    of the state, all together; nothing is changed. With --plugin that copy is here: what decides is read from
+    the cluster of the kubeconfig, and the configuration is that of --config.
 
     In JSON a pod has `state` (pending, gated, binding, placed or unknown), `node`, `since`, `tries`, `queue`,
     `last` (its last try), `attempts`, `closest`, `words` and `advice`. What if and --cluster give what
@@ -89,6 +92,7 @@ def explain(
       moorage explain shop/web-1 --nodes
       moorage explain web-1 --set spec.containers[0].resources.requests.cpu=500m
       moorage explain web-1 --tolerate gpu --without-pod default/batch-7
+      moorage explain web-1 --plugin my_plugin.py
       moorage explain web-1 --scheduler https://10.0.0.7:10259 --token-file token
       kubectl get nodes,pods -A -o yaml > cluster.yaml
       moorage explain web-1 --cluster cluster.yaml
@@ -101,10 +105,11 @@ def explain(
         from moorage.cli.insight.answers import show_answer
 
         key = pod_key(pod, namespace)
-        if cluster is not None:
-            answer = _of_manifests(cluster, key, changed, config_file, plugins)
-        elif plugins:
-            raise BadInput("--plugin: plugins are code, and a running scheduler takes none; use --cluster")
+        if log_file is not None and plugins:
+            raise BadInput("--log: a log tells what was; leave --plugin out, or ask --cluster what would be")
+        if cluster is not None or plugins:
+            setup = set_up(config_file, plugins)
+            answer = _of_objects(*_objects(cluster, asked), key, changed, setup)
         elif log_file is not None:
             if any(changed) or config_file:
                 raise BadInput("--log: a log tells what was; ask a scheduler or --cluster what would be")
@@ -116,19 +121,31 @@ def explain(
         raise click.exceptions.Exit(answer.exit_code)
 
 
-def _of_manifests(
-    path: str, key: str, changed: Changes, config_file: str | None, plugins: tuple[str, ...]
-) -> Answer:
+def _objects(manifests: str | None, asked: Whom) -> tuple[Sequence[Object], str]:
+    """Those of manifests or, as a running scheduler takes no code, of the cluster itself; and their place."""
+    from moorage.cli.insight.live_objects import read_cluster
+    from moorage.cli.manifest_files import read_manifests
+
+    if manifests is not None:
+        return read_manifests(manifests), manifests
+    if given := [each for each in asked.given if each != "--kubeconfig"]:
+        raise BadInput(
+            f"{given[0]}: no running scheduler takes a --plugin; the cluster of --kubeconfig is read instead"
+        )
+    return read_cluster(asked.kubeconfig)
+
+
+def _of_objects(objects: Sequence[Object], where: str, key: str, changed: Changes, setup: Setup) -> Answer:
     from moorage.cli.insight.answers import Answer
     from moorage.cli.insight.manifests import Cluster
 
-    cluster = Cluster(path, set_up(config_file, plugins))
+    cluster = Cluster(objects, where, setup)
     cluster.add(changed.nodes())
     for other in changed.without_pod:
         cluster.remove(pod_key(other, ""))
     found = cluster.pod(key)
     if found is None:
-        raise BadInput(f"{path}: has no pod {key}{near_names(key, [each.key for each in cluster.pods])}")
+        raise BadInput(f"{where}: has no pod {key}{near_names(key, [each.key for each in cluster.pods])}")
     return Answer.of_try(cluster.tried(found, changed.of))
 
 

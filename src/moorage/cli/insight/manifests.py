@@ -1,4 +1,4 @@
-"""A cluster of manifests, to be asked about its pods."""
+"""A cluster of objects that were read, to be asked about its pods."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ ADVICE_SECONDS = 10.0
 
 
 class Cluster:
-    """The objects of manifests; each question is put to a state of its own."""
+    """Objects of manifests or of a running cluster; each question is put to a state of its own."""
 
-    def __init__(self, path: str, setup: Setup) -> None:
-        self._path = path
+    def __init__(self, objects: Sequence[Object], where: str, setup: Setup) -> None:
+        """`where` is what messages call it."""
+        self._where = where
         self._setup = setup
-        self._objects = read_manifests(path)
+        self._objects = list(objects)
 
     @property
     def pods(self) -> list[Pod]:
@@ -46,7 +47,7 @@ class Cluster:
     def remove(self, key: str) -> None:
         """Takes a pod out; raises BadInput if there is none."""
         if self.pod(key) is None:
-            raise BadInput(f"--without-pod: {self._path} has no pod {key}; write it as NAMESPACE/NAME")
+            raise BadInput(f"--without-pod: {self._where} has no pod {key}; write it as NAMESPACE/NAME")
         self._objects = [each for each in self._objects if not (isinstance(each, Pod) and each.key == key)]
 
     def scenario(self, pod: Pod) -> Scenario:

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from moorage.cli.insight.live_objects import kubeconfigs
 from moorage.cli.insight.options import Whom
 from moorage.cli.setup import BadInput
 from moorage.cli.terminal.printable import printable
@@ -150,7 +151,7 @@ def find(asked: Whom) -> Place:
         raise BadInput(
             "--insecure-skip-tls-verify: goes with --scheduler; the one of `moorage up` has no TLS"
         )
-    files = [Path(f"{path}{_OF_UP}") for path in _kubeconfigs(asked.kubeconfig)]
+    files = [Path(f"{path}{_OF_UP}") for path in kubeconfigs(asked.kubeconfig)]
     file = next((each for each in files if each.exists()), None)
     if file is None:
         raise BadInput(
@@ -159,13 +160,6 @@ def find(asked: Whom) -> Place:
         )
     connection = _of_up(file)
     return Place(_with_token(connection, asked), str(file))
-
-
-def _kubeconfigs(given: str | None) -> list[str]:
-    if given:
-        return [given]
-    listed = [each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
-    return [*listed, str(Path.home() / ".moorage" / "kubeconfig")]
 
 
 class _Written(msgspec.Struct):

@@ -86,7 +86,7 @@ class Attempt:
             },
             "took": [
                 {"point": point, "plugin": plugin, "seconds": seconds}
-                for (point, plugin), seconds in seen.took.items()
+                for (point, plugin), seconds in ({} if entry.is_alike else seen.took).items()
             ],
         }
 

@@ -67,6 +67,7 @@ class DecisionLog:
 
     def decided_alike(self, profile: Profile, queued: QueuedPod, entry: Entry, seconds: float) -> None:
         alike = self._new(profile, queued, entry.seen, seconds)
+        alike.is_alike = True
         alike.outcome, alike.message, alike.plugins = entry.outcome, entry.message, entry.plugins
         self._add(alike)
 
@@ -139,7 +140,7 @@ class DecisionLog:
         entry.tries, entry.woken_by = queued.attempts, queued.woken_by
         entry.node = entry.message = entry.after_by = entry.after_message = ""
         entry.plugins = ()
-        entry.seconds, entry.ended = seconds, 0.0
+        entry.seconds, entry.ended, entry.is_alike = seconds, 0.0, False
         entry.seen = seen
         return entry
 

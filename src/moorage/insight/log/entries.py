@@ -217,6 +217,7 @@ class Entry:
         "after_by",
         "after_message",
         "ended",
+        "is_alike",
         "labels",
         "message",
         "name",
@@ -250,6 +251,8 @@ class Entry:
     plugins: tuple[str, ...]
     """Those that rejected the pod or its nodes."""
     seconds: float
+    is_alike: bool
+    """Whether `seen` was found out for another pod, in an earlier attempt."""
     ended: float
     """When it was bound or refused; 0 before that."""
     after_by: str

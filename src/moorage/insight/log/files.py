@@ -99,7 +99,7 @@ class LogOfFile:
     def _add(self, record: AttemptRecord) -> None:
         entry = Entry()
         entry.number = self._before + record.number
-        entry.seen = self._seen[record.seen]
+        entry.seen, entry.is_alike = self._seen[record.seen], record.seen != record.number
         entry.time, entry.seconds = record.time, record.seconds
         entry.namespace, entry.name, entry.uid = record.namespace, record.name, record.uid
         entry.labels, entry.profile = record.labels, record.profile
