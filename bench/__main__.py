@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from bench import before, decisions, embedded, hanging, page, scale, startup, unschedulable
+from bench import before, decision_log, decisions, embedded, hanging, page, scale, startup, unschedulable
 from bench.bounds import Outcomes, Unavailable
 from bench.drain import measuring, steady
 from bench.drain.workloads import WORKLOADS
@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, Callable[[], Outcomes]] = {
     "unschedulable": unschedulable.measure,
     "drain": measuring.measure,
     "steady": steady.measure,
+    "log": decision_log.measure,
     "embedded": embedded.measure,
     "hanging": hanging.measure,
     "scale": scale.measure,

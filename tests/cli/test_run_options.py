@@ -200,3 +200,9 @@ def test_a_program_of_its_own_has_its_plugins_built_in(tmp_path: Path) -> None:
     again = CliRunner().invoke(new_scheduler_command(Mine, Mine), ["--write-config-to", str(written)])
     assert again.exit_code == 1
     assert "a plugin named Mine already exists" in again.output
+
+
+def test_a_dashboard_needs_a_server() -> None:
+    with pytest.raises(BadInput, match="--dashboard: there is no server to show it with --secure-port=0"):
+        RunOptions(dashboard=True, secure_port=0).check()
+    RunOptions(dashboard=True).check()

@@ -47,9 +47,6 @@ class Script:
             raise answer
         return answer
 
-    def begin(self, *arguments: Any, **keywords: Any) -> None:
-        """Nothing is sent before somebody waits for it."""
-
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
 

@@ -53,7 +53,10 @@ GOING_ON = (
     "examples/name_score/run.sh",
 )
 """How commands begin that do not end by themselves."""
-LOOKING = re.compile(r"(kubectl (-n \S+ )?(get|describe|logs|wait)|curl -s|grep|cat|moorage evaluate)\b| ")
+LOOKING = re.compile(
+    r"(kubectl (-n \S+ )?(get|describe|logs|wait)|curl -s|grep|cat|"
+    r"moorage (evaluate|explain|pending|top))\b| "
+)
 """How commands begin that change nothing."""
 KEPT = ("export ", "cd ")
 """How lines begin that matter for later blocks."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,8 @@ def test_a_pending_pod(cluster: Embedded) -> None:
     first, causes, following, *advice = text.splitlines()
     assert first.startswith("Pending for ")
     assert re.fullmatch(
-        r"3 of 4 nodes lack cpu \(closest: node-[123], short by 2; the largest has only 4, even when empty\); "
-        r"1 has the taint gpu=true:NoSchedule\.",
+        r"3 of 4 nodes lack cpu \(closest: node-[123], short by 2; the largest has only 4, even when "
+        r"empty\); 1 has the taint gpu=true:NoSchedule\.",
         causes,
     )
     assert following.startswith("It is tried again when a node is added, offers more or loses a taint; ")
@@ -88,6 +89,17 @@ def test_a_placed_pod_with_all_tables(cluster: Embedded) -> None:
 def test_a_gated_pod(cluster: Embedded) -> None:
     text = ask(cluster, "explain", "gated", code=3)
     assert "Held back by its scheduling gates a: it is tried when they are removed." in text
+
+
+def test_a_pod_of_another_scheduler(cluster: Embedded) -> None:
+    cluster.kubectl("apply", "-f", "-", input=pod("foreign", "1", schedulerName="other"))
+
+    def known() -> bool:
+        return run_alone("explain", "foreign", "--kubeconfig", cluster.kubeconfig).returncode == 3
+
+    wait_for("the pod", known, seconds=SECONDS)
+    text = ask(cluster, "explain", "foreign", code=3)
+    assert text == "It belongs to another scheduler: its spec.schedulerName is other.\n"
 
 
 def test_what_if_leaves_the_cluster_alone(cluster: Embedded, tmp_path: Path) -> None:
@@ -153,6 +165,11 @@ def test_top_sees_a_scheduler_go_and_come_back(programs: Path, tmp_path: Path) -
             session.type("q")
             assert session.exit_code() == 0
             assert session.echoes()
+        for number, code in ((None, 130), (signal.SIGTERM, 143)):
+            with Session(command, tmp_path) as session:
+                session.wait_for_row("Nodes    cpu ")
+                assert session.end(number) == code
+                assert session.echoes()
 
 
 def test_no_scheduler(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import POD, Action, ClusterEvent
 from moorage.framework.extension_points import Plugin
-from moorage.framework.runtime.binding import Binding
 from moorage.framework.status import Status, Wait
 from moorage.testing import make_node, make_pod
 from tests import fake_time
@@ -310,11 +309,10 @@ def test_an_unexpected_failure_gives_the_pod_back(
 ) -> None:
     from moorage.scheduler import binding_cycle as module
 
-    class Broken(Binding):
-        def __await__(self) -> Any:
-            raise ValueError("broken")
+    async def broken(*args: Any) -> None:
+        raise ValueError("broken")
 
-    monkeypatch.setattr(module, "bind", lambda *about: Broken(None, -1, *about))
+    monkeypatch.setattr(module, "bind", broken)
     world = World()
     pod = world.add()
     world.schedule()

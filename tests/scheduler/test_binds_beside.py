@@ -10,9 +10,6 @@ from typing import Any
 import pytest
 
 from moorage.api.pods import Pod
-from moorage.client.credentials import Identity
-from moorage.client.http2 import Exchange, Http2Connection, HttpAnswer
-from moorage.client.sent import FirstTry, Sent
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.status import Status, Wait
 from moorage.plugins.dynamic_resources import DynamicResources
@@ -309,72 +306,3 @@ def test_who_looks_for_garbage_even_less_often_is_left_alone(own: tuple[int, int
         assert gc.get_threshold() == own
     finally:
         gc.set_threshold(*before)
-
-
-# Binds that are sent before anybody waits for them
-
-
-class Answers:
-    """Makes `client.bind` a request that has left; what is done when it is awaited is `rest`."""
-
-    def __init__(self, world: World, rest: Exception | None = None) -> None:
-        self.sent: list[asyncio.Future[HttpAnswer]] = []
-        self.told = 0
-        self._rest = rest
-        world.client.bind = self._bind  # type: ignore[method-assign, assignment]
-
-    def _bind(self, pod: Pod, node_name: str) -> Sent[None]:
-        exchange = Exchange(asyncio.get_running_loop().create_future(), b"", b"", 1.0)
-        self.sent.append(exchange.answer)
-        first = FirstTry(exchange, Http2Connection(), Identity(), 0.0, self._tell)
-        return Sent(first, self._go_on)
-
-    def _tell(self, answer: HttpAnswer) -> None:
-        self.told += 1
-
-    async def _go_on(self, first: FirstTry) -> None:
-        if self._rest is not None:
-            raise self._rest
-
-    async def answer(self, status: int) -> None:
-        while not self.sent:
-            await asyncio.sleep(1)
-        self.sent.pop().set_result(HttpAnswer(status, None, b""))
-
-
-def test_a_good_answer_ends_the_bind() -> None:
-    world = World()
-    answers = Answers(world)
-    world.add()
-    world.schedule(answers.answer(201))
-    assert world.notes == [("Scheduled", "Successfully assigned default/pod to n0")]
-    assert answers.told == 1
-
-
-@pytest.mark.parametrize("rest", [None, ValueError("no such luck")])
-def test_after_a_bad_answer_what_comes_of_it_counts(rest: Exception | None) -> None:
-    world = World()
-    answers = Answers(world, rest)
-    world.add()
-    world.schedule(answers.answer(503))
-    assert [reason for reason, _ in world.notes] == ["Scheduled" if rest is None else "FailedScheduling"]
-    assert (world.place(), answers.told) == ("nowhere" if rest is None else "backoff", 0)
-
-
-def test_one_that_is_not_answered_when_the_scheduler_ends_is_given_back() -> None:
-    world = World()
-    answers = Answers(world)
-    pod = world.add()
-
-    async def main() -> None:
-        world.scheduler.try_next()
-        await asyncio.sleep(0)
-        [request] = answers.sent
-        assert world.state.is_assumed(pod.uid)
-        await world.scheduler._binding.end(0)
-        assert request.cancelled()
-
-    fake_time.run(main())
-    assert world.state.placement(pod.uid) is None
-    assert world.scheduler._binding.under_way == 0
-    assert world.notes == []

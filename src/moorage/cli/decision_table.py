@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moorage.cli.tables import folded, print_table, terminal_width
-from moorage.what_if.scenario import Evaluation
 
 if TYPE_CHECKING:
     from moorage.insight.advice.suggestions import Suggestion
+    from moorage.what_if.scenario import Evaluation
 
 Document = dict[str, Any]
 
@@ -40,10 +40,10 @@ def show_table(evaluation: Evaluation, result: Document) -> None:
         is_best = info.name in result.get("best", [])
         total = str(result["totals"][info.name])
         rows.append((info.name, "best" if is_best else "yes", *cells, total, ""))
-    headings, stacked = (
-        ["NODE", "FITS", *map(heading, between), "TOTAL", "WHY NOT"] for heading in (str.upper, _stacked)
+    headings, narrow = (
+        ["NODE", "FITS", *map(heading, between), "TOTAL", "WHY NOT"] for heading in (str.upper, stacked)
     )
-    print_table(headings, rows, stacked=stacked)
+    print_table(headings, rows, stacked=narrow)
     click.echo("")
     for line in _verdict(result, pod.key):
         _say(line)
@@ -58,7 +58,7 @@ def show_advice(suggestions: list[Suggestion]) -> None:
         _say(line)
 
 
-def _stacked(plugin: str) -> str:
+def stacked(plugin: str) -> str:
     """A plugin's name with a word per line, since scores are short."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "\n", plugin).upper()
 

@@ -79,6 +79,7 @@ def moorage() -> None:
       moorage up --plugin my_plugin.py --reload
       moorage simulate --nodes 1000 --pods 5000
       moorage evaluate --cluster manifests/ --pod pod.yaml
+      moorage explain my-pod
       moorage config view scheduler.yaml --expanded
       moorage plugins --plugin my_plugin.py
       moorage new plugin quiet-nodes --points filter,score

@@ -320,7 +320,7 @@ class Up:
         click.echo(f"  {self._first_pods()}")
         click.echo("  kubectl get pods -o wide")
         if self._dashboard is not None:
-            click.echo(f"\nEvery decision, as it is made: {self._dashboard.page}")
+            click.echo(f"\nEvery decision as it is made, and why:\n\n  {self._dashboard.page}")
         if names := dict.fromkeys(self._options.run_namespaces):
             images = ", ".join(dict.fromkeys((IMAGE, *self._options.run_images)))
             click.echo(

@@ -20,7 +20,6 @@ from moorage.client.local import LocalSession
 from moorage.client.observer import ClientObserver
 from moorage.client.rate_limit import DEFAULT_BURST, DEFAULT_QPS, RateLimiter
 from moorage.client.resources import Resource
-from moorage.client.sent import FirstTry, Sent
 from moorage.client.session import JSON, RETRY_AFTER_TRIES, Session
 from moorage.client.watching import Change, Lines, change_of, decoded_or_none
 
@@ -219,13 +218,9 @@ class HttpClient:
         path = resource.path(namespace or _meta(document, "namespace"), name, subresource)
         return await self._write("POST", path, _encode(document))
 
-    def post(self, resource: Resource[Any], document: Mapping[str, Any]) -> Awaitable[object]:
+    async def post(self, resource: Resource[Any], document: Mapping[str, Any]) -> None:
         """As `create`, for those who need not know what was made of it."""
-        path, body = resource.path(_meta(document, "namespace")), _encode(document)
-        first = self.begin("POST", path, body)
-        if first is None:
-            return self.send("POST", path, body)
-        return Sent(first, lambda first: self.finish(first, "POST", path, body))
+        await self.send("POST", resource.path(_meta(document, "namespace")), _encode(document))
 
     async def update(
         self,
@@ -293,16 +288,6 @@ class HttpClient:
         return self._session.send(
             method, path, body, content_type=content_type, params=params, tries=tries, seconds=seconds
         )
-
-    def begin(self, method: str, path: str, body: bytes, *, seconds: float | None = None) -> FirstTry | None:
-        """Sends a request here and now, for `finish` to go on with; None if anything is to be waited for."""
-        return self._session.begin(method, path, body, seconds=seconds)
-
-    def finish(
-        self, first: FirstTry, method: str, path: str, body: bytes, *, seconds: float | None = None
-    ) -> Coroutine[Any, Any, bytes]:
-        """As `send`, of a request whose first try was begun with the same arguments."""
-        return self._session.send(method, path, body, seconds=seconds, first=first)
 
     async def request_json(
         self, method: str, path: str, body: Any = None, params: Mapping[str, str] | None = None

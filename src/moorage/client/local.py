@@ -9,7 +9,6 @@ from typing import Protocol
 from urllib.parse import urlencode
 
 from moorage.client.errors import error_of
-from moorage.client.sent import FirstTry
 
 JSON = "application/json"
 
@@ -52,7 +51,6 @@ class LocalSession:
         params: Mapping[str, str] | None = None,
         tries: int = 0,
         seconds: float | None = None,
-        first: FirstTry | None = None,
     ) -> bytes:
         # Others get their turn, as they would while a socket is waited for.
         await asyncio.sleep(0)
@@ -64,9 +62,6 @@ class LocalSession:
         if answer.status >= 300:
             raise error_of(answer.body, code=answer.status, doing=f"{method} {path}")
         return answer.body
-
-    def begin(self, method: str, path: str, body: bytes, *, seconds: float | None = None) -> None:
-        """Nothing is sent before somebody waits for it."""
 
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         answer = await self._server.ask("GET", f"{path}?{urlencode(params)}", b"", self._headers(JSON))

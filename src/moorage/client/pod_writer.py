@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,7 +10,6 @@ from moorage.api.pods import Condition, Pod
 from moorage.client.errors import ApiError, Conflict, NotFound, ServerTimeout, Unreachable, is_retriable
 from moorage.client.http import PATCH_TYPES, HttpClient
 from moorage.client.resources import Resource
-from moorage.client.sent import FirstTry, Sent
 
 STATUS_TRIES = 4
 STATUS_DELAY, STATUS_FACTOR, STATUS_JITTER = 0.01, 5.0, 0.1
@@ -39,7 +36,7 @@ class PodWriter:
         self._bind_seconds = bind_seconds
         self._late = late or http
 
-    def bind(self, pod: Pod, node_name: str) -> Awaitable[None]:
+    async def bind(self, pod: Pod, node_name: str) -> None:
         """Puts a pod on a node; raises if the API server refuses.
 
         A request without an answer may still be on its way. The pod keeps its place meanwhile, and what is
@@ -56,18 +53,9 @@ class PodWriter:
                 "target": {"kind": "Node", "name": node_name},
             }
         )
-        first = self.http.begin("POST", path, body, seconds=self._bind_seconds)
-        rest = partial(self._bind, pod, node_name, path, body)
-        return rest(None) if first is None else Sent(first, rest)
-
-    async def _bind(self, pod: Pod, node_name: str, path: str, body: bytes, first: FirstTry | None) -> None:
         for tries in range(1, BIND_TRIES + 1):
             try:
-                if first is None:
-                    await self.http.send("POST", path, body, seconds=self._bind_seconds)
-                else:
-                    begun, first = first, None
-                    await self.http.finish(begun, "POST", path, body, seconds=self._bind_seconds)
+                await self.http.send("POST", path, body, seconds=self._bind_seconds)
                 return
             except ApiError as error:
                 underway = isinstance(error, Unreachable | ServerTimeout)

@@ -46,13 +46,6 @@ class RateLimiter:
         self._tokens -= 1
         return 0.0 if self._tokens >= 0 else -self._tokens / self._qps
 
-    def take_now(self) -> bool:
-        """Takes the next turn if it is now."""
-        wait = self.take()
-        if wait:
-            self._tokens += 1
-        return not wait
-
     async def wait(self, seconds: float) -> None:
         """Waits for a turn that was taken; who is cancelled meanwhile leaves it to others."""
         try:

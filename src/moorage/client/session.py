@@ -8,7 +8,6 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlencode, urlsplit
 
@@ -22,11 +21,10 @@ from moorage.client.errors import (
     Withheld,
     error_of,
 )
-from moorage.client.http2 import HttpAnswer, NotTaken
+from moorage.client.http2 import HttpAnswer
 from moorage.client.observer import ClientObserver
 from moorage.client.proxies import proxy_from_environment
 from moorage.client.rate_limit import RateLimiter
-from moorage.client.sent import FirstTry
 from moorage.client.tls import tls_context
 from moorage.client.wire import Request, Wire
 
@@ -113,38 +111,25 @@ class Session:
         params: Mapping[str, str] | None = None,
         tries: int = RETRY_AFTER_TRIES,
         seconds: float | None = None,
-        first: FirstTry | None = None,
     ) -> bytes:
-        """The body of a good answer; `seconds` is how long one try may take, without its wait for a turn.
-
-        `first` is what `begin` has sent of this already.
-        """
+        """The body of a good answer; `seconds` is how long one try may take, without its wait for a turn."""
         target = f"{self._base_path}{path}?{urlencode(params)}" if params else self._base_path + path
         request = Request(method, target, body, "" if body is None else content_type)
         check = None if method == "GET" or self._may_write is None else self._check_may_write
         renewed, times = False, 0
         while True:
             times += 1
-            identity: Identity | None
-            if first is not None:
-                began, waited, identity = first.began, 0.0, first.identity
-            else:
-                began = time.perf_counter()
-                if waited := self._limiter.take():
-                    await self._limiter.wait(waited)
-                    waited = time.perf_counter() - began
-                identity = self._credentials.at_hand()
-                if identity is None or identity is not self._identity or not self._is_open:
-                    identity = await self._current()
+            began = time.perf_counter()
+            if waited := self._limiter.take():
+                await self._limiter.wait(waited)
+                waited = time.perf_counter() - began
+            identity = self._credentials.at_hand()
+            if identity is None or identity is not self._identity or not self._is_open:
+                identity = await self._current()
             try:
-                found = None if first is None else await _answer_to(first)
-                first = None
-                if found is None:
-                    way = self._ready_way(request) or await self._way(request, seconds)
-                    found = await way.exchange(request, seconds=seconds, before_sending=check)
-                answer = found
+                way = self._ready_way(request) or await self._way(request, seconds)
+                answer = await way.exchange(request, seconds=seconds, before_sending=check)
             except OSError as error:
-                first = None
                 self._tell(method, NO_ANSWER, times, began, waited, body)
                 if not renewed and _is_not_believed(error) and self._credentials.rejected(identity):
                     renewed = True
@@ -160,22 +145,6 @@ class Session:
                 continue
             tries -= 1
             await self._wait_or_raise(answer, tries, f"{method} {path}")
-
-    def begin(self, method: str, path: str, body: bytes, *, seconds: float | None = None) -> FirstTry | None:
-        """Sends a request here and now, for `send` to go on with; None if anything has to be waited for."""
-        request = Request(method, self._base_path + path, body, JSON)
-        wire, identity = self._ready_way(request), self._credentials.at_hand()
-        if wire is None or identity is None or identity is not self._identity or not self._is_open:
-            return None
-        if not self._limiter.take_now():
-            return None
-        began = time.perf_counter()
-        check = None if self._may_write is None else self._check_may_write
-        connection, exchange = wire.begin(request, seconds, check)
-        return FirstTry(exchange, connection, identity, began, partial(self._tell_first, method, began, body))
-
-    def _tell_first(self, method: str, began: float, body: bytes, answer: HttpAnswer) -> None:
-        self._tell(method, str(answer.status), 1, began, 0.0, body, answer.body)
 
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         """The answer to a GET in pieces as they come. Ends without an error when the server ends it.
@@ -360,17 +329,6 @@ def request_options(config: ConnectionConfig) -> dict[str, Any]:
             login = basic(unquote(parts.username), unquote(parts.password or ""))
             options["proxy_headers"] = {"Proxy-Authorization": login}
     return options
-
-
-async def _answer_to(first: FirstTry) -> HttpAnswer | None:
-    """None if the server has not looked at it."""
-    try:
-        return await first.answer
-    except NotTaken:
-        return None
-    except asyncio.CancelledError:
-        first.give_up()
-        raise
 
 
 def _is_not_believed(error: OSError) -> bool:

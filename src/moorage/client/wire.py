@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from moorage.client.errors import ConfigurationError
 from moorage.client.hpack import encoded, length, text_field
 from moorage.client.http1 import Http1Connection
-from moorage.client.http2 import LONGEST_BODY, Exchange, Http2Connection, HttpAnswer, NotTaken
+from moorage.client.http2 import LONGEST_BODY, Http2Connection, HttpAnswer, NotTaken
 
 _TRIES = 3
 _OPENING_SECONDS = 10.0
@@ -124,19 +124,10 @@ class Wire:
                     connection.retire()
         return await self._exchange_alone(request, seconds, before_sending)
 
-    def begin(
-        self, request: Request, seconds: float | None, before_sending: Callable[[], object] | None
-    ) -> tuple[Http2Connection, Exchange]:
-        """As `exchange`, for who has seen that this `is_ready_for` the request; it has not to be awaited."""
-        connection = self._shared
-        assert connection is not None
-        block = self._block(request)
-        return connection, connection.ask(block, request.body, seconds or self._seconds, before_sending)
-
     def is_ready_for(self, request: Request) -> bool:
         """Whether a request can be sent here and now, in HTTP/2."""
         shared = self._shared
-        return shared is not None and self._is_fresh(shared) and len(request.body or b"") <= LONGEST_BODY
+        return shared is not None and shared.usable and len(request.body or b"") <= LONGEST_BODY
 
     async def takes(self, request: Request, seconds: float | None = None) -> bool:
         """Whether this is the way for a request: one with a body that is not large, or any other in HTTP/2.

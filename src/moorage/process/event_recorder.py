@@ -7,15 +7,12 @@ import logging
 import random
 import socket
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from functools import partial
 from typing import Any, Literal, Protocol
 
 from moorage.api.meta import Object
 from moorage.client.resources import Resource
-from moorage.client.sent import Sent
 from moorage.process.event_series import CORE_EVENTS, EVENTS, EventNames, Reference, Series, SeriesKey
 from moorage.process.lease import Document, status_of
 
@@ -44,7 +41,7 @@ class EventsClient(Protocol):
 
     async def request_json(self, method: str, path: str) -> Any: ...
 
-    def post(self, resource: Resource[Any], document: Document) -> Awaitable[object]: ...
+    async def post(self, resource: Resource[Any], document: Document) -> None: ...
 
     async def patch(
         self, resource: Resource[Any], name: str, patch: Document, *, kind: Literal["merge"], namespace: str
@@ -93,12 +90,7 @@ class EventBroadcaster:
         self._recorders: dict[str, EventRecorder] = {}
         self._names = EventNames()
         self._series: OrderedDict[SeriesKey, Series] = OrderedDict()
-        self._queue: deque[Series] = deque()
-        self._requests: dict[Series, Sent[object]] = {}
-        """Those of which nothing is missing but the answer."""
-        self._tasks: set[asyncio.Task[None]] = set()
-        """One for each of those that take more."""
-        self._delivers = False
+        self._queue: asyncio.Queue[Series] = asyncio.Queue()
         self._later: dict[Series, asyncio.TimerHandle] = {}
         self._waiting = 0
         """Those in the queue, those being sent, and those that are tried again later."""
@@ -120,21 +112,15 @@ class EventBroadcaster:
     async def run(self) -> None:
         """Delivers events until `stop` is called."""
         self._task = asyncio.current_task()
-        keeping = asyncio.create_task(self._keep_series())
+        tasks = [asyncio.create_task(self._keep_series())]
         try:
             self._resource = await self._offered()
-            self._delivers = True
-            self._send_queued()
+            tasks += [asyncio.create_task(self._send_queued()) for _ in range(REQUESTS_AT_ONCE)]
             await self._closing.wait()
             await self._nothing_waits.wait()
         finally:
-            self._delivers = False
             for timer in self._later.values():
                 timer.cancel()
-            requests, self._requests = self._requests, {}
-            for request in requests.values():
-                request.close()
-            tasks = [keeping, *self._tasks]
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -218,65 +204,25 @@ class EventBroadcaster:
             series.waiting = True
             self._waiting += 1
             self._nothing_waits.clear()
-            self._put(series)
+            self._queue.put_nowait(series)
 
-    def _put(self, series: Series) -> None:
-        self._queue.append(series)
-        self._send_queued()
+    async def _send_queued(self) -> None:
+        while True:
+            await self._deliver(await self._queue.get())
+            await asyncio.sleep(0)  # a client of a server in this process never waits by itself
 
-    def _send_queued(self) -> None:
-        """Sends as many as may be under way."""
-        queue, requests, tasks = self._queue, self._requests, self._tasks
-        while queue and self._delivers and len(requests) + len(tasks) < REQUESTS_AT_ONCE:
-            series = queue.popleft()
-            series.due = False
-            posted: Awaitable[object] | None = None
-            if not series.created:
-                with suppress(Exception):  # the task tries again, and has it told
-                    posted = self._client.post(self._resource, series.document(self._resource))
-            if isinstance(posted, Sent):
-                requests[series] = posted
-                posted.answer.add_done_callback(partial(self._answered, series, series.count, posted))
-            else:
-                self._in_task(series, posted)
-
-    def _answered(self, series: Series, count: int, posted: Sent[object], answer: object) -> None:
-        """The answer to the first request about a series has come: where all went well, no task is needed."""
-        if self._requests.pop(series, None) is None:
-            return  # nothing is delivered any more
-        if posted.went_well():
-            series.written, series.created = count, True
-            self._note_success()
-            self._note_end(series)
-            self._send_queued()
-        else:
-            self._in_task(series, posted, count)
-
-    def _in_task(
-        self, series: Series, posted: Awaitable[object] | None = None, count: int | None = None
-    ) -> None:
-        task = asyncio.get_running_loop().create_task(self._deliver(series, posted, count or series.count))
-        self._tasks.add(task)
-        task.add_done_callback(self._task_ended)
-
-    def _task_ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._send_queued()
-
-    async def _deliver(self, series: Series, posted: Awaitable[object] | None, count: int) -> None:
+    async def _deliver(self, series: Series) -> None:
+        series.due = False
         try:
-            await self._send(series, posted, count)
+            await self._send(series)
         except Exception as error:
             if self._is_tried_again(series, error):
                 return
         else:
             self._note_success()
-        self._note_end(series)
-
-    def _note_end(self, series: Series) -> None:
         series.tries = 0
         if series.due:  # it happened again meanwhile
-            self._queue.append(series)
+            self._queue.put_nowait(series)
             return
         series.waiting = False
         self._waiting -= 1
@@ -298,11 +244,10 @@ class EventBroadcaster:
 
     def _try_again(self, series: Series) -> None:
         del self._later[series]
-        self._put(series)
+        self._queue.put_nowait(series)
 
-    async def _send(self, series: Series, posted: Awaitable[object] | None, count: int) -> None:
-        """`posted` is the request that makes the event, where it was made already."""
-        resource = self._resource
+    async def _send(self, series: Series) -> None:
+        resource, count = self._resource, series.count
         if series.created:
             patch, namespace = {"series": series.series()}, series.namespace
             try:
@@ -313,7 +258,7 @@ class EventBroadcaster:
                 if status_of(error) != 404:
                     raise
         try:
-            await (posted or self._client.post(resource, series.document(resource)))
+            await self._client.post(resource, series.document(resource))
             series.written = count
         except Exception as error:
             # After a broken connection the event may be there already.

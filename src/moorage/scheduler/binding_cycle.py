@@ -12,8 +12,6 @@ from functools import partial
 from typing import Any
 
 from moorage.api.pods import Pod
-from moorage.client.http2 import HttpAnswer
-from moorage.client.sent import Sent
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import PODS_TO_ACTIVATE, CycleState
 from moorage.framework.handle import Services
@@ -40,8 +38,6 @@ from moorage.scheduler.failures import FailureHandler
 from moorage.scheduler.journal import Journal
 
 log = Logger(__name__)
-
-Reply = asyncio.Future[HttpAnswer]
 
 BINDS_AT_ONCE = 128
 """Fewer than an API server takes on at a time; more would only wait there."""
@@ -84,8 +80,6 @@ class BindingCycle:
         self._binds = 0
         self._waiting_for_a_bind: deque[tuple[Context, PodToBind]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._requests: set[Reply] = set()
-        """Binds that nothing but their answer is missing of."""
         self._told_of_end: list[asyncio.Future[None]] = []
 
     def start(self, binding: PodToBind) -> None:
@@ -115,10 +109,6 @@ class BindingCycle:
             pass
         while self._waiting_for_a_bind:
             self._cancelled(self._waiting_for_a_bind.popleft()[1])
-        for request in list(self._requests):
-            request.cancel()
-        while self._requests:
-            await asyncio.sleep(0)
         while self._tasks:
             late = list(self._tasks)
             for task in late:
@@ -222,39 +212,13 @@ class BindingCycle:
             return
         if answer is not None and not isinstance(answer, Status):
             self._binds += 1
-            if (sent := answer.sent) is None:
-                self._in_task(binding, self._wait_for_bind(binding, answer, started), answer)
-            else:
-                self._requests.add(sent.answer)
-                sent.answer.add_done_callback(partial(self._answered, binding, answer, sent, started))
+            self._in_task(binding, self._wait_for_bind(binding, answer, started), answer)
             return
         observe(profile, "Bind", answer, started)
         if answer is None:
             self._succeed(binding)
         else:
             self._in_task(binding, self._fail(binding, answer, done=True))
-
-    def _answered(
-        self, binding: PodToBind, answer: Binding, sent: Sent[object], started: float, reply: Reply
-    ) -> None:
-        """The answer to a bind has come: where all went well, no task is needed."""
-        self._requests.discard(reply)
-        if reply.cancelled():
-            self._binds -= 1
-            answer.close()
-            self._cancelled(binding)
-            return
-        if not sent.went_well():
-            self._in_task(binding, self._wait_for_bind(binding, answer, started), answer)
-            return
-        self._binds -= 1
-        try:
-            observe(binding.profile, "Bind", None, started)
-            self._succeed(binding)
-        except Exception as error:
-            self._failed_to_end(binding, error)
-        if self._waiting_for_a_bind:
-            self._bind_those_who_wait()
 
     async def _wait_for_bind(
         self, binding: PodToBind, answer: Awaitable[Status | None], started: float
@@ -382,13 +346,10 @@ class BindingCycle:
                 answer.close()  # it may not have begun
             self._cancelled(binding)
         elif (error := task.exception()) is not None:
-            self._failed_to_end(binding, error)
+            log.error(described(error, IN_TREE), "Binding the pod failed", pod=binding.assumed)
+            self._ended()
         if self._waiting_for_a_bind:
             self._bind_those_who_wait()
-
-    def _failed_to_end(self, binding: PodToBind, error: BaseException) -> None:
-        log.error(described(error, IN_TREE), "Binding the pod failed", pod=binding.assumed)
-        self._ended()
 
 
 def _unexpected(binding: PodToBind, error: Exception) -> Status:

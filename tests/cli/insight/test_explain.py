@@ -91,7 +91,7 @@ def test_tables_and_formats(tmp_path: Path) -> None:
     assert "\nNodes:\nNODE    FITS    TAINTTOLERATION" in text
     assert "\nnode-1  chosen  3x100" in text
     assert "TaintToleration: node(s) had untolerated taint(s)" in text
-    assert "\nPlugins:\nPLUGIN" in text
+    assert "\nPlugins (- for those with nothing to say):\nPLUGIN" in text
     assert words(cluster, "small", "-o", "wide", code=0) == text
     document = json.loads(words(cluster, "big", "-o", "json"))
     assert document["words"][0] == "It would stay pending."
@@ -148,7 +148,7 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
     assert "--tolerate: 'a:b' is no taint" in line("big", "--cluster", cluster, "--tolerate", "a:b")
     assert "spec.containers" in line("big", "--cluster", cluster, "--set", "spec.containers=7")
     assert "cannot read the file" in line("big", "--cluster", tmp_path / "none.yaml")
-    assert "manifests have no past" in line("big", "--cluster", cluster, "-o", "csv", "--attempts")
+    assert "what is only tried has no past" in line("big", "--cluster", cluster, "-o", "csv", "--attempts")
     assert "plugins are code" in line("big", "--plugin", "x.py")
     assert "a log tells what was" in line("big", "--log", cluster, "--tolerate", "a")
 

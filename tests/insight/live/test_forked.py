@@ -121,6 +121,22 @@ def test_at_most_two_at_once_and_a_few_that_wait() -> None:
     assert isinstance(refused, Problem) and refused.code == 429
 
 
+def test_a_copy_is_made_of_a_state_that_is_whole() -> None:
+    """While a cycle waits for an extender it is not, and it must be so still when a turn has come."""
+    state = ["in between"]
+
+    async def main() -> list[bytes]:
+        whole = asyncio.Event()
+        forks = Forks(whole.wait, at_once=1)  # type: ignore[arg-type]
+        tasks = [asyncio.create_task(forks.ask(lambda: state[0].encode())) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        state[0] = "whole"
+        whole.set()
+        return await asyncio.gather(*tasks)
+
+    assert run(main) == [b"whole", b"whole"]
+
+
 def test_a_system_without_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "fork")
     found = problem(lambda: b"")

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from moorage import CycleState, NodeStatuses, Nomination, Pod, PostFilterPlugin, Status
+from moorage.config import load
 from moorage.insight.live.comparing import CompareBody, read_compare
 from moorage.insight.live.problems import Problem
 from moorage.insight.live.trying import TryBody, read_try
@@ -154,6 +155,16 @@ def test_bodies_that_cannot_be_read(body: bytes) -> None:
         with pytest.raises(Problem) as raised:
             read(body)
         assert raised.value.code == 400 and "\n" not in raised.value.message
+
+
+def test_extenders_are_not_asked() -> None:
+    """There is none at this address, which would make the attempt fail."""
+    text = CONFIG + "extenders: [{urlPrefix: 'http://127.0.0.1:9', filterVerb: filter, weight: 1}]\n"
+    world = World(config=load(text).config)
+    answer = tried(world, pod=make_pod("new", cpu="1", uid="new").raw)
+    assert len(answer["feasible"]) == 3 and "extenders are not asked here" in answer["notes"][0]
+    assert "notes" in tried(World(), pod=make_pod("new", uid="new").raw, config=text)
+    assert "notes" not in tried(World(), pod=make_pod("new", uid="new").raw)
 
 
 class Busy(PostFilterPlugin):

@@ -196,6 +196,10 @@ def test_placed_among_equals_and_as_the_only_one() -> None:
     assert "node-7 was the only node of the 500 that were looked at that fits." in said(
         "placed", node="node-7", last=only
     )
+    all_seen = {**CHOSEN, "feasible": 500, "lookedAt": 500, "nodes": 5000}
+    assert "All 500 nodes that were looked at fit (there are 5000); node-7 scored highest" in said(
+        "placed", node="node-7", last=all_seen
+    )
     later = {**CHOSEN, "try": 3, "wokenBy": "NodeAdd"}
     assert "at try 3, woken when a node is added." in said("placed", node="node-7", last=later)
 
@@ -204,6 +208,9 @@ def test_without_a_record() -> None:
     assert "There is no record of why" in said("placed", node="node-1", last=None)
     assert "There is no record of why" in said("placed", node="node-1", last=CHOSEN)
     assert "it belongs to another scheduler" in said("unknown")
+    assert said("unknown", schedulerName="other") == (
+        "It belongs to another scheduler: its spec.schedulerName is other."
+    )
     assert "What the last try found is no longer in the log." in said(tries=3, queue={"message": ""})
     assert said("unknown", last=CHOSEN).startswith("It was placed on node-7 12 s ago")
 

@@ -11,6 +11,7 @@ import click
 from moorage.cli.insight.output import (
     Table,
     attempts_table,
+    nodes_for_programs,
     nodes_table,
     plugins_table,
     print_csv,
@@ -53,10 +54,10 @@ class Answer:
         )
         return cls(document, 0 if is_placed else PENDING, last, matrix, document.get("attempts") or [])
 
-    def nodes(self) -> Table:
+    def nodes(self, table: Callable[[Document], Table] = nodes_table) -> Table:
         if self.matrix is None:
             raise BadInput("--nodes: no try of this pod is known; it needs one")
-        return nodes_table(self.matrix())
+        return table(self.matrix())
 
     def plugins(self) -> Table:
         if self.detail is None:
@@ -65,7 +66,9 @@ class Answer:
 
     def story(self) -> Table:
         if self.attempts is None:
-            raise BadInput("--attempts: manifests have no past; ask a running scheduler or give a --log")
+            raise BadInput(
+                "--attempts: what is only tried has no past; ask a running scheduler what was, or a --log"
+            )
         return attempts_table(self.attempts)
 
 
@@ -80,20 +83,22 @@ def show_answer(
     if output == "csv":
         if nodes + plugins + attempts > 1:
             raise click.UsageError("-o csv is one table: give one of --nodes, --plugins and --attempts.")
-        print_csv(answer.plugins() if plugins else answer.story() if attempts else answer.nodes())
+        print_csv(_one_table(answer, plugins, attempts))
         return
     say(answer.document["words"])
     say(f"Note: {note}." for note in answer.document.get("notes") or ())
     say(f"Plugin {plugin} failed." for plugin in answer.document.get("failedPlugins") or ())
     is_wide = output == "wide"
     if nodes or (is_wide and answer.matrix is not None):
-        table = answer.nodes()
-        show("Nodes", table, stacked=_stacked(table[0]))
+        show("Nodes", answer.nodes())
     if plugins or (is_wide and answer.detail is not None):
-        show("Plugins", answer.plugins())
+        show("Plugins (- for those with nothing to say)", answer.plugins())
     if attempts or (is_wide and answer.attempts is not None):
         show("Tries", answer.story())
 
 
-def _stacked(headings: list[str]) -> list[str]:
-    return headings
+def _one_table(answer: Answer, plugins: bool, attempts: bool) -> Table:
+    if not plugins and not attempts:
+        return answer.nodes(nodes_for_programs)
+    headings, rows = answer.plugins() if plugins else answer.story()
+    return [heading.lower().replace(" ", "_") for heading in headings], rows

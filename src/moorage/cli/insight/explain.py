@@ -77,6 +77,10 @@ def explain(
     --scheduler, --cluster or --log says otherwise. The options that begin with "What if" are tried on a copy
     of the state, all together; nothing is changed.
 
+    In JSON a pod has `state` (pending, gated, binding, placed or unknown), `node`, `since`, `tries`, `queue`,
+    `last` (its last try), `attempts`, `closest`, `words` and `advice`. What if and --cluster give what
+    `moorage evaluate -o json --advise` gives, with `words` and `closest`. --nodes adds `matrix`.
+
     The exit code is 0 if the pod has a node (or would get one), 3 if it is pending, 1 if something failed.
 
     \b

@@ -42,7 +42,5 @@ def document_of(path: str, key: str) -> tuple[Document, Callable[[], Document]]:
         "closest": None,
         "advice": [],
     }
-    # What was the latest when the log ends is what counts as now.
-    newest = log.attempts(limit=1)[0].summary()["time"]
-    document["words"] = words_for_pod(document, now=newest)
+    document["words"] = words_for_pod(document)
     return document, lambda: attempts[0].matrix(limit=1_000_000)

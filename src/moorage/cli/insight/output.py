@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
+from moorage.cli.decision_table import stacked
 from moorage.cli.setup import print_json
 from moorage.cli.tables import folded, print_table, terminal_width
 from moorage.cli.terminal.printable import printable
@@ -46,7 +47,7 @@ def print_document(document: Document, output: str) -> None:
         print_yaml(document)
 
 
-def show(title: str, table: Table, stacked: Sequence[str] = ()) -> None:
+def show(title: str, table: Table) -> None:
     """A table under a line of its own."""
     headings, rows = table
     click.echo("")
@@ -55,14 +56,16 @@ def show(title: str, table: Table, stacked: Sequence[str] = ()) -> None:
         return
     click.echo(f"{title}:")
     cleaned = [[printable(cell) for cell in row] for row in rows]
-    print_table([*map(printable, headings)], cleaned, stacked=[*map(printable, stacked)])
+    named = [printable(heading) for heading in headings]
+    print_table([name.upper() for name in named], cleaned, stacked=[stacked(name) for name in named])
 
 
 def print_csv(table: Table) -> None:
+    """For spreadsheets and programs."""
     headings, rows = table
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([heading.lower().replace(" ", "_") for heading in headings])
+    writer.writerow([printable(heading) for heading in headings])
     writer.writerows([[_plain_cell(printable(cell)) for cell in row] for row in rows])
     click.echo(text.getvalue(), nl=False)
 
@@ -76,7 +79,7 @@ def nodes_table(matrix: Document) -> Table:
     """A row per node: whether it fits, its score by plugin and in all, or why not."""
     columns: list[Document] = matrix["columns"]
     has_extenders = any("extenders" in row for row in matrix["rows"])
-    headings = ["NODE", "FITS", *(column["plugin"].upper() for column in columns)]
+    headings = ["NODE", "FITS", *(column["plugin"] for column in columns)]
     headings += [*(["EXTENDERS"] if has_extenders else []), "TOTAL", "WHY NOT"]
     rows = []
     for row in matrix["rows"]:
@@ -89,6 +92,19 @@ def nodes_table(matrix: Document) -> Table:
         extenders = [str(row.get("extenders", ""))] if has_extenders else []
         rows.append([row["node"], _fits(row), *cells, *extenders, total, _why_not(row)])
     return headings, rows
+
+
+def nodes_for_programs(matrix: Document) -> Table:
+    """As `nodes_table`, with weighted scores as plain numbers, under the plugins' own names."""
+    columns: list[Document] = matrix["columns"]
+    rows = []
+    for row in matrix["rows"]:
+        scores = row.get("scores") or [None for _ in columns]
+        cells = ["" if score is None else str(score["weighted"]) for score in scores]
+        total = "" if row.get("total") is None else str(row["total"])
+        reasons = "; ".join(row.get("reasons") or [])
+        rows.append([row["node"], _fits(row), total, row.get("plugin") or "", reasons, *cells])
+    return ["node", "fits", "total", "plugin", "reasons", *(column["plugin"] for column in columns)], rows
 
 
 def _fits(row: Document) -> str:
@@ -127,7 +143,7 @@ def plugins_table(detail: Document) -> Table:
             [
                 plugin or "(extender or PreFilter)",
                 _number(rejected.get("rejected"), skipped=rejected.get("skipped")),
-                "" if not scored or scored.get("skipped") else f"{scored['weight']:g}",
+                f"{scored['weight']:g}" if scored.get("weight") and not scored.get("skipped") else "",
                 *(_number(scored.get(what), skipped=scored.get("skipped")) for what in _SCORES),
                 took.get(plugin, ""),
                 reasons,
@@ -141,7 +157,7 @@ _SCORES = ("chosen", "best", "worst")
 
 
 def _number(value: Any, *, skipped: Any = False) -> str:
-    return "skipped" if skipped else "" if value is None else str(value)
+    return "-" if skipped else "" if value is None else str(value)
 
 
 def _times(detail: Document) -> dict[str, str]:

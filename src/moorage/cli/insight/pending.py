@@ -57,6 +57,9 @@ def pending(
     Asked is the scheduler of `moorage up` on this machine, unless --scheduler or --cluster says otherwise.
     With --cluster, all pods without a node are tried in the order of the queue, in memory.
 
+    In JSON there are `pods` (how many), `groups`, each with `cause`, `message`, `plugins`, `count`, `oldest`,
+    `tries`, `waitsFor`, `pods` and `advice`, and `best`, with `suggestion`, `frees` and `pods`.
+
     The exit code is 0 if no pod waits, 3 if some do, 1 if something failed.
 
     \b

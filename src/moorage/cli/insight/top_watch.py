@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import shutil
+import signal
 import sys
 import termios
 import threading
@@ -39,12 +40,13 @@ def watch(asked: Whom) -> None:
         raise
     with Output() as output:
         if not output.has_frames:
+            reader.close()
             columns = shutil.get_terminal_size((100, 0)).columns + 1
             for line in picture(reader.seen, Size(columns, _ALL_ROWS), colours=False)[1:]:
                 click.echo(line)
-            reader.close()
             return
         interrupts.raise_again()
+        signal.signal(signal.SIGTERM, _end)  # the terminal is to be left as it was
         reading = threading.Thread(target=reader.go_on, name="scheduler", daemon=True)
         reading.start()
         colours = output.has_colours
@@ -107,6 +109,10 @@ class Reader:
         api, self._api = self._api, None
         if api is not None:
             api.__exit__(None, None, None)
+
+
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 @contextlib.contextmanager

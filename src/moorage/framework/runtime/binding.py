@@ -8,7 +8,6 @@ from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from moorage.api.pods import Pod
-from moorage.client.sent import Sent
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import BindPlugin, PreBindPlugin
@@ -188,11 +187,6 @@ class Binding:
             if status is None or status.code is not Code.SKIP:
                 return _told_of_bind(plugin, status)
         return Status.skip()
-
-    @property
-    def sent(self) -> Sent[object] | None:
-        """The request that it waits for, if that is all there is to it."""
-        return None if self._answer is None else self._answer.sent
 
     def close(self) -> None:
         """Nobody will wait for it."""

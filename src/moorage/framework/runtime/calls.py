@@ -8,7 +8,6 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, TypeVarTuple
 
-from moorage.client.sent import Sent
 from moorage.framework.diagnosis import call_failed
 from moorage.framework.extension_points import Plugin
 from moorage.framework.runtime.hung_calls import DidNotReturn
@@ -179,15 +178,9 @@ class Unanswered(Generic[T]):
                 seconds = time.perf_counter() - self._started
                 profile.observer.plugin_executed(plugin.name, question.point, label, seconds)
 
-    @property
-    def sent(self) -> Sent[object] | None:
-        """The request that it waits for, if that is all there is to it."""
-        answer = self._answer
-        return answer if isinstance(answer, Sent) and not self._is_timed else None
-
     def close(self) -> None:
         """Nobody will wait for it."""
-        if isinstance(self._answer, Coroutine | Sent):
+        if isinstance(self._answer, Coroutine):
             self._answer.close()
 
 

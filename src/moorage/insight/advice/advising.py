@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from moorage.api.decoding import DecodeError
@@ -21,8 +22,9 @@ _MOST = 10
 _MOST_TRIALS = 150
 _MOST_OF_A_KIND = 2
 _ONE_IS_ENOUGH = ("node", "priority", "node affinity")
-_MOST_TRIES_OF_A_KIND = 6
+_MOST_FAILURES_OF_A_KIND = 9
 _MOST_STEPS = 3
+_MOST_COMBINATIONS = 3
 _LAST_RESORT = 52
 """Changes that cost as much are others' loss, or great."""
 
@@ -46,7 +48,7 @@ class _Search:
         self._world = world
         self._found: list[tuple[int, float, int, Suggestion]] = []
         self._covered: dict[tuple[str, ...], list[set[str]]] = {}
-        self._tries: dict[tuple[str, ...], int] = {}
+        self._failures: Counter[tuple[str, ...]] = Counter()
 
     def run(self, sight: Sight) -> list[Suggestion]:
         self._explore(sight)
@@ -62,22 +64,28 @@ class _Search:
         self._try_all(sight, room.remedies(sight))
         self._try_all(sight, new_nodes.remedies_of_pod(sight))
         self._try_all(sight, priority.remedies_of_pod(sight))
-        if len(self._found) == before:
-            self._try_all(sight, giving_up(sight))
         if self._has_more_than_last_resorts(before) or len(sight.base) >= _MOST_STEPS - 1:
             return
-        if sight.obstacles.by_plugin:
-            self._try_combinations(sight, others_may_leave=len(self._found) == before)
+        self._try_combinations(sight, others_may_leave=len(self._found) == before)
+        if len(self._found) > before:
+            return
+        self._try_all(sight, giving_up(sight))
+        if len(self._found) == before:
+            self._try_combinations(sight, others_may_leave=True, to_nothing=True)
         if len(self._found) == before:
             self._go_on(sight, for_pod)
 
     def _has_more_than_last_resorts(self, before: int) -> bool:
         return any(cost < _LAST_RESORT for _, cost, _, _ in self._found[before:])
 
-    def _try_combinations(self, sight: Sight, *, others_may_leave: bool) -> None:
-        room_left = _MOST_STEPS - len(sight.base)
-        for remedies in combinations_on_nodes(sight, room_left, others_may_leave=others_may_leave):
-            if self._world.is_over:
+    def _try_combinations(self, sight: Sight, *, others_may_leave: bool, to_nothing: bool = False) -> None:
+        if not sight.obstacles.by_plugin:
+            return
+        most, before = _MOST_STEPS - len(sight.base), len(self._found)
+        for remedies in combinations_on_nodes(
+            sight, most, others_may_leave=others_may_leave, to_nothing=to_nothing
+        ):
+            if self._world.is_over or len(self._found) - before == _MOST_COMBINATIONS:
                 return
             self._try(sight, remedies)
 
@@ -104,17 +112,17 @@ class _Search:
         together = (*sight.base, *remedies)
         kinds = tuple(sorted(remedy.kind for remedy in together))
         covered = self._covered.setdefault(kinds, [])
-        self._tries[kinds] = self._tries.get(kinds, 0) + 1
         most = 1 if any(kind in _ONE_IS_ENOUGH for kind in kinds) else _MOST_OF_A_KIND
-        if len(covered) >= most or self._tries[kinds] > _MOST_TRIES_OF_A_KIND:
+        if len(covered) >= most or self._failures[kinds] >= _MOST_FAILURES_OF_A_KIND:
             return
         draft = sight.draft(*remedies)
         steps = draft.steps()
         try:
             outcome = self._world.outcome(steps, preempts=any(remedy.preempts for remedy in together))
         except (DecodeError, PatchError):
-            return
+            outcome = None
         if outcome is None or any(covers >= set(outcome.nodes) for covers in covered):
+            self._failures[kinds] += 1
             return
         covered.append(set(outcome.nodes))
         where = template_of(self._world.services, self._world.pod) if draft.touches(self._world.pod) else None
@@ -133,7 +141,9 @@ def _has_come_further(before: Obstacles, after: Obstacles) -> bool:
 
 
 def _text(remedies: tuple[Remedy, ...], outcome: Outcome) -> str:
-    text = joined(remedy.text for remedy in remedies)
+    clauses = [remedy.text for remedy in remedies]
+    several = len(clauses) > 1 and any(" and " in clause for clause in clauses)
+    text = ", and ".join(clauses) if several else joined(clauses)
     if outcome.then == PREEMPTS:
         return priority.with_victims(text, outcome)
     if all(remedy.names_node for remedy in remedies):

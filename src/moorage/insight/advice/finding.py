@@ -132,7 +132,9 @@ def _asked_labels(sight: Sight) -> list[str]:
     return keys
 
 
-def combinations_on_nodes(sight: Sight, most: int, *, others_may_leave: bool) -> list[tuple[Remedy, ...]]:
+def combinations_on_nodes(
+    sight: Sight, most: int, *, others_may_leave: bool, to_nothing: bool = False
+) -> list[tuple[Remedy, ...]]:
     """On the nearest nodes that several plugins reject: the cheapest remedy against each, the best first."""
     obstacles = sight.obstacles
     counts = obstacles.how_many()
@@ -144,7 +146,8 @@ def combinations_on_nodes(sight: Sight, most: int, *, others_may_leave: bool) ->
         plugins = obstacles.plugins_on(row)
         remedies = [remedy._replace(fixes=plugins - after.plugins_on(row)) for remedy, after in for_pod]
         remedies += _on_node(sight, row, plugins)
-        remedies += requests.remedies(sight, obstacles.info(row), to_nothing=True)
+        if to_nothing:
+            remedies += requests.remedies(sight, obstacles.info(row), to_nothing=True)
         leaving = _leaving(sight, row, plugins) if others_may_leave else None
         if leaving is not None:
             remedies.append(leaving)

@@ -103,6 +103,7 @@ def _pods(copy: Copy) -> list[Pod]:
 
 def _compare_one(copy: Copy, others: Mapping[str, Profile], pod: Pod) -> Document | None:
     tried = from_document(Pod, without_node(pod, copy.services.state))
+    nominated = copy.services.nominations.node_of(pod.uid)
     copy.take_off(pod)
     try:
         now = _outcome(copy.profiles[tried.spec.scheduler_name], tried)
@@ -111,6 +112,8 @@ def _compare_one(copy: Copy, others: Mapping[str, Profile], pod: Pod) -> Documen
         return _change(pod, now, then)
     finally:
         copy.services.door.put(pod)
+        if nominated:
+            copy.services.nominations.add(pod, nominated)
 
 
 def _change(pod: Pod, now: Outcome, then: Outcome) -> Document | None:

@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from moorage.insight.live.problems import Problem
@@ -33,10 +33,24 @@ _NICENESS = 10
 log = logging.getLogger(__name__)
 
 
-class Forks:
-    """Asks questions in copies of the process: at most two at once, and a few more that wait."""
+async def _at_once() -> None:
+    """For a state that is whole whenever it is looked at."""
 
-    def __init__(self, *, at_once: int = MOST_AT_ONCE, waiting: int = MOST_WAITING) -> None:
+
+class Forks:
+    """Asks questions in copies of the process: at most two at once, and a few more that wait.
+
+    `between_cycles` returns when the state is whole; a copy is made before anything else has its turn.
+    """
+
+    def __init__(
+        self,
+        between_cycles: Callable[[], Awaitable[None]] = _at_once,
+        *,
+        at_once: int = MOST_AT_ONCE,
+        waiting: int = MOST_WAITING,
+    ) -> None:
+        self._between_cycles = between_cycles
         self._turns = asyncio.Semaphore(at_once)
         self._most, self._open = at_once + waiting, 0
 
@@ -51,6 +65,7 @@ class Forks:
         self._open += 1
         try:
             async with self._turns:
+                await self._between_cycles()
                 return await forked(question, seconds)
         finally:
             self._open -= 1

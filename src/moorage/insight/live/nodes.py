@@ -60,7 +60,7 @@ class NodeDocuments:
             "names": [info.name for info in infos],
             "resources": resources,
             "allocatable": {name: self._amounts(table.allocatable.find, name, rows) for name in resources},
-            "requested": self._requested(resources, rows),
+            "requested": self.requested(resources, rows),
             "unschedulable": table.unschedulable.data[rows].tolist(),
             "taints": self._taints(rows),
             "labelKeys": self._all_label_keys(),
@@ -75,7 +75,8 @@ class NodeDocuments:
         others = sorted(names.difference(_FIRST))
         return [*(name for name in _FIRST if name in names), *others][:_MOST_RESOURCES]
 
-    def _requested(self, resources: Iterable[str], rows: Any) -> dict[str, list[int]]:
+    def requested(self, resources: Iterable[str], rows: Any) -> dict[str, list[int]]:
+        """What is in use of these resources on these rows."""
         table = self._table
         requested = {name: self._amounts(table.requested.find, name, rows) for name in resources}
         requested["pods"] = table.pod_count.data[rows].tolist()
@@ -124,12 +125,12 @@ class Usage:
         if rows is None or len(rows) > min(_MOST_ROWS, len(self._table) // 2) or rows[-1] >= len(self._table):
             return self.all()
         resources = self._nodes.resources()
-        return {"version": version, "rows": rows, "requested": self._nodes._requested(resources, rows)}
+        return {"version": version, "rows": rows, "requested": self._nodes.requested(resources, rows)}
 
     def all(self) -> Document:
         """The whole columns."""
         rows = slice(0, len(self._table))
-        requested = self._nodes._requested(self._nodes.resources(), rows)
+        requested = self._nodes.requested(self._nodes.resources(), rows)
         return {"version": self._version, "all": True, "requested": requested}
 
 

@@ -61,7 +61,8 @@ class Questions:
         self._plugin_times = plugin_times
         self._clock = clock
         self._started = clock() if started is None else started
-        self._forks = Forks()
+        # A cycle that waits for extenders has not ended: until then the state is in between.
+        self._forks = Forks(scheduler.services.suspension.between_cycles)
         self._table = scheduler.state.table
         # No other scheduler of this process has told the same versions.
         self._nodes = NodeDocuments(self._table, int(clock() * 1000))
@@ -258,8 +259,9 @@ class Questions:
         placement = self._scheduler.state.placement(pod.uid)
         if placement is not None:
             return {"state": "binding", "node": placement.node.name, "since": made}
-        is_ours = pod.spec.scheduler_name in self._scheduler.profiles
-        return {"state": "pending" if is_ours else "unknown", "since": made}
+        if pod.spec.scheduler_name in self._scheduler.profiles:
+            return {"state": "pending", "since": made}
+        return {"state": "unknown", "since": made, "schedulerName": pod.spec.scheduler_name}
 
     # What if
 
@@ -276,8 +278,6 @@ class Questions:
 
     async def _encoded_by_a_copy(self, question: copies.Question) -> bytes:
         scheduler, registry = self._scheduler, self._registry
-        # A cycle that waits for extenders has not ended: the state is in between.
-        await scheduler.services.suspension.between_cycles()
         return copies.answer_of(await self._forks.ask(lambda: copies.answered(scheduler, registry, question)))
 
 

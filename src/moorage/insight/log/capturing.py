@@ -26,10 +26,12 @@ from moorage.insight.log.entries import (
 from moorage.plugins.preemption.candidates import Candidate as Found
 from moorage.plugins.preemption.default_preemption import CANDIDATES
 from moorage.scheduler.cycle import Decision
+from moorage.state.columns import Int64s
 
 MOST_TEXTS = 4096
 MOST_CANDIDATES = 100
 FEW_SAID = 8
+_BITS_OF_A_ROW = 16
 CHANGE_BYTES = 300
 """About what the changes of scores take that lie between two attempts."""
 MOST_OF_TWO_BYTES = 1 << 16
@@ -66,9 +68,9 @@ class Capturer:
         took = profile.services.took
         seen.took = dict(took) if took else _NOTHING
         self._new_text = 0
-        rejected = codes = summed = b""
+        rejected = mask = codes = summed = b""
         if statuses.put_off or statuses.statuses:
-            rejected, codes, seen.verdicts = self._rejections(statuses)
+            rejected, mask, codes, seen.verdicts = self._rejections(statuses)
         if pre is not None and (pre.status is not None or pre.names is not None):
             seen.absent = self._verdict(statuses.absent)
             seen.pre_filter = None if pre.status is None else self._verdict(pre.status)
@@ -90,7 +92,7 @@ class Capturer:
             parts = _parts(given)
             if scores.by_extender:
                 extenders = tuple((name, added.tobytes()) for name, added in scores.by_extender.items())
-        seen.keep(Arrays(decision.began_at, fitting, rejected, codes, summed, parts, extenders))
+        seen.keep(Arrays(decision.began_at, fitting, rejected, mask, codes, summed, parts, extenders))
         if (candidates := cycle.get(CANDIDATES)) is not None:
             seen.candidates = _candidates(candidates)
         seen.room += self._new_text
@@ -99,7 +101,7 @@ class Capturer:
             seen.room += CHANGE_BYTES if moment else history.room
         return seen
 
-    def _rejections(self, statuses: NodeStatuses) -> tuple[bytes, bytes, tuple[Verdict, ...]]:
+    def _rejections(self, statuses: NodeStatuses) -> tuple[bytes, bytes, bytes, tuple[Verdict, ...]]:
         found: list[Numbered] = []
         for each in statuses.put_off:
             rows = each.rows()
@@ -111,13 +113,23 @@ class Capturer:
         rows = found[0][0] if len(found) == 1 else np.concatenate([each[0] for each in found])
         places: dict[Verdict, int] = {}
         numbered = [self._numbers(codes, said, places) for _, codes, said in found]
-        codes = b""
+        joined: NDArray[np.intp] | None = None
         if len(places) > 1:
-            joined = np.concatenate(
-                [np.broadcast_to(each, len(of[0])) for each, of in zip(numbered, found, strict=True)]
-            )
+            pairs = zip(numbered, found, strict=True)
+            joined = np.concatenate([np.broadcast_to(each, len(of[0])) for each, of in pairs])
+        size = statuses.size
+        rejected = mask = codes = b""
+        if len(rows) * _BITS_OF_A_ROW <= size:
+            rejected = _packed_rows(rows, size)
+        else:
+            marked = np.zeros(size, dtype=np.bool_)
+            marked[rows] = True
+            mask = np.packbits(marked).tobytes()
+            if joined is not None and len(found) > 1:
+                joined = joined[rows.argsort()]
+        if joined is not None:
             codes = joined.astype(np.uint8 if len(places) <= 256 else np.uint32).tobytes()
-        return _packed_rows(rows, statuses.size), codes, tuple(places)
+        return rejected, mask, codes, tuple(places)
 
     def _numbers(
         self, codes: NDArray[np.integer], said: Sequence[Status], places: dict[Verdict, int]
@@ -167,9 +179,14 @@ def _parts(given: ScoreParts) -> tuple[Part, ...]:
             parts.append(Part(plugin, scores, b""))
         else:
             before = raw.get(plugin)
-            packed = b"" if before is None else before.tobytes()
+            packed = b"" if before is None else _packed_numbers(before)
             parts.append(Part(plugin, scores.astype(np.int8).tobytes(), packed))
     return tuple(parts)
+
+
+def _packed_numbers(numbers: Int64s) -> bytes:
+    small = numbers.astype(np.int32)
+    return small.tobytes() if bool((small == numbers).all()) else numbers.tobytes()
 
 
 def _candidates(found: Iterable[Found]) -> tuple[Candidate, ...]:

@@ -21,8 +21,11 @@ ASSUMED, BOUND, UNSCHEDULABLE, NOMINATED, ERROR, REFUSED = (
 )
 OUTCOMES = (ASSUMED, BOUND, UNSCHEDULABLE, NOMINATED, ERROR, REFUSED)
 
-_OBJECT = 900
-"""About the bytes that an entry and what belongs to it alone take, arrays and texts aside."""
+_OBJECT = 2000
+"""About the bytes that an entry and what belongs to it alone take, arrays and texts aside.
+
+The name and the labels of its pod count, which may be gone, and what the allocator cannot use for others.
+"""
 _LEVEL = 1
 
 
@@ -82,7 +85,7 @@ class Part(NamedTuple):
     scores: int | bytes
     """A byte each; a number if all nodes have that."""
     raw: bytes
-    """Before they were normalized, eight bytes each; empty if they were 0, or are not normalized."""
+    """Before they were normalized, four or eight bytes each; empty if they were 0, or are not normalized."""
 
 
 class Arrays(NamedTuple):
@@ -97,6 +100,8 @@ class Arrays(NamedTuple):
     rejected ones.
     """
     rejected: bytes = b""
+    mask: bytes = b""
+    """Instead of `rejected` where they are many: a bit for each row of the table, the first one highest."""
     codes: bytes = b""
     """Which of the verdicts each of them got: a byte each, four where there are too many, none for one."""
     summed: bytes = b""
@@ -107,7 +112,13 @@ class Arrays(NamedTuple):
 
     @property
     def room(self) -> int:
-        size = len(self.rejected) + len(self.codes) + len(self.fitting or b"") + len(self.summed)
+        size = (
+            len(self.rejected)
+            + len(self.mask)
+            + len(self.codes)
+            + len(self.fitting or b"")
+            + len(self.summed)
+        )
         for _, scores, raw in self.parts:
             size += len(raw) + (0 if isinstance(scores, int) else len(scores))
         for _, added in self.extenders:

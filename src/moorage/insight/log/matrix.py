@@ -76,7 +76,8 @@ class Numbers:
         """What a plugin gave before that was normalized; None if it is the same."""
         for part in self.arrays.parts:
             if part.plugin == plugin and part.raw:
-                return np.frombuffer(part.raw, dtype=np.int64)
+                wide = len(part.raw) > 4 * len(self.rows)
+                return np.frombuffer(part.raw, dtype=np.int64 if wide else np.int32).astype(np.int64)
         return None
 
     @cached_property
@@ -122,7 +123,12 @@ class Numbers:
     @cached_property
     def rejected(self) -> tuple[Int64s, Int64s]:
         """The rows that were rejected, and the place of each one's verdict."""
-        rows = _rows(self.arrays.rejected, self.seen.order.size)
+        size = self.seen.order.size
+        if self.arrays.mask:
+            bits = np.frombuffer(self.arrays.mask, dtype=np.uint8)
+            rows = np.unpackbits(bits, count=size).nonzero()[0].astype(np.int64)
+        else:
+            rows = _rows(self.arrays.rejected, size)
         if self.arrays.codes:
             small = len(self.seen.verdicts) <= 256
             codes = np.frombuffer(self.arrays.codes, dtype=np.uint8 if small else np.uint32).astype(np.int64)

@@ -72,18 +72,24 @@ def _closest(reason: str, closest: Document) -> str:
 def _told(found: Sequence[Cause], nodes: int) -> str:
     clauses = []
     for place, (count, what, note) in enumerate(found[:_MOST_CAUSES]):
-        if place:
-            who = str(count)
-        elif nodes == 1:
-            who = "the only node"
-        elif count == nodes:
-            who = f"all {nodes} nodes"
-        else:
-            who = f"{count} of {nodes} nodes" if nodes else counted(count, "node")
-        clauses.append(f"{who} {what.of(count)}{f' ({note})' if note else ''}")
+        text = f"{count} {what.of(count)}" if place else _first_clause(count, what, nodes)
+        clauses.append(f"{text}{f' ({note})' if note else ''}")
     if len(found) > _MOST_CAUSES:
         clauses.append(f"and for {len(found) - _MOST_CAUSES} more reasons")
     return sentence("; ".join(clauses))
+
+
+def _first_clause(count: int, what: Verb, nodes: int) -> str:
+    """The one that says how many nodes there are in all."""
+    if nodes == 1:
+        return f"the only node {what.one}"
+    if count != nodes:
+        return (
+            f"{count} of {nodes} nodes {what.of(count)}" if nodes else f"{counted(count, 'node')} {what.many}"
+        )
+    if what.many.startswith("do not "):
+        return f"none of the {nodes} nodes {what.one.replace('does not match', 'matches')}"
+    return f"all {nodes} nodes {what.many}"
 
 
 def who_must_go(detail: Document) -> str:

@@ -44,7 +44,8 @@ def _how_many_fit(detail: Document) -> str:
         among = "node" if nodes <= 1 or is_part else f"one of {nodes} nodes"
         return f"{detail.get('node', '')} was the only {among}{looked} that fits."
     if is_part:
-        return f"{feasible} of the {seen} nodes that were looked at fit (there are {nodes})"
+        part = f"All {seen}" if feasible == seen else f"{feasible} of the {seen}"
+        return f"{part} nodes that were looked at fit (there are {nodes})"
     return f"All {nodes} nodes fit" if feasible == nodes else f"{feasible} of {nodes} nodes fit"
 
 

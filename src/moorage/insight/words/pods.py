@@ -115,6 +115,8 @@ def _binding(document: Document, now: float) -> list[str]:
 
 def _unknown(document: Document, now: float) -> list[str]:
     last: Document = document.get("last") or {}
+    if other := document.get("schedulerName"):
+        return [f"It belongs to another scheduler: its spec.schedulerName is {other}."]
     if not last:
         return [
             "This scheduler knows nothing of it: it belongs to another scheduler (spec.schedulerName), "

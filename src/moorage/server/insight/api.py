@@ -18,12 +18,11 @@ from moorage.insight.live.questions import Questions
 from moorage.insight.live.trying import read_try
 from moorage.insight.live.waiting import PLACES
 from moorage.insight.log.entries import OUTCOMES
-from moorage.server.insight.openapi import openapi
+from moorage.server.insight.openapi import PREFIX, openapi
 from moorage.server.insight.queries import Query, token, whole
 from moorage.server.insight.streaming import stream
 from moorage.server.statuses import status_response
 
-PREFIX = "/insight/v1"
 MOST_NODES = 20_000
 BODY_LIMIT = 2**20
 

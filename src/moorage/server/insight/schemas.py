@@ -311,7 +311,7 @@ SCHEMAS: dict[str, Schema] = {
             "advice": many(ref("Suggestion")),
             "words": TEXTS,
         },
-        {"owner": _OWNER},
+        {"owner": _OWNER, "schedulerName": said(TEXT, "Of a pod that is another scheduler's.")},
     ),
     "Verdict": made_of({"code": TEXT}, {"plugin": TEXT, "reasons": TEXTS}),
     "Suggestion": made_of(

@@ -35,8 +35,8 @@ _GIVEN_BY_OTHERS = ("kubernetes.io/", "k8s.io/")
 def remedies(sight: Sight, node: NodeInfo) -> Iterator[Remedy]:
     """The pod asks for less, or the node gets the labels."""
     missed = _missed_labels(sight, node)
-    term = None if _affinity_matches(sight, node) else _nearest_term(sight, node)
     blocked = not _affinity_matches(sight, node)
+    term = _nearest_term(sight, node) if blocked else None
     if missed and not blocked:
         yield _less_selective(sight, missed)
     if blocked and not missed:
@@ -46,7 +46,7 @@ def remedies(sight: Sight, node: NodeInfo) -> Iterator[Remedy]:
         yield without_affinity(sight)
     if missed and blocked:
         yield _without_both(sight, missed)
-    yield from _labelled(sight, node, missed, term if blocked else None, blocked)
+    yield from _labelled(sight, node, missed, term, blocked)
 
 
 def _missed_labels(sight: Sight, node: NodeInfo) -> dict[str, str]:

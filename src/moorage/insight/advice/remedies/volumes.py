@@ -28,6 +28,7 @@ PLUGINS = frozenset({"VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeV
 _WAITS = "WaitForFirstConsumer"
 _ONCE_POD = "ReadWriteOncePod"
 _UNBOUND = frozenset({"VolumeBinding"})
+_MOST_SINGLE = 8
 
 
 def remedies_of_pod(sight: Sight) -> Iterator[Remedy]:
@@ -256,12 +257,12 @@ def _done_without(sight: Sight) -> Iterator[Remedy]:
     """Without each volume that could matter, then without all of these."""
     pod = sight.pod
     names = [volume.name for volume in pod.spec.volumes if _matters(volume)]
-    for name in names:
+    for name in names[:_MOST_SINGLE]:
         yield _without(sight, [name], f"it did without the volume {name}", 70)
     if len(names) > 1:
         yield _without(sight, names, f"it did without the volumes {joined(names)}", 74)
     claims = [claim.name for claim in pod.spec.resource_claims]
-    for name in claims:
+    for name in claims[:_MOST_SINGLE]:
         yield _without_device(sight, [name], f"it did without the resource claim {name}", 70)
     if len(claims) > 1:
         yield _without_device(sight, claims, f"it did without the resource claims {joined(claims)}", 74)
