@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import threading
+import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
 
-from bench.bounds import Check, Outcomes, Unavailable
+from bench.bounds import Check, Failed, Outcomes, Unavailable
+from bench.drain.loading import create
+from moorage.api.pods import Pod
 from moorage.client.connection import from_kubeconfig
 from moorage.client.http import HttpClient
+from moorage.what_if.workloads import make_pods
 from tests.page.browsing import Browser, browser, missing
-from tests.page.world import World, pod, up
+from tests.page.world import World, up
 
 _NODES = 5000
 _RATE = 500
 _SECONDS = 10
-_BEFORE = 3
-"""Seconds for which pods come before frames are counted."""
-_PER_TURN = 50
+_PODS = _RATE * (_SECONDS + 20)
 
+_PACE = f'''
+import time
+
+from moorage import ReservePlugin
+
+
+class Pace(ReservePlugin):
+    """Lets pods pass at an even rate, at no cost."""
+
+    next = 0.0
+
+    def reserve(self, cycle, pod, node_name):
+        now = time.monotonic()
+        self.next = max(self.next, now - 0.1) + 1 / {_RATE}
+        time.sleep(max(0.0, self.next - now))
+        return None
+
+    def unreserve(self, cycle, pod, node_name):
+        pass
+'''
+
+_PICTURE = "return document.querySelector('.stage canvas').toDataURL()"
 _FRAMES = """
     const [seconds] = given;
     return await new Promise((done) => {
@@ -41,49 +62,29 @@ def measure() -> Outcomes:
     if lacking := missing():
         raise Unavailable(f"no browser: {lacking}")
     print(f"\nthe page, {_NODES} nodes, {_RATE} pods a second", flush=True)
-    with up(f"--nodes={_NODES}") as world, browser() as page:
-        page.open(world.signed_in)
-        page.wait_for_text(f"{_NODES // 1000}\u2009{_NODES % 1000:03}", "#figures")
-        page.wait_for_element(".legend-marks li")
-        with _pods_come(world):
-            time.sleep(_BEFORE)
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, browser() as page:
+        data, plugin = Path(folder) / "data", Path(folder) / "pace.py"
+        plugin.write_text(_PACE)
+        with up(f"--data={data}", f"--nodes={_NODES}", "--no-scheduler") as world:
+            asyncio.run(_make_pods(world))
+        with up(f"--data={data}", "--nodes=0", f"--plugin={plugin}") as world:
+            page.open(world.signed_in)
+            page.wait_for_element(".legend-marks li")
             yield from _measured(page, world)
 
 
+async def _make_pods(world: World) -> None:
+    async with HttpClient(from_kubeconfig(str(world.kubeconfig)), qps=-1) as client:
+        await create(client, ((Pod, pod.raw) for pod in make_pods("plain", _PODS, "page")))
+
+
 def _measured(page: Browser, world: World) -> Outcomes:
+    seen = page.run(_PICTURE)
     begin, before = time.monotonic(), world.get("summary")["placedPods"]
     frames, longest = page.ask(_FRAMES, _SECONDS)
     placed = (world.get("summary")["placedPods"] - before) / (time.monotonic() - begin)
-    print(f"  {placed:.0f} pods a second placed, the longest frame took {longest:.3f} s", flush=True)
-    yield Check("pods placed meanwhile", placed, _RATE * 0.9, "a second", at_least=True)
+    if page.run(_PICTURE) == seen:
+        yield Failed("the map", "it did not change while pods were placed")
+    print(f"  the longest frame took {longest:.3f} s", flush=True)
+    yield Check("pods placed meanwhile", placed, _RATE * 0.95, "a second", at_least=True)
     yield Check("frames of the map", frames, 30.0, "a second", at_least=True)
-
-
-@contextmanager
-def _pods_come(world: World) -> Iterator[None]:
-    """Has pods made at the rate, for as long as the block lasts."""
-    ended = threading.Event()
-    thread = threading.Thread(target=lambda: asyncio.run(_make(world, ended)))
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
-async def _make(world: World, ended: threading.Event) -> None:
-    async with HttpClient(from_kubeconfig(str(world.kubeconfig)), qps=-1) as client:
-        begin, made = time.monotonic(), 0
-        while not ended.is_set():
-            wanted = int((time.monotonic() - begin) * _RATE) - made
-            if wanted < _PER_TURN:
-                await asyncio.sleep(0.01)
-                continue
-            await asyncio.gather(*(_create(client, made + place) for place in range(wanted)))
-            made += wanted
-
-
-async def _create(client: HttpClient, number: int) -> None:
-    body = json.dumps(pod(f"pod-{number}", cpu="200m")).encode()
-    await client.send("POST", "/api/v1/namespaces/default/pods", body)

@@ -49,8 +49,9 @@ class World:
     def __init__(self, program: Program, kubeconfig: Path) -> None:
         self.program = program
         self.kubeconfig = kubeconfig
-        found: Document = json.loads(Path(f"{kubeconfig}.scheduler").read_text())
-        self.url, self.token = found["url"], found["token"]
+        place = Path(f"{kubeconfig}.scheduler")
+        found: Document = json.loads(place.read_text()) if place.exists() else {}
+        self.url, self.token = found.get("url", ""), found.get("token", "")
 
     @property
     def page(self) -> str:
@@ -130,7 +131,8 @@ def up(*flags: str) -> Iterator[World]:
 
         def is_ready() -> bool:
             program.check_running()
-            return kubeconfig.exists() and Path(f"{kubeconfig}.scheduler").exists()
+            has_scheduler = "--no-scheduler" not in flags
+            return kubeconfig.exists() and (not has_scheduler or Path(f"{kubeconfig}.scheduler").exists())
 
         try:
             wait_for("readiness of moorage up", is_ready, seconds=START_SECONDS)

@@ -148,11 +148,13 @@ export class Shell {
     else if (connection.is === "connecting") say(this.connection, "Connecting…");
     else if (connection.is === "refused") say(this.connection, connection.why);
     else {
+      const countdown = make("span", { "aria-hidden": "true" });
       const tell = () => {
         const left = Math.max(0, Math.ceil(connection.until - Date.now() / 1000));
-        say(this.connection, `Cut off: ${connection.why}; again in ${left} s`);
+        say(countdown, `again in ${left} s`);
       };
       tell();
+      fill(this.connection, make("span", {}, `Cut off: ${connection.why}, `, countdown));
       this.#timer = setInterval(tell, 1000);
     }
   }

@@ -20,8 +20,6 @@ export class Painter {
   resource = "cpu";
   hovered = -1;
   cursor = -1;
-  /** How often anything was drawn; a measure for benchmarks. */
-  frames = 0;
   #colours = colours(false);
   /** @type {Inks} */
   #inks = { ink: "", quiet: "", accent: "", none: "", page: "", mark: "" };
@@ -105,7 +103,6 @@ export class Painter {
 
   #frame() {
     this.#requested = 0;
-    this.frames += 1;
     if (!this.nodes || !this.layout) return;
     if (this.#all) this.#drawEverything(this.nodes, this.layout);
     else this.#drawChanged(this.nodes, this.layout);
