@@ -247,3 +247,28 @@ def test_a_configuration_without_the_profile_of_a_pod() -> None:
     answer = compared(world, other)
     assert {each["then"] for each in answer["changes"]} == {None}
     assert {each["why"] for each in answer["changes"]} == {"no profile of this name"}
+
+
+def test_a_pod_may_be_given_as_text() -> None:
+    world = a_cluster()
+    document = {"metadata": {"name": "new"}, "spec": {"containers": [{"name": "app"}], "priority": 7}}
+    text = "metadata: {name: new}\nspec:\n  priority: 7\n  containers:\n  - name: app\n"
+    as_document = tried(world, pod=document)
+    assert tried(world, pod=text) == as_document == tried(world, pod=json.dumps(document))
+    assert as_document["pod"]["spec"]["priority"] == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [", "pod: "),
+        ("- a", "pod: the text is not that of a pod; write it as a manifest has it"),
+        ("", "pod: the text is not that of a pod; write it as a manifest has it"),
+        ("kind: Pod\n---\nkind: Pod\n", "pod: the text holds more than one document; give one pod"),
+        ("x: " + "[" * 500, "pod: "),
+    ],
+)
+def test_a_text_that_is_no_pod_is_refused_in_one_line(text: str, said: str) -> None:
+    raised = problem(a_cluster(), pod=text)
+    assert (raised.code, raised.message.splitlines()) == (400, [raised.message])
+    assert raised.message.startswith(said)

@@ -338,7 +338,7 @@ SCHEMAS: dict[str, Schema] = {
     "TryBody": made_of(
         {
             "pod": said(
-                ANYTHING,
+                {"anyOf": [ANYTHING, TEXT]},
                 "A pod, its text (YAML or JSON), or `namespace` and `name` of one that the scheduler knows.",
             )
         },
