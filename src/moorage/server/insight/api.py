@@ -110,7 +110,11 @@ class InsightApi:
     def _ask(self) -> Questions:
         questions = self._questions()
         if questions is None:
-            raise Problem(503, "ServiceUnavailable", "no scheduler runs, or it keeps no decisions (--decision-log-memory=0)")
+            raise Problem(
+                503,
+                "ServiceUnavailable",
+                "no scheduler runs, or it keeps no decisions (--decision-log-memory=0)",
+            )
         return questions
 
     # One method per path
