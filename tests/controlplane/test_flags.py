@@ -24,7 +24,17 @@ from tests.controlplane.programs import programs_for
 from tests.controlplane.schedulers import MOORAGE
 from tests.controlplane.servers import HOST, ControlPlane, free_ports, wait_for
 
-OWN_FLAGS = {"plugin", "plugin-timeout", "strict-config-version", "legacy-scheduler-annotation"}
+OWN_FLAGS = {
+    "dashboard",
+    "decision-log",
+    "decision-log-memory",
+    "decision-log-redact",
+    "decision-log-size",
+    "legacy-scheduler-annotation",
+    "plugin",
+    "plugin-timeout",
+    "strict-config-version",
+}
 
 CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 FILES = {
