@@ -41,7 +41,7 @@ function whereTo({ node, score, feasible, lookedAt, nodes, ties }) {
     lookedAt < nodes
       ? `${whole(lookedAt)} of ${whole(nodes)} nodes were looked at`
       : `all ${counted(nodes, "node")} were looked at`;
-  const tied = ties > 1 ? ` ${counted(ties, "node")} had the best score, one was drawn.` : "";
+  const tied = ties > 1 ? ` ${counted(ties, "node")} had the best score, and one is taken.` : "";
   if (feasible === 1) return `${node} was chosen: ${looked}, and it alone fits.`;
   return `${node} was chosen: ${looked}, ${whole(feasible)} fit, and it has the best score${score === null ? "" : `, ${whole(score)}`}.${tied}`;
 }
@@ -57,7 +57,7 @@ function runnerUp({ second, tippedBy }) {
     );
   if (tippedBy)
     words.push(
-      `${tippedBy.plugin} tipped it: with a weight of ${short(tippedBy.newWeight)} instead of ${short(tippedBy.weight)}, ${tippedBy.then} would have won.`,
+      `${tippedBy.plugin} tipped it: with a weight of ${short(tippedBy.newWeight)} instead of ${short(tippedBy.weight)}, ${tippedBy.then} would have been as good.`,
     );
   return words;
 }
