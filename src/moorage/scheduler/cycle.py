@@ -47,17 +47,19 @@ class Decision:
     """The row at which the search began, where PreFilter did not narrow it."""
     looked_at: int = 0
     scores: Scores | None = None
+    total: int | None = None
+    """The highest, if nodes were scored."""
     ties: int = 0
-    """How many nodes have the highest total."""
+    """How many nodes have it."""
     nominated_first: bool = False
     post_filtered: PostFiltered | None = None
     failure: diagnosis.Failure | None = None
     entry: Entry = None
     """What the journal knows it by."""
 
-    def take(self, nodes: Nodes, place: int, tied: NDArray[np.intp]) -> None:
+    def take(self, nodes: Nodes, scores: Scores, place: int, tied: NDArray[np.intp]) -> None:
         """Chooses one of several nodes that are equally good."""
-        self.node_name, self.ties = nodes.info(place).name, len(tied)
+        self.node_name, self.total, self.ties = nodes.info(place).name, scores.totals.item(place), len(tied)
 
 
 class NodeChooser:
@@ -198,13 +200,13 @@ class NodeChooser:
         decision.scores = scores
         if not extenders:
             equals = tied(scores.totals)
-            decision.take(nodes, first_of(equals, len(nodes)), equals)
+            decision.take(nodes, scores, first_of(equals, len(nodes)), equals)
             return
         scores.by_extender, given = extenders.prioritize(pod, nodes, profile.observer)
         for added in scores.by_extender.values():
             scores.totals = scores.totals + added
         equals = tied(scores.totals)
-        decision.take(nodes, one_at_random(equals, given), equals)
+        decision.take(nodes, scores, one_at_random(equals, given), equals)
 
     def look_at_all(self, profile: Profile, pod: Pod, decision: Decision) -> NodeStatuses:
         """The statuses of all nodes, where the cycle itself stopped at the nominated one."""

@@ -335,16 +335,17 @@ class KeptScores(KeptRows):
             self._history.changes.append((rows.start, rows.stop, self._parts[:, rows].tobytes()))
 
     def _correct(self, row: int) -> None:
-        total, parts = 0, self._parts
+        total, parts, given = 0, self._parts, []
         for index, (scores, weight) in enumerate(self._weighted):
             if scores.version is None:
                 found = parts[index, row] = scores.of_row(row)
             else:
                 found = parts.item(index, row)  # of no row alone does it change
+            given.append(found)
             total += found * weight
         self._totals[row] = total
         if self._history is not None:
-            self._history.changes.append((row, row + 1, parts[:, row].tobytes()))
+            self._history.changes.append((row, row + 1, bytes(given)))
 
 
 class KeptRawScores(KeptRows):

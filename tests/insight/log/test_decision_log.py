@@ -195,6 +195,7 @@ def scored(scores: dict[str, list[int]], weights: dict[str, int]) -> Numbers:
     seen.order = NodeOrder(1, [f"node-{number}" for number in range(count)])
     seen.layout = Layout((), tuple(weights.items()))
     seen.feasible = seen.looked_at = count
+    seen.begin = 0
     seen.moment = None
     parts = tuple(Part(name, np.array(each, dtype=np.int8).tobytes(), b"") for name, each in scores.items())
     seen.keep(Arrays(parts=parts))

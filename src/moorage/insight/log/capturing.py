@@ -31,6 +31,7 @@ from moorage.state.columns import Int64s
 MOST_TEXTS = 4096
 MOST_CANDIDATES = 100
 FEW_SAID = 8
+MOST_CONSTANT = 256
 _BITS_OF_A_ROW = 16
 CHANGE_BYTES = 300
 """About what the changes of scores take that lie between two attempts."""
@@ -49,6 +50,7 @@ class Capturer:
         self._order = NodeOrder(0, ())
         self._order_version: tuple[int, int] | None = None
         self._verdicts: dict[Verdict, Verdict] = {}
+        self._constant: dict[tuple[object, ...], Arrays] = {}
         self._new_text = 0
 
     def capture(self, profile: Profile, decision: Decision) -> Seen:
@@ -78,21 +80,27 @@ class Capturer:
             is_stretch = False
         else:
             is_stretch = not (decision.nominated_first or decision.narrowed_by_extenders)
+        seen.begin, seen.total, seen.ties = decision.began_at, decision.total, decision.ties
+        scores = decision.scores
+        given = None if scores is None else scores.parts
+        seen.moment = None if given is None or plan.sum is None else plan.sum.moment()
+        if seen.moment is not None and is_stretch and not (seen.verdicts or self._new_text):
+            assert scores is not None and given is not None
+            alike = None if given.raw or scores.by_extender else self._same_for_all(given)
+            if alike is not None:
+                seen.keep(alike)
+                history, moment = seen.moment
+                seen.room += CHANGE_BYTES if moment else history.room
+                return seen
         fitting = None if is_stretch or nodes is None else _packed_rows(nodes.row_numbers(), len(table))
         parts: tuple[Part, ...] = ()
         extenders: tuple[tuple[str, bytes], ...] = ()
-        seen.moment = seen.total = None
-        seen.ties = decision.ties
-        if (scores := decision.scores) is not None and (given := scores.parts) is not None:
-            seen.total = int(scores.totals.max())
-            if plan.sum is not None:
-                seen.moment = plan.sum.moment()
-                if seen.moment is None:
-                    summed = plan.sum.parts(given.nodes).tobytes()
+        if scores is not None and given is not None:
+            if plan.sum is not None and seen.moment is None:
+                summed = plan.sum.parts(given.nodes).tobytes()
             parts = _parts(given)
-            if scores.by_extender:
-                extenders = tuple((name, added.tobytes()) for name, added in scores.by_extender.items())
-        seen.keep(Arrays(decision.began_at, fitting, rejected, mask, codes, summed, parts, extenders))
+            extenders = tuple((name, added.tobytes()) for name, added in scores.by_extender.items())
+        seen.keep(Arrays(fitting, rejected, mask, codes, summed, parts, extenders))
         if (candidates := cycle.get(CANDIDATES)) is not None:
             seen.candidates = _candidates(candidates)
         seen.room += self._new_text
@@ -100,6 +108,19 @@ class Capturer:
             history, moment = seen.moment
             seen.room += CHANGE_BYTES if moment else history.room
         return seen
+
+    def _same_for_all(self, given: ScoreParts) -> Arrays | None:
+        """Where plugins beside the plan's sum gave all nodes the same: that, kept once; None otherwise."""
+        try:
+            key = (given.plan.gives_nothing, *given.found.items())
+            known = self._constant.get(key)
+        except TypeError:  # an array has no hash
+            return None
+        if known is None:
+            if len(self._constant) > MOST_CONSTANT:
+                self._constant.clear()
+            known = self._constant[key] = Arrays(parts=_parts(given))
+        return known
 
     def _rejections(self, statuses: NodeStatuses) -> tuple[bytes, bytes, bytes, tuple[Verdict, ...]]:
         found: list[Numbered] = []

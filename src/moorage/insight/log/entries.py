@@ -91,12 +91,10 @@ class Part(NamedTuple):
 class Arrays(NamedTuple):
     """What is known of single nodes. Rows take two bytes each, or four where there are too many nodes."""
 
-    begin: int = 0
-    """The row at which the search began."""
     fitting: bytes | None = None
     """The rows of the nodes that fit, in the order of the search.
 
-    None if that is all that was looked at, from `begin` on and after the last row from 0 on, but for the
+    None if that is all that was looked at, from `Seen.begin` on and after the last row from 0 on, but for the
     rejected ones.
     """
     rejected: bytes = b""
@@ -141,6 +139,7 @@ class Seen:
         "_arrays",
         "_packed",
         "absent",
+        "begin",
         "candidates",
         "feasible",
         "layout",
@@ -159,6 +158,8 @@ class Seen:
 
     order: NodeOrder
     layout: Layout
+    begin: int
+    """The row at which the search began."""
     feasible: int
     looked_at: int
     took: dict[tuple[str, str], float]
@@ -187,7 +188,7 @@ class Seen:
         """Of an attempt that broke off before anything was found out."""
         seen = cls()
         seen.order, seen.layout = NodeOrder(0, ()), Layout()
-        seen.feasible = seen.looked_at = seen.ties = 0
+        seen.begin = seen.feasible = seen.looked_at = seen.ties = 0
         seen.took, seen.total, seen.moment = {}, None, None
         seen.keep(Arrays())
         return seen

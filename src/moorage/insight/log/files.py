@@ -88,7 +88,7 @@ class LogOfFile:
     def _found_out(self, record: SeenRecord) -> Seen:
         seen = Seen()
         seen.order, seen.layout = self._orders[record.order], self._layouts[record.layout]
-        seen.feasible, seen.looked_at = record.feasible, record.looked_at
+        seen.begin, seen.feasible, seen.looked_at = record.begin, record.feasible, record.looked_at
         seen.ties, seen.total, seen.moment = record.ties, record.total, None
         seen.verdicts, seen.absent, seen.pre_filter = record.verdicts, record.absent, record.pre_filter
         seen.narrowed_to, seen.candidates = record.narrowed_to, record.candidates

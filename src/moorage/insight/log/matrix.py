@@ -41,7 +41,7 @@ class Numbers:
     def _stretch(self) -> Int64s:
         """The rows that were looked at, in the order of the search."""
         size = self.seen.order.size
-        rows: Int64s = (self.arrays.begin + np.arange(self.seen.looked_at)) % max(size, 1)
+        rows: Int64s = (self.seen.begin + np.arange(self.seen.looked_at)) % max(size, 1)
         return rows
 
     @cached_property

@@ -61,6 +61,7 @@ class SeenRecord(msgspec.Struct, tag="seen", array_like=True):
     narrowed_to: int | None
     candidates: tuple[Candidate, ...]
     took: list[tuple[str, str, float]]
+    begin: int
     arrays: Arrays
 
 

@@ -245,6 +245,7 @@ class _Encoder:
                 seen.narrowed_to,
                 candidates,
                 [(point, plugin, seconds) for (point, plugin), seconds in seen.took.items()],
+                seen.begin,
                 _whole(seen),
             )
         )
