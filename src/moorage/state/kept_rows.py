@@ -299,8 +299,8 @@ class KeptScores(KeptRows):
         self._bring_up_to(nodes.rows)
         return self._parts[:, nodes.rows]
 
-    def moment(self) -> tuple[PartsHistory, int] | None:
-        """By which what `parts` gives now can be found later; None the first time, when that is not worth it.
+    def moment(self) -> tuple[PartsHistory | None, int]:
+        """By which what `parts` gives now can be found later; not the first time, when that is not worth it.
 
         From the second time on, changes are written down.
         """
@@ -308,7 +308,7 @@ class KeptScores(KeptRows):
         if history is None or len(history.changes) >= _MOST_CHANGES:
             if not self._was_asked:
                 self._was_asked = True
-                return None
+                return None, 0
             history = self._history = PartsHistory(self._parts)
         return history, len(history.changes)
 

@@ -15,7 +15,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import FilterPlugin, PermitPlugin, PreFilterPlugin, ScorePlugin
 from moorage.framework.status import Status
 from moorage.insight.log.decision_log import DECIDED, ENDED, DecisionLog
-from moorage.insight.log.entries import Arrays, Entry, Layout, NodeOrder, Part, Seen
+from moorage.insight.log.entries import Arrays, Layout, NodeOrder, Part, Seen
 from moorage.insight.log.matrix import Numbers
 from moorage.insight.log.tipping import tipping
 from moorage.plugins.catalog import in_tree_registry
@@ -191,14 +191,14 @@ def scored(scores: dict[str, list[int]], weights: dict[str, int]) -> Numbers:
     """The numbers of an attempt in which the first of the best nodes was chosen."""
     count = len(next(iter(scores.values())))
     totals = sum(np.array(each) * weights[name] for name, each in scores.items())
-    seen = Seen()
-    seen.order = NodeOrder(1, [f"node-{number}" for number in range(count)])
-    seen.layout = Layout((), tuple(weights.items()))
-    seen.feasible = seen.looked_at = count
-    seen.begin = 0
-    seen.moment = None
     parts = tuple(Part(name, np.array(each, dtype=np.int8).tobytes(), b"") for name, each in scores.items())
-    seen.keep(Arrays(parts=parts))
+    seen = Seen(
+        NodeOrder(1, [f"node-{number}" for number in range(count)]),
+        Layout((), tuple(weights.items())),
+        feasible=count,
+        looked_at=count,
+        unpacked=Arrays(parts=parts),
+    )
     return Numbers(seen, f"node-{int(np.argmax(totals))}")
 
 
@@ -237,9 +237,3 @@ def test_no_smaller_change_of_a_weight_turns_the_decision(
             for sign in (1, -1):
                 nearer = weights[each] + sign * abs(change) * share
                 assert nearer < 0 or not turned(each, nearer)
-
-
-def test_an_entry_knows_its_pod() -> None:
-    entry = Entry()
-    entry.namespace, entry.name = "default", "web"
-    assert entry.key == "default/web"

@@ -38,6 +38,7 @@ CHANGE_BYTES = 300
 MOST_OF_TWO_BYTES = 1 << 16
 
 _NOTHING: dict[tuple[str, str], float] = {}
+_NO_HISTORY = (None, 0)
 
 Numbered = tuple[NDArray[np.intp], NDArray[np.integer], Sequence[Status]]
 """Rows, for each of them the place of its status, from 1 on, and the statuses."""
@@ -62,50 +63,62 @@ class Capturer:
         layout = plan.layout
         if layout is None or len(layout.skipped) != len(cycle.skip_filter) + len(cycle.skip_score):
             layout = plan.layout = _layout(profile, plan, cycle)
-        seen = Seen()
-        seen.order, seen.layout = self._order, layout
-        nodes, statuses, pre = decision.feasible, decision.statuses, decision.pre_filtered
-        seen.feasible = 0 if nodes is None else len(nodes)
-        seen.looked_at = decision.looked_at
+        nodes, statuses, pre, scores = (
+            decision.feasible,
+            decision.statuses,
+            decision.pre_filtered,
+            decision.scores,
+        )
+        given = None if scores is None else scores.parts
+        history, moment = _NO_HISTORY if given is None or plan.sum is None else plan.sum.moment()
         took = profile.services.took
-        seen.took = dict(took) if took else _NOTHING
+        seen = Seen(
+            self._order,
+            layout,
+            decision.began_at,
+            0 if nodes is None else len(nodes),
+            decision.looked_at,
+            decision.total,
+            decision.ties,
+            dict(took) if took else _NOTHING,
+            history,
+            moment,
+        )
+        is_narrowed = pre is not None and (pre.status is not None or pre.names is not None)
+        is_stretch = not (is_narrowed or decision.nominated_first or decision.narrowed_by_extenders)
+        if (
+            history is not None
+            and is_stretch
+            and not (statuses.put_off or statuses.statuses)
+            and scores is not None
+            and given is not None
+            and not (given.raw or scores.by_extender)
+            and (alike := self._same_for_all(given)) is not None
+        ):
+            seen.unpacked = alike
+            seen.room = CHANGE_BYTES if moment else history.room
+            return seen
         self._new_text = 0
         rejected = mask = codes = summed = b""
         if statuses.put_off or statuses.statuses:
             rejected, mask, codes, seen.verdicts = self._rejections(statuses)
-        if pre is not None and (pre.status is not None or pre.names is not None):
+        if pre is not None and is_narrowed:
             seen.absent = self._verdict(statuses.absent)
             seen.pre_filter = None if pre.status is None else self._verdict(pre.status)
             seen.narrowed_to = None if pre.names is None else len(pre.names)
-            is_stretch = False
-        else:
-            is_stretch = not (decision.nominated_first or decision.narrowed_by_extenders)
-        seen.begin, seen.total, seen.ties = decision.began_at, decision.total, decision.ties
-        scores = decision.scores
-        given = None if scores is None else scores.parts
-        seen.moment = None if given is None or plan.sum is None else plan.sum.moment()
-        if seen.moment is not None and is_stretch and not (seen.verdicts or self._new_text):
-            assert scores is not None and given is not None
-            alike = None if given.raw or scores.by_extender else self._same_for_all(given)
-            if alike is not None:
-                seen.keep(alike)
-                history, moment = seen.moment
-                seen.room += CHANGE_BYTES if moment else history.room
-                return seen
         fitting = None if is_stretch or nodes is None else _packed_rows(nodes.row_numbers(), len(table))
         parts: tuple[Part, ...] = ()
         extenders: tuple[tuple[str, bytes], ...] = ()
         if scores is not None and given is not None:
-            if plan.sum is not None and seen.moment is None:
+            if plan.sum is not None and history is None:
                 summed = plan.sum.parts(given.nodes).tobytes()
             parts = _parts(given)
             extenders = tuple((name, added.tobytes()) for name, added in scores.by_extender.items())
-        seen.keep(Arrays(fitting, rejected, mask, codes, summed, parts, extenders))
+        seen.unpacked = Arrays(fitting, rejected, mask, codes, summed, parts, extenders)
         if (candidates := cycle.get(CANDIDATES)) is not None:
             seen.candidates = _candidates(candidates)
-        seen.room += self._new_text
-        if seen.moment is not None:
-            history, moment = seen.moment
+        seen.room = seen.unpacked.room + self._new_text
+        if history is not None:
             seen.room += CHANGE_BYTES if moment else history.room
         return seen
 

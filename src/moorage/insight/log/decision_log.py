@@ -21,6 +21,8 @@ from moorage.insight.log.entries import (
     REFUSED,
     UNSCHEDULABLE,
     Entry,
+    Layout,
+    NodeOrder,
     Seen,
 )
 from moorage.insight.log.finding import find
@@ -59,7 +61,7 @@ class DecisionLog:
         entry = self._new(profile, queued, self._capturer.capture(profile, decision), seconds)
         failure = decision.failure
         if failure is None:
-            entry.outcome, entry.node = ASSUMED, decision.node_name
+            entry.node = decision.node_name
         else:
             _note_failure(entry, failure)
         self._add(entry)
@@ -72,7 +74,7 @@ class DecisionLog:
         self._add(alike)
 
     def failed(self, profile: Profile, queued: QueuedPod, failure: Failure) -> None:
-        entry = self._new(profile, queued, Seen.nothing(), 0.0)
+        entry = self._new(profile, queued, Seen(NodeOrder(0, ()), Layout()), 0.0)
         _note_failure(entry, failure)
         self._add(entry)
 
@@ -130,19 +132,22 @@ class DecisionLog:
     # How it is kept
 
     def _new(self, profile: Profile, queued: QueuedPod, seen: Seen, seconds: float) -> Entry:
-        entry = Entry()
         metadata = queued.pod.metadata
-        self.newest = entry.number = self.newest + 1
-        entry.time = self._clock()
-        entry.namespace, entry.name, entry.uid = metadata.namespace, metadata.name, metadata.uid
-        entry.labels = metadata.labels
-        entry.profile = profile.name
-        entry.tries, entry.woken_by = queued.attempts, queued.woken_by
-        entry.node = entry.message = entry.after_by = entry.after_message = ""
-        entry.plugins = ()
-        entry.seconds, entry.ended, entry.is_alike = seconds, 0.0, False
-        entry.seen = seen
-        return entry
+        self.newest += 1
+        return Entry(
+            self.newest,
+            self._clock(),
+            metadata.namespace,
+            metadata.name,
+            metadata.uid,
+            metadata.labels,
+            profile.name,
+            queued.attempts,
+            queued.woken_by,
+            seconds,
+            seen,
+            ASSUMED,
+        )
 
     def _add(self, entry: Entry) -> None:
         self._entries.append(entry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -124,6 +124,9 @@ class Arrays(NamedTuple):
         return size
 
 
+_NO_ARRAYS = Arrays()
+
+
 class Candidate(NamedTuple):
     """A node on which preemption could help."""
 
@@ -132,109 +135,58 @@ class Candidate(NamedTuple):
     pdb_violations: int
 
 
-class Seen:
-    """What was found out in an attempt; pods that fail alike share it."""
+class Seen(msgspec.Struct, gc=False):
+    """What was found out in an attempt; pods that fail alike share it.
 
-    __slots__ = (
-        "_arrays",
-        "_packed",
-        "absent",
-        "begin",
-        "candidates",
-        "feasible",
-        "layout",
-        "looked_at",
-        "moment",
-        "narrowed_to",
-        "order",
-        "pre_filter",
-        "room",
-        "shared_by",
-        "ties",
-        "took",
-        "total",
-        "verdicts",
-    )
+    Neither this nor an entry is looked through for garbage: thousands are kept, and they hold no cycles.
+    """
 
     order: NodeOrder
     layout: Layout
-    begin: int
+    begin: int = 0
     """The row at which the search began."""
-    feasible: int
-    looked_at: int
-    took: dict[tuple[str, str], float]
-    """Seconds by point and plugin, of plugins that were timed."""
-    ties: int
-    """How many nodes have the highest total; 0 if nodes were not scored."""
-    total: int | None
+    feasible: int = 0
+    looked_at: int = 0
+    total: int | None = None
     """The highest."""
-    moment: tuple[PartsHistory, int] | None
-    """Where the scores are that the plan sums up, of all nodes."""
-
-    def __init__(self) -> None:
-        self.verdicts: tuple[Verdict, ...] = ()
-        self.absent: Verdict | None = None
-        """The verdict on nodes that were not looked at; None if they might fit."""
-        self.pre_filter: Verdict | None = None
-        """The verdict of PreFilter on the pod."""
-        self.narrowed_to: int | None = None
-        """To how many nodes PreFilter narrowed the search; None if it did not."""
-        self.candidates: tuple[Candidate, ...] = ()
-        self.shared_by = 0
-        self.room = 0
-
-    @classmethod
-    def nothing(cls) -> Seen:
-        """Of an attempt that broke off before anything was found out."""
-        seen = cls()
-        seen.order, seen.layout = NodeOrder(0, ()), Layout()
-        seen.begin = seen.feasible = seen.looked_at = seen.ties = 0
-        seen.took, seen.total, seen.moment = {}, None, None
-        seen.keep(Arrays())
-        return seen
-
-    def keep(self, arrays: Arrays) -> None:
-        self._arrays: Arrays | None = arrays
-        self.room = arrays.room
+    ties: int = 0
+    """How many nodes have the highest total; 0 if nodes were not scored."""
+    took: Mapping[tuple[str, str], float] = {}
+    """Seconds by point and plugin, of plugins that were timed."""
+    history: PartsHistory | None = None
+    """Where the scores are that the plan sums up, of all nodes: as they were at `moment`."""
+    moment: int = 0
+    verdicts: tuple[Verdict, ...] = ()
+    absent: Verdict | None = None
+    """The verdict on nodes that were not looked at; None if they might fit."""
+    pre_filter: Verdict | None = None
+    """The verdict of PreFilter on the pod."""
+    narrowed_to: int | None = None
+    """To how many nodes PreFilter narrowed the search; None if it did not."""
+    candidates: tuple[Candidate, ...] = ()
+    unpacked: Arrays | None = _NO_ARRAYS
+    packed: bytes = b""
+    room: int = 0
+    """About the bytes that it takes, its entry and the order of nodes aside."""
+    shared_by: int = 0
+    """How many entries have it."""
 
     @property
     def arrays(self) -> Arrays:
-        if self._arrays is not None:
-            return self._arrays
-        return msgspec.msgpack.decode(zlib.decompress(self._packed), type=Arrays)
+        if self.unpacked is not None:
+            return self.unpacked
+        return msgspec.msgpack.decode(zlib.decompress(self.packed), type=Arrays)
 
     def pack(self) -> None:
         """Takes less room from here on, and time to be looked at."""
-        if self._arrays is not None:
-            self._packed = zlib.compress(msgspec.msgpack.encode(self._arrays), _LEVEL)
-            self.room += len(self._packed) - self._arrays.room
-            self._arrays = None
+        if self.unpacked is not None:
+            self.packed = zlib.compress(msgspec.msgpack.encode(self.unpacked), _LEVEL)
+            self.room += len(self.packed) - self.unpacked.room
+            self.unpacked = None
 
 
-class Entry:
+class Entry(msgspec.Struct, gc=False):
     """An attempt: which pod, when and why, and what came of it."""
-
-    __slots__ = (
-        "after_by",
-        "after_message",
-        "ended",
-        "is_alike",
-        "labels",
-        "message",
-        "name",
-        "namespace",
-        "node",
-        "number",
-        "outcome",
-        "plugins",
-        "profile",
-        "seconds",
-        "seen",
-        "time",
-        "tries",
-        "uid",
-        "woken_by",
-    )
 
     number: int
     time: float
@@ -245,20 +197,20 @@ class Entry:
     profile: str
     tries: int
     woken_by: str
-    outcome: str
-    node: str
-    """Chosen, or nominated by preemption."""
-    message: str
-    plugins: tuple[str, ...]
-    """Those that rejected the pod or its nodes."""
     seconds: float
-    is_alike: bool
-    """Whether `seen` was found out for another pod, in an earlier attempt."""
-    ended: float
-    """When it was bound or refused; 0 before that."""
-    after_by: str
-    after_message: str
     seen: Seen
+    outcome: str
+    node: str = ""
+    """Chosen, or nominated by preemption."""
+    message: str = ""
+    plugins: tuple[str, ...] = ()
+    """Those that rejected the pod or its nodes."""
+    is_alike: bool = False
+    """Whether `seen` was found out for another pod, in an earlier attempt."""
+    ended: float = 0.0
+    """When it was bound or refused; 0 before that."""
+    after_by: str = ""
+    after_message: str = ""
 
     @property
     def key(self) -> str:

@@ -86,27 +86,45 @@ class LogOfFile:
                     self._end(record)
 
     def _found_out(self, record: SeenRecord) -> Seen:
-        seen = Seen()
-        seen.order, seen.layout = self._orders[record.order], self._layouts[record.layout]
-        seen.begin, seen.feasible, seen.looked_at = record.begin, record.feasible, record.looked_at
-        seen.ties, seen.total, seen.moment = record.ties, record.total, None
-        seen.verdicts, seen.absent, seen.pre_filter = record.verdicts, record.absent, record.pre_filter
-        seen.narrowed_to, seen.candidates = record.narrowed_to, record.candidates
-        seen.took = {(point, plugin): seconds for point, plugin, seconds in record.took}
-        seen.keep(record.arrays)
-        return seen
+        return Seen(
+            self._orders[record.order],
+            self._layouts[record.layout],
+            begin=record.begin,
+            feasible=record.feasible,
+            looked_at=record.looked_at,
+            total=record.total,
+            ties=record.ties,
+            took={(point, plugin): seconds for point, plugin, seconds in record.took},
+            verdicts=record.verdicts,
+            absent=record.absent,
+            pre_filter=record.pre_filter,
+            narrowed_to=record.narrowed_to,
+            candidates=record.candidates,
+            unpacked=record.arrays,
+        )
 
     def _add(self, record: AttemptRecord) -> None:
-        entry = Entry()
-        entry.number = self._before + record.number
-        entry.seen, entry.is_alike = self._seen[record.seen], record.seen != record.number
-        entry.time, entry.seconds = record.time, record.seconds
-        entry.namespace, entry.name, entry.uid = record.namespace, record.name, record.uid
-        entry.labels, entry.profile = record.labels, record.profile
-        entry.tries, entry.woken_by = record.tries, record.woken_by
-        entry.outcome, entry.node = record.outcome, record.node
-        entry.message, entry.plugins = record.message, record.plugins
-        entry.ended, entry.after_by, entry.after_message = record.ended, record.after_by, record.after_message
+        entry = Entry(
+            self._before + record.number,
+            record.time,
+            record.namespace,
+            record.name,
+            record.uid,
+            record.labels,
+            record.profile,
+            record.tries,
+            record.woken_by,
+            record.seconds,
+            self._seen[record.seen],
+            record.outcome,
+            record.node,
+            record.message,
+            record.plugins,
+            is_alike=record.seen != record.number,
+            ended=record.ended,
+            after_by=record.after_by,
+            after_message=record.after_message,
+        )
         self._entries.append(entry)
         self._by_number[entry.number] = entry
 

@@ -66,9 +66,8 @@ class Numbers:
         return {name: found[name] for name, _ in self.seen.layout.weights if name in found}
 
     def _summed(self) -> list[Int64s]:
-        if self.seen.moment is not None:
-            history, moment = self.seen.moment
-            return list(history.at(moment)[:, self.rows].astype(np.int64))
+        if self.seen.history is not None:
+            return list(self.seen.history.at(self.seen.moment)[:, self.rows].astype(np.int64))
         summed = np.frombuffer(self.arrays.summed, dtype=np.int8).astype(np.int64)
         return list(summed.reshape(len(self.seen.layout.summed), -1)) if len(summed) else []
 

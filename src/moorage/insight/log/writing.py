@@ -255,8 +255,7 @@ class _Encoder:
 def _whole(seen: Seen) -> Arrays:
     """The arrays with all scores in them, wherever they are kept."""
     arrays = seen.arrays
-    if seen.moment is None:
+    if seen.history is None:
         return arrays
-    history, moment = seen.moment
-    rows = Numbers(seen).rows
-    return arrays._replace(summed=np.ascontiguousarray(history.at(moment)[:, rows]).tobytes())
+    parts = seen.history.at(seen.moment)[:, Numbers(seen).rows]
+    return arrays._replace(summed=np.ascontiguousarray(parts).tobytes())
