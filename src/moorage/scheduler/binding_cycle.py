@@ -243,7 +243,6 @@ class BindingCycle:
     def _succeed(self, binding: PodToBind) -> None:
         """The pod has its node, whatever comes of telling so."""
         binding.is_bound = True
-        self._journal.bound(binding.decision.entry)
         try:
             self._tell_of_success(binding)
         except Exception as error:
@@ -258,6 +257,7 @@ class BindingCycle:
 
     def _tell_of_success(self, binding: PodToBind) -> None:
         pod, node_name, profile = binding.assumed, binding.node_name, binding.profile
+        self._journal.bound(binding.decision.entry)
         if log.enabled(2):
             log.info(
                 2,

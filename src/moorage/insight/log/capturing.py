@@ -21,6 +21,7 @@ from moorage.insight.log.entries import (
     Part,
     Seen,
     Verdict,
+    row_type,
     text_size,
 )
 from moorage.plugins.preemption.candidates import Candidate as Found
@@ -35,7 +36,6 @@ MOST_CONSTANT = 256
 _BITS_OF_A_ROW = 16
 CHANGE_BYTES = 300
 """About what the changes of scores take that lie between two attempts."""
-MOST_OF_TWO_BYTES = 1 << 16
 
 _NOTHING: dict[tuple[str, str], float] = {}
 _NO_HISTORY = (None, 0)
@@ -202,7 +202,7 @@ def _layout(profile: Profile, plan: Plan, cycle: CycleState) -> Layout:
 
 
 def _packed_rows(rows: NDArray[np.intp], size: int) -> bytes:
-    return rows.astype(np.uint16 if size <= MOST_OF_TWO_BYTES else np.uint32).tobytes()
+    return rows.astype(row_type(size)).tobytes()
 
 
 def _parts(given: ScoreParts) -> tuple[Part, ...]:

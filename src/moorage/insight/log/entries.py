@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from moorage.state.kept_rows import PartsHistory
 
@@ -27,6 +28,7 @@ _OBJECT = 2000
 The name and the labels of its pod count, which may be gone, and what the allocator cannot use for others.
 """
 _LEVEL = 1
+_MOST_OF_TWO_BYTES = 1 << 16
 
 
 class Verdict(NamedTuple):
@@ -76,6 +78,11 @@ class NodeOrder:
         if self._names is not None:
             self._packed = zlib.compress(msgspec.msgpack.encode(self._names), _LEVEL)
             self._names = None
+
+
+def row_type(nodes: int) -> type[np.unsignedinteger]:
+    """The numbers in which rows are kept, where there are so many nodes."""
+    return np.uint16 if nodes <= _MOST_OF_TWO_BYTES else np.uint32
 
 
 class Part(NamedTuple):

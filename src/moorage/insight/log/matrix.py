@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.insight.log.entries import Seen
+from moorage.insight.log.entries import Seen, row_type
 from moorage.state.columns import Int64s
 
 Document = dict[str, Any]
-MOST_OF_TWO_BYTES = 1 << 16
 FEASIBLE, REJECTED, UNSEEN = "feasible", "rejected", "unseen"
 
 
@@ -98,11 +97,6 @@ class Numbers:
         for added in self.by_extender.values():
             totals += added
         return totals
-
-    @property
-    def best(self) -> int | None:
-        """The highest total; None if nodes were not scored."""
-        return int(self.totals.max()) if len(self.totals) else None
 
     def second(self) -> Document | None:
         """The best node beside the chosen one, and by how much it is behind."""
@@ -278,4 +272,4 @@ class Matrix:
 
 
 def _rows(rows: bytes, size: int) -> Int64s:
-    return np.frombuffer(rows, dtype=np.uint16 if size <= MOST_OF_TWO_BYTES else np.uint32).astype(np.int64)
+    return np.frombuffer(rows, dtype=row_type(size)).astype(np.int64)
