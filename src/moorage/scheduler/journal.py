@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from moorage.scheduler.cycle import Decision
 
 Entry: TypeAlias = Any
-"""What a journal knows a decision by; the scheduler only carries it."""
+"""What a journal knows a decision by, None if it failed to write that down; the scheduler only carries it."""
 
 
 class Journal(Protocol):

@@ -33,7 +33,7 @@ from moorage.scheduler.cycle import Decision, NodeChooser, observe
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
 from moorage.scheduler.garbage import seldom_collected
-from moorage.scheduler.journal import Journal, NoJournal
+from moorage.scheduler.journal import Entry, Journal, NoJournal
 from moorage.scheduler.known_failures import KnownFailures
 from moorage.scheduler.profiles import make_profiles
 from moorage.state.cluster import AssumeError, ClusterState
@@ -265,7 +265,7 @@ class Scheduler:
         decision = self.chooser.decide(profile, pod)
         seconds = time.perf_counter() - started
         self.services.observer.algorithm(seconds)
-        decision.entry = self.journal.decided(profile, queued, decision, seconds)
+        decision.entry = self._written_down(profile, queued, decision, seconds)
         if decision.failure is not None:
             self._known_failures.note(profile, pod, decision)
             self._failures.handle(profile, queued, decision.failure, started)
@@ -294,6 +294,14 @@ class Scheduler:
                 return
         activate_pods(self.queue, cycle)
         self._binding.start(PodToBind(profile, queued, cycle, assumed, node_name, waiting, decision, started))
+
+    def _written_down(self, profile: Profile, queued: QueuedPod, decision: Decision, seconds: float) -> Entry:
+        """What the journal knows a decision by; None if it failed, which no pod has to pay for."""
+        try:
+            return self.journal.decided(profile, queued, decision, seconds)
+        except Exception as error:
+            log.error(described(error, IN_TREE), "Writing a decision down failed", pod=queued.pod)
+            return None
 
 
 class SchedulerObserver(Observer, QueueObserver, Protocol):

@@ -237,3 +237,16 @@ def test_no_smaller_change_of_a_weight_turns_the_decision(
             for sign in (1, -1):
                 nearer = weights[each] + sign * abs(change) * share
                 assert nearer < 0 or not turned(each, nearer)
+
+
+def test_a_log_that_fails_costs_no_pod_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object) -> None:
+        raise RuntimeError("broken log")
+
+    log = DecisionLog()
+    made = simulation(log, Refuses)
+    monkeypatch.setattr("moorage.insight.log.capturing.Capturer.capture", broken)
+    big = (make_pod(f"big-{number}", cpu="16") for number in range(2))
+    drained(made, make_pod("web"), make_pod("late", labels={"refused": ""}), *big)
+    assert made.scheduler.state.pod_total == 1 and not len(log)
+    assert sum(made.scheduler.queue.counts()) == 3

@@ -67,7 +67,9 @@ class DecisionLog:
         self._add(entry)
         return entry
 
-    def decided_alike(self, profile: Profile, queued: QueuedPod, entry: Entry, seconds: float) -> None:
+    def decided_alike(self, profile: Profile, queued: QueuedPod, entry: Entry | None, seconds: float) -> None:
+        if entry is None:
+            return
         alike = self._new(profile, queued, entry.seen, seconds)
         alike.is_alike = True
         alike.outcome, alike.message, alike.plugins = entry.outcome, entry.message, entry.plugins
@@ -78,13 +80,17 @@ class DecisionLog:
         _note_failure(entry, failure)
         self._add(entry)
 
-    def bound(self, entry: Entry) -> None:
+    def bound(self, entry: Entry | None) -> None:
+        if entry is None:
+            return
         entry.outcome = BOUND
         entry.ended = self._clock()
         self.rates.bound += 1
         self._tell(entry, ENDED)
 
-    def refused(self, entry: Entry, status: Status) -> None:
+    def refused(self, entry: Entry | None, status: Status) -> None:
+        if entry is None:
+            return
         entry.outcome = REFUSED
         entry.ended = self._clock()
         before = entry.room
