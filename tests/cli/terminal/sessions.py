@@ -114,11 +114,14 @@ class Terminal:
         with self.halted():
             self.settle()
             before = len(self.received)
-            with self._lock:
-                self.emulator.change_size(columns, rows)
-                self._set_size(columns, rows)
+            self.change_size(columns, rows)
         self.wait_for("another painting", lambda: len(self.received) > before)
         self.settle()
+
+    def change_size(self, columns: int, rows: int) -> None:
+        with self._lock:
+            self.emulator.change_size(columns, rows)
+            self._set_size(columns, rows)
 
     @contextlib.contextmanager
     def halted(self) -> Iterator[None]:

@@ -169,3 +169,15 @@ def test_no_text_moves_the_cursor(text: str) -> None:
     }
     if all(letter.isprintable() or letter in "\n\t" for letter in text):
         assert shown == text
+
+
+def test_a_terminal_made_smaller_while_the_frame_is_made_gets_one_for_its_size() -> None:
+    def slow(size: Size) -> list[str]:
+        if size.rows == 24 and terminal.emulator.lines == 24:
+            terminal.change_size(80, 6)
+        return [f"row {number} of {size.rows}" for number in range(size.rows - 1)]
+
+    with Terminal(80, 24) as terminal, started(terminal) as screen:
+        screen.show(slow)
+        terminal.wait_for_row("row 4 of 6")
+        assert terminal.lines_with("of 24") == []

@@ -104,8 +104,10 @@ def test_everything_said_stays_above_the_view(tmp_path: Path, folds: bool) -> No
         # Lower than the view, narrower, and large again: no line of an old view is left.
         for columns, rows in ((80, 6), (45, 6), (45, 24), (120, 40)):
             session.resize(columns, rows)
-            assert len(session.lines_with("Nodes  ")) == 1, f"{columns}x{rows}\n{session.shown()}"
-            assert len(session.lines_with("Pods   ")) == 1, f"{columns}x{rows}\n{session.shown()}"
+            session.wait_for(
+                f"one view at {columns}x{rows}",
+                lambda: len(session.lines_with("Nodes  ")) == len(session.lines_with("Pods   ")) == 1,
+            )
         assert session.end() == 0
         assert session.text()[-2:] == ["last: open end", "Stopping."]
         assert_clean(session)

@@ -158,12 +158,16 @@ class Screen:
             pass
 
     def _paint(self, *, with_frame: bool = True) -> None:
-        size = self.size()
         now = time.monotonic()
         is_in_front = self._is_in_front()
         has_frame = with_frame and self.has_frames and is_in_front and now >= self._frame_from
-        lines = self._lines(size) if has_frame else []
         text = readable(self._take())
+        while True:
+            size = self.size()
+            lines = self._lines(size) if has_frame else []
+            # Lines made for a larger terminal would scroll off, where nobody can erase them.
+            if not lines or size == self.size():
+                break
         if not text and self._painted == (size, lines) and now - self._painted_at < REFRESH_SECONDS:
             return
         output = ERASE if self._painted is not None and is_in_front else ""
