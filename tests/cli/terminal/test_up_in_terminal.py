@@ -101,8 +101,8 @@ def test_everything_said_stays_above_the_view(tmp_path: Path, folds: bool) -> No
             ):
                 assert len(session.lines_with(part)) == 1, f"{part}\n{session.shown()}"
         assert "RuntimeError: fails: broken on purpose (" in session.shown()
-        # Lower than the view, narrower, and large again: no line of an old view is left.
-        for columns, rows in ((80, 6), (45, 6), (45, 24), (120, 40)):
+        # Lower than the view, narrower by half, and large again: no line of an old view is left.
+        for columns, rows in ((100, 24), (80, 6), (45, 6), (45, 24), (120, 40)):
             session.resize(columns, rows)
             session.wait_for(
                 f"one view at {columns}x{rows}",
