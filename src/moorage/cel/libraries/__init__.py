@@ -1,0 +1,1 @@
+"""The function libraries of Kubernetes' environment, one module each."""
