@@ -23,7 +23,7 @@ class CycleState:
     needs a `clone()` method: what-if questions are asked on a clone.
     """
 
-    __slots__ = ("_values", "is_timed", "skip_filter", "skip_pre_bind", "skip_score")
+    __slots__ = ("_values", "has_claims", "is_timed", "skip_filter", "skip_pre_bind", "skip_score")
 
     def __init__(self, written: Mapping[str, Any] | None = None, skip_filter: Iterable[str] = ()) -> None:
         """Made by the scheduler, not for plugins."""
@@ -32,6 +32,8 @@ class CycleState:
             self._values.update(written)
         self.is_timed = False
         """For the scheduler, not for plugins."""
+        self.has_claims = False
+        """Whether there is more to settle for the pod than the claims it names; not for plugins."""
         self.skip_filter = set(skip_filter)
         """For the scheduler, not for plugins."""
         self.skip_score: set[str] = set()
@@ -72,6 +74,7 @@ class CycleState:
         for key, value in self._values.items():
             clone = getattr(value, "clone", None)
             copy._values[key] = value if clone is None else clone()
+        copy.has_claims = self.has_claims
         copy.skip_filter = self.skip_filter
         copy.skip_score = self.skip_score
         copy.skip_pre_bind = self.skip_pre_bind

@@ -160,6 +160,9 @@ class FilterPlugin(Plugin):
     Preemption then asks about many nodes at once.
     """
 
+    is_costly: ClassVar[bool] = False
+    """In-tree, not for plugins of others: whether to ask it only about nodes that filters before it left."""
+
     def kept_verdicts(self, pod: Pod) -> KeptVerdicts | None:
         """In-tree, not for plugins of others: which nodes it rejects for like pods, if that is kept."""
         return None

@@ -39,7 +39,7 @@ CATALOG: dict[str, InTree] = {
     "PodTopologySpread": InTree("spread.pod_topology_spread", (*_FILTERS, *_SCORES)),
     "InterPodAffinity": InTree("inter_pod_affinity", (*_FILTERS, *_SCORES)),
     "DynamicResources": InTree(
-        "dynamic_resources", ("preEnqueue", *_FILTERS, "postFilter", "score", "reserve", "preBind")
+        "devices.dynamic_resources", ("preEnqueue", *_FILTERS, "postFilter", "score", "reserve", "preBind")
     ),
     "DefaultPreemption": InTree("preemption.default_preemption", ("preEnqueue", "postFilter")),
     "NodeResourcesBalancedAllocation": InTree("node_resources_balanced_allocation", _SCORES),

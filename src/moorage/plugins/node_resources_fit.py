@@ -22,6 +22,7 @@ from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.cycle_reads import read
+from moorage.plugins.devices.extended_resources import ExtendedResources
 from moorage.plugins.resource_scoring import (
     CountedResource,
     are_ordinary,
@@ -46,6 +47,8 @@ class Demand(NamedTuple):
 
     name: str
     amount: int
+    or_devices: bool = False
+    """Whether devices serve it, which are not looked at here, on nodes that have none of the resource."""
 
 
 def demands_in(cycle: CycleState) -> tuple[Demand, ...] | None:
@@ -74,6 +77,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._resources = args.scoring_strategy.resources
         self._strategy = make_strategy(args.scoring_strategy)
         self._table = handle.state.table
+        handle.shared(ExtendedResources)
         self._kept_verdicts = Lru[tuple[Demand, ...], KeptVerdicts](_KNOWN_REQUESTS)
         self._row_scores = Lru[tuple[CountedResource, ...], RowScores](_KNOWN_REQUESTS)
 
@@ -87,11 +91,11 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def _demands(self, pod: Pod) -> tuple[Demand, ...]:
         """What is checked on every node, in this order: cpu, memory, ephemeral storage, everything else."""
-        requests = request_summary(pod).filter
+        requests, by_devices = request_summary(pod).filter, self._table.device_resources
         found = [Demand(name, amount) for name in BASIC if (amount := requests[name]) > 0]
         if len(found) < len(requests):
             found += [
-                Demand(name, amount)
+                Demand(name, amount, name in by_devices)
                 for name, amount in requests.items()
                 if amount > 0 and name not in BASIC and not self._is_ignored(name)
             ]
@@ -121,8 +125,8 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         full: Bools = nodes.pod_count >= nodes.allowed_pods
         rejected = full
         lacking = []
-        for name, amount in demands:
-            lacks = (nodes.allocatable[name] - nodes.requested[name]) < amount
+        for demand in demands:
+            lacks = _lacks(nodes, demand)
             rejected = rejected | lacks
             lacking.append(lacks)
         if not rejected.any():
@@ -169,25 +173,46 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def events(self) -> list[ClusterEvent]:
         return [
             ClusterEvent(POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, _pod_changed),
-            ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, _node_changed),
+            ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._node_changed),
             ClusterEvent(DEVICE_CLASS, Action.ADD | Action.UPDATE, _device_class_changed),
         ]
+
+    def _node_changed(self, pod: Pod, old: Node | None, new: Node) -> Hint:
+        """Whether the pod would fit if the node were empty. Ignored resources are not ignored here."""
+        now = allocatable(new.status.allocatable)
+        asked = {name: amount for name, amount in pod.requests.items() if amount > 0}
+        by_devices = {name for name in asked if name in self._table.device_resources and now[name] <= 0}
+        if now[PODS] < 1 or any(amount > now[name] and name not in by_devices for name, amount in asked.items()):
+            return Hint.SKIP
+        if old is None or by_devices:
+            return Hint.QUEUE
+        before = allocatable(old.status.allocatable)
+        grown = any(now[name] > before[name] for name in asked)
+        return Hint.QUEUE if grown or now[PODS] > before[PODS] else Hint.SKIP
 
 
 def _lack_something(nodes: Nodes, demands: Sequence[Demand]) -> Bools:
     rejected: Bools = nodes.pod_count >= nodes.allowed_pods
-    for name, amount in demands:
-        rejected |= (nodes.allocatable[name] - nodes.requested[name]) < amount
+    for demand in demands:
+        rejected |= _lacks(nodes, demand)
     return rejected
+
+
+def _lacks(nodes: Nodes, demand: Demand) -> Bools:
+    available = nodes.allocatable[demand.name]
+    lacks: Bools = (available - nodes.requested[demand.name]) < demand.amount
+    return lacks & (available > 0) if demand.or_devices else lacks
 
 
 def _lacks_something(table: NodeTable, row: int, demands: Sequence[Demand]) -> bool:
     """The same for one row, as long as amounts are ordinary."""
     if table.pod_count.data.item(row) >= table.allowed_pods.data.item(row):
         return True
-    for name, amount in demands:
+    for name, amount, or_devices in demands:
         column = table.allocatable.find(name)
         free = 0 if column is None else column.data.item(row)
+        if or_devices and free <= 0:
+            continue
         column = table.requested.find(name)
         if (free if column is None else free - column.data.item(row)) < amount:
             return True
@@ -201,7 +226,7 @@ def _verdicts(nodes: Nodes, full: Bools, checks: Sequence[tuple[Demand, Bools]])
     bits: Any = np.int64 if len(checks) < 62 else object
     failures = full.astype(bits)
     hopeless = np.zeros(len(nodes), dtype=np.bool_)
-    for (name, amount), lacks in checks:
+    for (name, amount, _), lacks in checks:
         if lacks.any():
             failures |= lacks.astype(bits) << len(reasons)
             hopeless |= lacks & (nodes.allocatable[name] < amount)
@@ -232,19 +257,6 @@ def _pod_changed(pod: Pod, old: Pod, new: Pod | None) -> Hint:
         before, after = row_request(old), row_request(new)
         helps = any(amount > 0 and before[name] > after[name] for name, amount in pod.requests.items())
     return Hint.QUEUE if helps else Hint.SKIP
-
-
-def _node_changed(pod: Pod, old: Node | None, new: Node) -> Hint:
-    """Whether the pod would fit if the node were empty. Ignored resources are not ignored here."""
-    requests = pod.requests
-    now = allocatable(new.status.allocatable)
-    if now[PODS] < 1 or any(amount > 0 and amount > now[name] for name, amount in requests.items()):
-        return Hint.SKIP
-    if old is None:
-        return Hint.QUEUE
-    before = allocatable(old.status.allocatable)
-    grown = [name for name, amount in requests.items() if amount > 0 and now[name] > before[name]]
-    return Hint.QUEUE if grown or now[PODS] > before[PODS] else Hint.SKIP
 
 
 def _device_class_changed(pod: Pod, old: Object | None, new: Object) -> Hint:

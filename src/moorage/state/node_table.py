@@ -163,6 +163,8 @@ class NodeTable:
         self.unschedulable = self.columns.create(np.bool_, False)
         self.taint_code = self.columns.create(np.int32)
         self.problems: dict[str, str] = {}
+        self.device_resources: frozenset[str] = frozenset()
+        """Those that devices may serve where a node has none of them; another set when that changes."""
 
         self._order = ZoneOrder(self.columns)
         self._order_is_stale = False

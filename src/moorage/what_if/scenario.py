@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from moorage.api.decoding import DecodeError, from_document
+from moorage.api.devices import ResourceClaim
 from moorage.api.kinds import KINDS
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
@@ -23,6 +24,7 @@ from moorage.scheduler.cycle import Decision, NodeChooser, rank
 from moorage.scheduler.profiles import DEFAULT_CONFIGURATION, make_profiles
 from moorage.scheduler.search import rows_of
 from moorage.state.nodes import Nodes
+from moorage.what_if.device_outcomes import DeviceOutcomes, devices_plugin
 from moorage.what_if.failed_plugins import FailedPlugins
 
 Document = dict[str, Any]
@@ -68,6 +70,12 @@ class Scenario:
         door.put(item)
         if isinstance(item, Pod) and item.spec.scheduler_name in self.profiles and door.is_pending(item):
             self.services.nominations.add(item)
+
+    def begin_flight(self, claim: ResourceClaim) -> None:
+        """Devices that were promised to the claim of another pod, and not written yet."""
+        plugin = devices_plugin(self.profile)
+        if plugin is not None and claim.status.allocation is not None:
+            plugin.devices.in_use.begin_flight(claim.uid, claim.status.allocation)
 
     def evaluate(self, pod: Pod) -> Evaluation:
         """Runs one real cycle for a pod, over all nodes."""
@@ -119,12 +127,32 @@ class Evaluation:
         result.update(self.scores())
         if decision.post_filtered is not None:
             result["postFilter"] = self.post_filter()
+        self._tell_of_devices(result)
         failure = decision.failure
         if failure is not None:
             result["message"] = failure.message
             if not failure.is_rejection:
                 result["schedulerError"] = {"phase": failure.phase, "message": failure.message}
         return result
+
+    def _tell_of_devices(self, result: Document) -> None:
+        """What the claims of the pod would get on each node, and what would be written on the best."""
+        decision = self.decision
+        assert decision is not None
+        outcomes = DeviceOutcomes.of(self.profile, decision.cycle, self.pod)
+        if outcomes is None:
+            return
+        if decision.failure is None and decision.feasible:
+            plans = outcomes.plans(decision.feasible)
+            if plans is not None:
+                result["plans"] = plans
+            result["bind"] = outcomes.bind(result.get("best") or ())
+        if "postFilter" in result:
+            freed, deleted = outcomes.deallocated(decision.statuses), outcomes.deleted()
+            if freed:
+                result["postFilter"]["deallocated"] = freed
+            elif deleted:
+                result["postFilter"]["deleted"] = deleted
 
     def filters(self) -> dict[str, dict[str, Document]]:
         """Node, filter and its answer, each filter asked on its own and without nominated pods."""
@@ -251,6 +279,8 @@ def read_scenario(
     """The cluster and the pod of a scenario document."""
     config = load(_text(scenario["config"])).config if scenario.get("config") else default
     built = Scenario(read_objects(scenario.get("objects") or []), registry, config)
+    for document in scenario.get("inFlight") or []:
+        built.begin_flight(from_document(ResourceClaim, document))
     return built, from_document(Pod, scenario["pod"])
 
 

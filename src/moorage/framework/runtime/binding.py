@@ -29,7 +29,7 @@ _POST_BIND = Question("PostBind", nothing_of("post_bind"))
 
 def nothing_to_pre_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> bool:
     """Whether it is known without waiting for an answer that no PreBind plugin will have work."""
-    if profile.pre_bind_without_claims or pod.has_claims:
+    if profile.pre_bind_without_claims or pod.has_claims or cycle.has_claims:
         return False
     if asks_everyone(profile, cycle, pod):
         for plugin in profile.pre_bind:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from moorage.api.likeness import likeness, shape
+from moorage.api.likeness import shape, template
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import (
@@ -125,16 +125,16 @@ class Plan:
             scores = self._findings.get(plugin.name, _NOTHING).scores
             if plugin.name in self._skip_score:
                 continue
-            if scores is ALL_ZERO and not normalizes:
+            all_zero = 0
+            if normalizes and scores is not None:
+                all_zero = int(plugin.normalize_scores(CycleState(), pod, _ONE_ZERO)[0])
+            if scores is ALL_ZERO and not all_zero:
                 self.gives_nothing += (plugin.name,)
             elif scores is not None and not normalizes:
                 summed.append((scores, weight))
                 self.summed += (plugin.name,)
             else:
                 kept = None if scores is None else plans.raw_scores(scores)
-                all_zero = (
-                    0 if kept is None else int(plugin.normalize_scores(CycleState(), pod, _ONE_ZERO)[0])
-                )
                 step = ScoreStep(plugin, weight, normalizes, kept, all_zero, plans.signed.get(plugin.name))
                 self.score.append(step)
         if summed:
@@ -167,6 +167,7 @@ class Plans:
         self._profile = profile
         self._table = profile.state.table
         self._are_used = are_used
+        self._device_resources = self._table.device_resources
         signing = (plugin for plugin in profile.plugins.values() if type(plugin).sign is not Plugin.sign)
         self.signed = {plugin.name: SignedAnswers(profile, plugin) for plugin in signing} if are_used else {}
         self._raw_scores = Lru[RowScores, KeptRawScores](_SUMS)
@@ -183,10 +184,19 @@ class Plans:
         """The plan for a pod; where its template does not decide, the one by which every plugin is asked."""
         if not self._are_used or self._table.has_extreme_amounts:
             return self.general
-        key = likeness(pod)
+        if self._table.device_resources is not self._device_resources:
+            self._forget()
+        key = template(pod)
         if key is None:
             return self.general
         return self._plans.get(key) or self._make(key, pod)
+
+    def _forget(self) -> None:
+        """Other resources are served by devices now, which is more than a change of nodes."""
+        self._device_resources = self._table.device_resources
+        self._plans.clear()
+        self._shapes.clear()
+        self._seen.clear()
 
     def _make(self, key: bytes, pod: Pod) -> Plan:
         """The plan of a template that has none; the first of its pods has to do with that of its shape.
@@ -199,7 +209,7 @@ class Plans:
             findings = {plugin.name: self._find(plugin, pod) for plugin in self._by_shape}
             # Finding out may have asked for labels that nobody had asked for: then the keys are others now.
             base = self._shapes.put(shape(pod), (findings, Plan(self._profile, findings, self, pod)))
-            key = likeness(pod) or key
+            key = template(pod) or key
         if not self._seen.get(key):
             self._seen.put(key, True)
             return base[1]

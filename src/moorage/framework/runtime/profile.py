@@ -98,7 +98,9 @@ class Profile(PluginsByPoint):
         """What a point's list holds of a plugin: where more than the plugin counts, that as well."""
         plugin = self.plugins[enabled.name]
         if point == "filter":
-            return FastOrEasy(cast("FilterPlugin", plugin), _overrides(plugin, FilterPlugin, "filter_nodes"))
+            filtering = cast("FilterPlugin", plugin)
+            is_fast = _overrides(plugin, FilterPlugin, "filter_nodes") and not filtering.is_costly
+            return FastOrEasy(filtering, is_fast)
         if point == "score":
             normalizes = _overrides(plugin, ScorePlugin, "normalize_scores")
             return Weighted(cast("ScorePlugin", plugin), enabled.weight or 1, normalizes)

@@ -28,7 +28,7 @@ _PERMIT = Question("Permit", wait_or_status)
 
 def asks_everyone(profile: Profile, cycle: CycleState, pod: Pod) -> bool:
     """Whether plugins that settle claims are asked about a pod, though they may have nothing to do for it."""
-    return cycle.is_timed or pod.has_claims or not profile.services.shortcuts
+    return cycle.is_timed or pod.has_claims or cycle.has_claims or not profile.services.shortcuts
 
 
 def nothing_to_reserve(profile: Profile, cycle: CycleState, pod: Pod) -> bool:

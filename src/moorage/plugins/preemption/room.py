@@ -16,6 +16,10 @@ from moorage.state.node_info import NodeInfo
 from moorage.state.node_table import NodeTable
 
 
+_UNBOUNDED = 2**62
+"""Of what devices serve: not looked at here."""
+
+
 class FreeRoom:
     """What is left on a node of the resources that a pod asks for, beyond what it asks for."""
 
@@ -71,8 +75,10 @@ class Room:
         """What is left on a node, with the pods that are nominated to it and as important on it."""
         table, row = self._table, node.row
         spare = [
-            amount_at(table.allocatable, row, name) - amount_at(table.requested, row, name) - amount
-            for name, amount in self._demands
+            _UNBOUNDED
+            if or_devices and amount_at(table.allocatable, row, name) <= 0
+            else amount_at(table.allocatable, row, name) - amount_at(table.requested, row, name) - amount
+            for name, amount, or_devices in self._demands
         ]
         free = FreeRoom(self._names, spare, table.allowed_pods[row] - table.pod_count[row])
         for other in nominated:

@@ -1,0 +1,1 @@
+"""DynamicResources: devices that pods claim."""

@@ -1,0 +1,205 @@
+"""Before a pod is bound: its claims are written, and where devices say so, conditions are waited for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from moorage.api.devices import FINALIZER, ResourceClaim
+from moorage.api.pods import Pod
+from moorage.client.errors import ApiError, Conflict
+from moorage.framework.logger import Logger
+from moorage.plugins.devices.claim_writes import Document
+from moorage.plugins.devices.devices import Devices
+from moorage.plugins.devices.pod_claims import is_reserved_for
+from moorage.plugins.devices.pod_devices import PodDevices
+from moorage.plugins.devices.readiness import has_binding_conditions, is_ready, is_timed_out
+
+log = Logger(__name__)
+
+TRIES, PAUSE_SECONDS, JITTER = 5, 0.01, 0.1
+CHECK_SECONDS = 5.0
+SEEN_SECONDS, SEEN_STEP = 120.0, 1.0
+
+
+class BindingFailed(Exception):
+    """The pod cannot be bound now; the text is what users are told."""
+
+
+async def bind_claims(devices: Devices, pod_devices: PodDevices, pod: Pod, node_name: str) -> None:
+    """Writes what was promised, claim after claim, and reserves each for the pod; raises BindingFailed."""
+    for place, claim in enumerate(pod_devices.claims):
+        if not is_reserved_for(pod, claim):
+            pod_devices.claims[place] = await _bind_claim(devices, pod_devices, place, pod, node_name)
+
+
+async def _bind_claim(
+    devices: Devices, pod_devices: PodDevices, place: int, pod: Pod, node_name: str
+) -> ResourceClaim:
+    claim, allocation = pod_devices.claims[place], pod_devices.planned.get(place)
+    is_special = place == pod_devices.special
+    if is_special and allocation is None:
+        return claim
+    uid = claim.uid
+    written: ResourceClaim | None = None
+    try:
+        if is_special:
+            written = claim = pod_devices.claims[place] = await _create(devices, pod_devices, pod, node_name)
+        written = await _write(devices, claim, allocation, pod)
+        if is_special:
+            await _tell_pod(devices, pod_devices, written, pod)
+        return written
+    except ApiError as error:
+        raise BindingFailed(str(error)) from None
+    finally:
+        if written is not None and not devices.claims.wrote(written) and is_special:
+            await _wait_until_seen(devices, written)
+        if allocation is not None:
+            devices.in_use.end_flight(uid)
+
+
+async def _create(devices: Devices, pod_devices: PodDevices, pod: Pod, node_name: str) -> ResourceClaim:
+    plan = pod_devices.chosen
+    if plan is None or plan.special is None:
+        raise BindingFailed(f"extended resource claim not found for node {node_name}")
+    document = dict(plan.special.raw)
+    meta = {key: value for key, value in document["metadata"].items() if key not in ("name", "uid")}
+    try:
+        return await devices.writes.create({**document, "metadata": meta})
+    except ApiError as error:
+        raise BindingFailed(f"create claim for extended resources {pod.namespace}/: {error}") from None
+
+
+async def _write(
+    devices: Devices, claim: ResourceClaim, allocation: Document | None, pod: Pod
+) -> ResourceClaim:
+    """Adds the finalizer where it is missing, then allocation and reservation; conflicts are tried again."""
+    key = claim.key
+
+    async def once(current: ResourceClaim) -> ResourceClaim:
+        if current.deleting:
+            raise BindingFailed(f"claim {key} got deleted in the meantime")
+        if allocation is not None:
+            if current.status.allocation is not None:
+                raise BindingFailed(f"claim {key} got allocated elsewhere in the meantime")
+            if FINALIZER not in finalizers(current):
+                document = with_finalizers(current, [*finalizers(current), FINALIZER])
+                current = await _told(f"add finalizer to claim {key}", devices.writes.update(document))
+        status: Document = dict(current.raw.get("status") or {})
+        given = status.get("allocation") if allocation is None else allocation
+        if given is None:
+            raise BindingFailed(f"claim {key} got deallocated elsewhere in the meantime")
+        if not given.get("allocationTimestamp"):
+            given = {**given, "allocationTimestamp": _now(devices.clock)}
+        consumer = {"resource": "pods", "name": pod.name, "uid": pod.uid}
+        status["allocation"] = given
+        status["reservedFor"] = [*(status.get("reservedFor") or ()), consumer]
+        doing = "add reservation" if allocation is None else "add allocation and reservation"
+        document = {**current.raw, "apiVersion": current.api_version(), "kind": current.kind, "status": status}
+        return await _told(f"{doing} to claim {key}", devices.writes.update_status(document))
+
+    return await on_conflict_again(devices, claim, once, f"get updated claim {key} after conflict")
+
+
+async def on_conflict_again(
+    devices: Devices,
+    claim: ResourceClaim,
+    write: Callable[[ResourceClaim], Awaitable[ResourceClaim]],
+    reading: str,
+) -> ResourceClaim:
+    """Writes a claim; if somebody else has changed it, reads it and writes again, a few times."""
+    for tries_left in reversed(range(TRIES)):
+        try:
+            return await write(claim)
+        except Conflict:
+            if not tries_left:
+                raise
+        await devices.sleep(PAUSE_SECONDS * (1 + JITTER * random.random()))
+        claim = await _told(reading, devices.writes.get(claim))
+    raise AssertionError("unreachable")
+
+
+async def _told(doing: str, writing: Awaitable[ResourceClaim]) -> ResourceClaim:
+    """The same error, with what was being done before it."""
+    try:
+        return await writing
+    except ApiError as error:
+        message = f"{doing}: {error.message}"
+        raise type(error)(error.code, error.reason, message, error.retry_after) from None
+
+
+async def _tell_pod(devices: Devices, pod_devices: PodDevices, claim: ResourceClaim, pod: Pod) -> None:
+    mappings = [] if pod_devices.chosen is None else pod_devices.chosen.mappings
+    if not mappings:
+        raise BindingFailed(
+            f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
+        )
+    status = {"requestMappings": mappings, "resourceClaimName": claim.name}
+    try:
+        await devices.writes.patch_pod_status(pod, {"extendedResourceClaimStatus": status})
+    except ApiError as error:
+        raise BindingFailed(f"update pod {pod.key} ExtendedResourceClaimStatus: {error}") from None
+
+
+async def _wait_until_seen(devices: Devices, claim: ResourceClaim) -> None:
+    """A claim that was just made counts once the watch brings it; until then its devices stay promised."""
+    waited = 0.0
+    while waited < SEEN_SECONDS:
+        await devices.sleep(SEEN_STEP)
+        waited += SEEN_STEP
+        if devices.claims.wrote(claim):
+            return
+        shown = devices.claims.get(claim.name, claim.namespace)
+        if shown is not None:
+            return  # a newer version of it
+    log.info(5, "Claim not stored in assume cache after retries", claim=claim)
+
+
+async def wait_for_conditions(devices: Devices, pod_devices: PodDevices, seconds: float) -> None:
+    """Waits until devices are ready that say when they are; raises BindingFailed."""
+    left = seconds
+    while not pod_is_ready(devices, pod_devices, seconds):
+        if left <= 0:
+            raise BindingFailed("device binding timeout: context deadline exceeded")
+        step = min(CHECK_SECONDS, left)
+        left -= step
+        await devices.sleep(step)
+
+
+def has_to_wait(pod_devices: PodDevices) -> bool:
+    return any(has_binding_conditions(claim) for claim in pod_devices.claims)
+
+
+def pod_is_ready(devices: Devices, pod_devices: PodDevices, seconds: float) -> bool:
+    """Whether all devices of a pod are ready by what the watch brought; raises BindingFailed."""
+    for place, claim in enumerate(pod_devices.claims):
+        current = devices.claims.get(claim.name, claim.namespace)
+        if current is None:
+            raise BindingFailed(f'could not find ResourceClaim "{claim.key}"')
+        pod_devices.claims[place] = current
+        ready = is_ready(current)
+        if ready.failure:
+            raise BindingFailed(ready.failure)
+        if not ready.is_ready:
+            if is_timed_out(current, seconds, devices.clock()):
+                raise BindingFailed(f"device binding timeout: claim={current.name}")
+            return False
+    return True
+
+
+def finalizers(claim: ResourceClaim) -> list[str]:
+    found: list[str] = claim.raw.get("metadata", {}).get("finalizers") or []
+    return found
+
+
+def with_finalizers(claim: ResourceClaim, wanted: list[str]) -> Document:
+    meta: dict[str, Any] = {**claim.raw["metadata"], "finalizers": wanted}
+    if not wanted:
+        del meta["finalizers"]
+    return {**claim.raw, "apiVersion": claim.api_version(), "kind": claim.kind, "metadata": meta}
+
+
+def _now(clock: Callable[[], float]) -> str:
+    return datetime.fromtimestamp(clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,58 @@
+"""What the scheduler knows of devices, once for all profiles, so that none gives away what another has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.framework.handle import Handle
+from moorage.plugins.devices.claim_writes import ClaimsInMemory, ClaimsOfServer, ClaimWrites
+from moorage.plugins.devices.extended_resources import ExtendedResources
+from moorage.plugins.devices.in_use import DevicesInUse
+from moorage.plugins.devices.known_claims import KnownClaims
+from moorage.plugins.devices.selectors import CelSelectors
+from moorage.plugins.devices.slice_index import SliceIndex
+
+
+class Devices:
+    """Ask for it with `handle.shared(Devices)`."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.table = handle.state.table
+        self.clock = handle.clock
+        self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self.in_use = DevicesInUse()
+        self.slices = SliceIndex()
+        self.selectors = CelSelectors()
+        self.extended = handle.shared(ExtendedResources)
+        self.classes = handle.lister_of(DeviceClass)
+        self.classes_version = 0
+        self.classes.on_change(
+            added=lambda new: self._class_changed(),
+            updated=lambda old, new: self._class_changed(),
+            deleted=lambda old: self._class_changed(),
+        )
+        self.claims = KnownClaims(handle.lister_of(ResourceClaim), self._claim_changed)
+        handle.lister_of(ResourceSlice).on_change(
+            added=self.slices.put,
+            updated=lambda old, new: self.slices.put(new),
+            deleted=lambda old: self.slices.remove(old.name),
+        )
+        client = handle.services.client
+        http = None if client is None else client.http
+        self.writes: ClaimWrites = (
+            ClaimsInMemory(handle.services.door) if http is None else ClaimsOfServer(http)
+        )
+
+    def class_of(self, name: str) -> DeviceClass | None:
+        return self.classes.get(name)
+
+    def _class_changed(self) -> None:
+        self.classes_version += 1
+
+    def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        if new is not None:
+            self.in_use.put_claim(new)
+        elif old is not None:
+            self.in_use.remove_claim(old.key)

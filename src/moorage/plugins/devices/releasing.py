@@ -1,0 +1,75 @@
+"""Giving back: what was promised to a pod that is not bound after all, and claims that keep it from nodes."""
+
+from __future__ import annotations
+
+from moorage.api.devices import FINALIZER, ResourceClaim
+from moorage.api.pods import Pod
+from moorage.client.errors import ApiError
+from moorage.framework.logger import Logger
+from moorage.plugins.devices.binding import finalizers, on_conflict_again, with_finalizers
+from moorage.plugins.devices.devices import Devices
+from moorage.plugins.devices.pod_claims import is_reserved_for
+from moorage.plugins.devices.pod_devices import PodDevices
+
+log = Logger(__name__)
+
+
+def end_flights(devices: Devices, found: PodDevices) -> None:
+    """Nothing is promised to the pod any more; what was written stays as it is."""
+    for place, claim in enumerate(found.claims):
+        uid = found.special_uid if place == found.special else claim.uid
+        if devices.in_use.is_in_flight(uid) and place in found.planned:
+            devices.in_use.end_flight(uid)
+            devices.claims.forget_written(claim)
+
+
+def _reserved(found: PodDevices, pod: Pod) -> list[ResourceClaim]:
+    users = found.claims if found.special is None else found.claims[: found.special]
+    return [
+        claim for claim in users if claim.status.allocation is not None and is_reserved_for(pod, claim)
+    ]
+
+
+def _made(found: PodDevices) -> ResourceClaim | None:
+    """The claim for extended resources, if it was written."""
+    claim = None if found.special is None else found.claims[found.special]
+    return None if claim is None or claim.name.startswith("<") else claim
+
+
+def has_work(found: PodDevices, pod: Pod) -> bool:
+    return bool(_reserved(found, pod)) or _made(found) is not None
+
+
+async def take_back(devices: Devices, found: PodDevices, pod: Pod) -> None:
+    """Ends the reservations for a pod. Allocations stay: the next attempt begins with them."""
+    for claim in _reserved(found, pod):
+        try:
+            await devices.writes.unreserve(claim, pod)
+        except ApiError as error:
+            log.error(error, "unreserve", resourceclaim=claim)
+    made = _made(found)
+    if made is not None:
+        try:
+            await delete(devices, made)
+        except ApiError as error:
+            log.error(error, "delete", resourceclaim=made)
+
+
+async def deallocate(devices: Devices, claim: ResourceClaim) -> None:
+    """Frees the devices of a claim that nobody uses."""
+    status = dict(claim.raw.get("status") or {})
+    for name in ("allocation", "reservedFor", "devices"):
+        status.pop(name, None)
+    document = {**claim.raw, "apiVersion": claim.api_version(), "kind": claim.kind, "status": status}
+    await devices.writes.update_status(document)
+
+
+async def delete(devices: Devices, claim: ResourceClaim) -> None:
+    """Deletes a claim, without waiting for whoever else would see to its finalizer."""
+
+    async def unprotect(current: ResourceClaim) -> ResourceClaim:
+        left = [each for each in finalizers(current) if each != FINALIZER]
+        return await devices.writes.update(with_finalizers(current, left))
+
+    await on_conflict_again(devices, claim, unprotect, f"get resourceclaim {claim.key}")
+    await devices.writes.delete(claim)
