@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from moorage.api.likeness import likeness
+from moorage.api.likeness import likeness, shape, template
+from moorage.api.pods import Pod
 from moorage.api.selectors import selector_from_map
 from moorage.testing import make_pod
 
@@ -68,3 +69,26 @@ def test_what_pods_differ_in(fields: dict[str, Any]) -> None:
 )
 def test_pods_like_no_other(fields: dict[str, Any]) -> None:
     assert likeness(make_pod("a", **fields)) is None
+
+
+def claiming(name: str, **fields: Any) -> Pod:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": f"data-{name}"}}]
+    return make_pod(name, **{"volumes": volumes, **fields})
+
+
+def test_pods_of_one_template_may_have_claims_of_their_own() -> None:
+    first, second = claiming("a"), claiming("b")
+    assert template(first) == template(second) is not None
+    assert shape(first) == shape(second)
+    devices = [{"name": "gpu", "resourceClaimName": "a"}], [{"name": "gpu", "resourceClaimName": "b"}]
+    with_devices = [make_pod("p", resourceClaims=claims) for claims in devices]
+    assert template(with_devices[0]) == template(with_devices[1]) is not None
+    plain = make_pod("p")
+    keys = [(template(pod), shape(pod)) for pod in (first, with_devices[0], plain)]
+    assert len({key for key, _ in keys}) == len({key for _, key in keys}) == 3
+    assert template(plain) == likeness(plain)
+    assert template(claiming("a", cpu="2")) != template(first)
+
+
+def test_other_volumes_keep_a_pod_from_being_like_another() -> None:
+    assert template(make_pod("a", volumes=[{"name": "v", "gcePersistentDisk": {"pdName": "d"}}])) is None

@@ -7,10 +7,12 @@ from operator import attrgetter
 import msgspec
 from msgspec.structs import replace
 
-from moorage.api.pods import Container, Pod, PodSpec, Volume
+from moorage.api.pods import Container, Pod, PodResourceClaim, PodSpec, Volume
 from moorage.api.selectors import ASKED_KEYS
 
 _MOST_KNOWN = 16384
+_SOME_CLAIMS = (PodResourceClaim(),)
+_SOME_VOLUMES = (Volume(),)
 _known: dict[bytes, bytes] = {}
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -24,17 +26,21 @@ def likeness(pod: Pod) -> bytes | None:
     no other, since claims are found by names and belong to one pod, nor is one that is nominated to a node or
     has begun to run.
     """
+    return None if pod.has_claims else template(pod)
+
+
+def template(pod: Pod) -> bytes | None:
+    """As `likeness`, but pods with claims can be alike, too: in everything but what they claim."""
     known: tuple[int, bytes | None] | None = pod.__dict__.get("_likeness")
     if known is None or known[0] != len(ASKED_KEYS):
-        known = pod.__dict__["_likeness"] = (len(ASKED_KEYS), _likeness(pod))
+        known = pod.__dict__["_likeness"] = (len(ASKED_KEYS), _template(pod))
     return known[1]
 
 
-def _likeness(pod: Pod) -> bytes | None:
+def _template(pod: Pod) -> bytes | None:
     spec, status, meta = pod.spec, pod.status, pod.metadata
     if (
-        spec.resource_claims
-        or status.nominated_node_name
+        status.nominated_node_name
         or status.container_statuses
         or status.init_container_statuses
         or status.resources is not None
@@ -44,7 +50,9 @@ def _likeness(pod: Pod) -> bytes | None:
         return None
     if spec.volumes:
         # The volume that brings the token of the service account has another name in every pod.
-        spec = replace(spec, volumes=())
+        spec = replace(spec, volumes=_SOME_VOLUMES if any(map(_is_claim, spec.volumes)) else ())
+    if spec.resource_claims:
+        spec = replace(spec, resource_claims=_SOME_CLAIMS)
     owner = next((owner for owner in meta.owner_references if owner.controller), None)
     labels = {key: value for key, value in meta.labels.items() if key in ASKED_KEYS}
     try:
@@ -57,7 +65,7 @@ def _likeness(pod: Pod) -> bytes | None:
 
 
 def shape(pod: Pod) -> bytes:
-    """As `likeness`, of a pod that has one, without what it requests and which nodes it asks for."""
+    """As `template`, of a pod that has one, without what it requests and which nodes it asks for."""
     spec, meta = pod.spec, pod.metadata
     owner = next((owner for owner in meta.owner_references if owner.controller), None)
     labels = {key: value for key, value in meta.labels.items() if key in ASKED_KEYS}
@@ -65,10 +73,12 @@ def shape(pod: Pod) -> bytes:
     others = None if affinity is None else (affinity.pod_affinity, affinity.pod_anti_affinity)
     containers = [_container_shape(container) for container in spec.containers]
     before = [_container_shape(container) for container in spec.init_containers]
-    return _encode((meta.namespace, labels, owner, others, containers, before, _spec_shape(spec)))
+    claims = (bool(spec.resource_claims), any(map(_is_claim, spec.volumes)))
+    return _encode((meta.namespace, labels, owner, others, containers, before, claims, _spec_shape(spec)))
 
 
 _PARTICULARS = {
+    "resource_claims",
     "volumes",
     "overhead",
     "resources",
@@ -82,5 +92,9 @@ _container_shape = attrgetter(*(name for name in Container.__struct_fields__ if 
 
 
 def _says_nothing(volume: Volume) -> bool:
-    """Whether a volume is one of those that no node is chosen by, as config maps are."""
-    return volume == Volume(name=volume.name)
+    """Whether a volume is one of those that no node is chosen by, as config maps are, or by its claim alone."""
+    return _is_claim(volume) or volume == Volume(name=volume.name)
+
+
+def _is_claim(volume: Volume) -> bool:
+    return volume.persistent_volume_claim is not None or volume.ephemeral is not None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from moorage.api.likeness import likeness, shape
+from moorage.api.likeness import shape, template
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import (
@@ -183,7 +183,7 @@ class Plans:
         """The plan for a pod; where its template does not decide, the one by which every plugin is asked."""
         if not self._are_used or self._table.has_extreme_amounts:
             return self.general
-        key = likeness(pod)
+        key = template(pod)
         if key is None:
             return self.general
         return self._plans.get(key) or self._make(key, pod)
@@ -199,7 +199,7 @@ class Plans:
             findings = {plugin.name: self._find(plugin, pod) for plugin in self._by_shape}
             # Finding out may have asked for labels that nobody had asked for: then the keys are others now.
             base = self._shapes.put(shape(pod), (findings, Plan(self._profile, findings, self, pod)))
-            key = likeness(pod) or key
+            key = template(pod) or key
         if not self._seen.get(key):
             self._seen.put(key, True)
             return base[1]

@@ -81,7 +81,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
         return binding_events.events()
 
     def pre_filters_alike(self, pod: Pod) -> bool:
-        return True
+        return not pod.has_claims
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         volumes = PodVolumes()
