@@ -92,7 +92,7 @@ _container_shape = attrgetter(*(name for name in Container.__struct_fields__ if 
 
 
 def _says_nothing(volume: Volume) -> bool:
-    """Whether a volume is one of those that no node is chosen by, as config maps are, or by its claim alone."""
+    """Whether no node is chosen by a volume, as by config maps, or by the claim alone that it stands for."""
     return _is_claim(volume) or volume == Volume(name=volume.name)
 
 
