@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import takewhile
 
 from moorage.api import quantities
+from moorage.api.quantity_texts import binary_text, canonical_text, decimal_text
 
 
 class Malformed(ValueError):
@@ -21,14 +22,8 @@ class Malformed(ValueError):
 
 _PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 _WRONG_FORM = f"quantities must match the regular expression '{_PATTERN}'"
-_PARTS = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+_FORM = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?[eEinumkKMGTP]*[-+]?[0-9]*", re.ASCII)
 
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
-_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-
-_DECIMAL_DIGITS = 18  # with more digits a quantity is not kept as it was written
-_BINARY_DIGITS = 15
 _LONGEST = 2000
 
 
@@ -42,68 +37,17 @@ def quantity(value: str | int | float) -> str:
     if isinstance(value, bool) or (isinstance(value, int) and value.bit_length() > _LONGEST):
         raise Malformed(_WRONG_FORM)
     text = value.strip() if isinstance(value, str) else repr(value)
-    parts = _PARTS.fullmatch(text)
-    if not text or parts is None:
+    if not text or _FORM.fullmatch(text) is None:
         raise Malformed(_WRONG_FORM)
-    _, whole, fraction, suffix = parts.groups()
     try:
-        nanos = quantities.parse(text)
+        return canonical_text(text)
     except quantities.QuantityError:
         raise Malformed("unable to parse quantity's suffix") from None
-    if not nanos:
-        return "0"
-    if suffix in _BINARY and suffix:
-        return text if _stays_binary(whole, fraction, suffix) else _binary(nanos)
-    if suffix in _DECIMAL:
-        return text if _stays_decimal(whole, fraction, _DECIMAL[suffix]) else _decimal(nanos)
-    return text if _stays_decimal(whole, fraction, int(suffix[1:])) else _exponential(nanos)
 
 
 def amount_text(nanos: int, like: str) -> str:
     """An amount as text of the family of another one: of powers of two, or of ten."""
-    return _binary(nanos) if like.endswith("i") else _decimal(nanos)
-
-
-def _stays_decimal(whole: str, fraction: str | None, exponent: int) -> bool:
-    digits = (whole or "0") + (fraction or "")
-    scale = exponent - len(fraction or "")
-    well_formed = not digits.endswith("000") and digits[0] != "0"
-    return len(digits) <= _DECIMAL_DIGITS and scale >= -9 and scale % 3 == 0 and well_formed
-
-
-def _stays_binary(whole: str, fraction: str | None, suffix: str) -> bool:
-    room = _BINARY_DIGITS - len(whole) - 3 * _BINARY.index(suffix) - 1
-    return not fraction and room >= 0 and int(whole or "0") % 8 != 0
-
-
-def _thousands(nanos: int, limit: int) -> tuple[int, int]:
-    """The whole number and the exponent of ten, a multiple of three, that make up the amount."""
-    exponent = -9
-    while exponent < limit and nanos % 1000 == 0:
-        nanos //= 1000
-        exponent += 3
-    return nanos, exponent
-
-
-def _decimal(nanos: int) -> str:
-    number, exponent = _thousands(nanos, max(_DECIMAL_SUFFIX))
-    return f"{number}{_DECIMAL_SUFFIX[exponent]}"
-
-
-def _exponential(nanos: int) -> str:
-    number, exponent = _thousands(nanos, nanos.bit_length())
-    return f"{number}e{exponent}" if exponent else str(number)
-
-
-def _binary(nanos: int) -> str:
-    number, rest = divmod(nanos, quantities.NANOS)
-    if rest or abs(number) < 1024:
-        return _decimal(nanos)
-    steps = 0
-    while number % 1024 == 0 and steps < len(_BINARY) - 1:
-        number //= 1024
-        steps += 1
-    return f"{number}{_BINARY[steps]}"
+    return binary_text(nanos) if like.endswith("i") else decimal_text(nanos)
 
 
 # Binary data

@@ -1,1 +1,1 @@
-"""DynamicResources: devices that pods claim."""
+"""Finding devices for claims: what DynamicResources decides with. Nothing here reads or writes a cluster."""

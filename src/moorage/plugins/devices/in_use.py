@@ -1,0 +1,102 @@
+"""Devices that claims hold, by what the watch brought and by what is about to be written."""
+
+from __future__ import annotations
+
+from moorage.api.devices import AllocationResult, DeviceResult, ResourceClaim
+from moorage.api.quantities import parse
+from moorage.plugins.devices.candidates import DeviceId, PoolId
+
+
+class DevicesInUse:
+    """What all claims together hold. A claim counts whatever its age, its owner and its users."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        """Grows with every change."""
+        self.exclusive: dict[DeviceId, int] = {}
+        """Devices that are somebody's alone, and how often: a claim may be known and still in flight."""
+        self.consumed: dict[DeviceId, dict[str, int]] = {}
+        """What shares of a device have consumed of its capacities, in nanos."""
+        self._consumers: dict[DeviceId, int] = {}
+        self._shares: dict[DeviceId, int] = {}
+        self._claims: dict[str, tuple[str, tuple[DeviceResult, ...]]] = {}
+        self._flights: dict[str, tuple[DeviceResult, ...]] = {}
+        self._pool_revisions: dict[PoolId, int] = {}
+
+    def put_claim(self, claim: ResourceClaim) -> None:
+        """The newest that is known of a claim.
+
+        Only that an allocation appears or disappears is noticed: the API lets nobody change one.
+        """
+        key, allocation = claim.key, claim.status.allocation
+        known = self._claims.get(key)
+        if known is not None:
+            if allocation is not None and known[0] == claim.uid:
+                return
+            self.remove_claim(key)
+        if allocation is not None:
+            results = _held(allocation)
+            self._claims[key] = (claim.uid, results)
+            self._count(results, 1)
+
+    def remove_claim(self, key: str) -> None:
+        """A claim is gone; by `namespace/name`."""
+        known = self._claims.pop(key, None)
+        if known is not None:
+            self._count(known[1], -1)
+
+    def begin_flight(self, uid: str, allocation: AllocationResult) -> None:
+        """A claim is about to be allocated like that, which nobody else knows yet."""
+        self.end_flight(uid)
+        results = self._flights[uid] = _held(allocation)
+        self._count(results, 1)
+
+    def end_flight(self, uid: str) -> None:
+        """It was written, or nothing comes of it."""
+        self._count(self._flights.pop(uid, ()), -1)
+
+    def is_in_flight(self, uid: str) -> bool:
+        return uid in self._flights
+
+    def is_allocated(self, device: DeviceId) -> bool:
+        """Whether somebody holds the device or a share of it."""
+        return device in self.exclusive or device in self._shares
+
+    def pool_revision(self, pool: PoolId) -> int:
+        """The revision of the last change that concerned a pool."""
+        return self._pool_revisions.get(pool, 0)
+
+    def _count(self, results: tuple[DeviceResult, ...], number: int) -> None:
+        if results:
+            self.revision += 1
+        for result in results:
+            self._pool_revisions[result.driver, result.pool] = self.revision
+            device = (result.driver, result.pool, result.device)
+            if result.share_id is None:
+                _add(self.exclusive, device, number)
+                continue
+            _add(self._shares, device, number)
+            if result.consumed_capacity:
+                _add(self._consumers, device, number)
+                self._consume(device, result, number)
+
+    def _consume(self, device: DeviceId, result: DeviceResult, number: int) -> None:
+        if device not in self._consumers:
+            del self.consumed[device]
+            return
+        sums = self.consumed.setdefault(device, {})
+        for name, amount in result.consumed_capacity.items():
+            sums[name] = sums.get(name, 0) + number * parse(amount)
+
+
+def _held(allocation: AllocationResult) -> tuple[DeviceResult, ...]:
+    """Who has access as an administrator holds nothing."""
+    return tuple(result for result in allocation.devices.results if not result.admin_access)
+
+
+def _add(counts: dict[DeviceId, int], device: DeviceId, number: int) -> None:
+    count = counts.get(device, 0) + number
+    if count:
+        counts[device] = count
+    else:
+        del counts[device]
