@@ -16,6 +16,8 @@ from moorage.framework.extension_points import PreScorePlugin, ScorePlugin
 from moorage.framework.handle import Handle
 from moorage.framework.status import Status
 from moorage.plugins.int64_math import divided, truncated
+from moorage.plugins.devices.extended_resources import ExtendedResources
+from moorage.plugins.devices.resource_totals import ResourceTotals
 from moorage.plugins.resource_scoring import (
     CountedResource,
     amount_at,
@@ -47,6 +49,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         super().__init__(args, handle)
         self._resources = args.resources
         self._table = handle.state.table
+        handle.shared(ExtendedResources)
+        self._totals = ResourceTotals.needed(handle, self._resources)
         self._row_scores = Lru[tuple[CountedResource, ...], RowScores](_KNOWN_REQUESTS)
 
     def pre_scores_alike(self, pod: Pod) -> bool:
@@ -70,7 +74,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         wanted = self._wanted(pod)
         if wanted is None:
             return ALL_ZERO
-        if not are_ordinary(wanted):
+        if not are_ordinary(wanted) or any(each.name in self._table.device_resources for each in wanted):
             return None
         counted = wanted
         return self._row_scores.get(counted) or self._row_scores.put(
@@ -87,6 +91,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
             wanted = self._wanted(pod)
         if wanted is None:
             return np.zeros(len(nodes), dtype=np.int64)
+        if self._totals is not None:
+            nodes = self._totals.with_devices(nodes, (each.name for each in wanted))
         return improvement(nodes, wanted)
 
 

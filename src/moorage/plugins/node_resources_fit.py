@@ -23,6 +23,7 @@ from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.cycle_reads import read
 from moorage.plugins.devices.extended_resources import ExtendedResources
+from moorage.plugins.devices.resource_totals import ResourceTotals
 from moorage.plugins.resource_scoring import (
     CountedResource,
     are_ordinary,
@@ -78,6 +79,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._strategy = make_strategy(args.scoring_strategy)
         self._table = handle.state.table
         handle.shared(ExtendedResources)
+        self._totals = ResourceTotals.needed(handle, self._resources)
         self._kept_verdicts = Lru[tuple[Demand, ...], KeptVerdicts](_KNOWN_REQUESTS)
         self._row_scores = Lru[tuple[CountedResource, ...], RowScores](_KNOWN_REQUESTS)
 
@@ -154,7 +156,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def row_scores(self, pod: Pod) -> RowScores | None:
         wanted = self._wanted(pod)
-        if not are_ordinary(wanted):
+        if not are_ordinary(wanted) or any(each.name in self._table.device_resources for each in wanted):
             return None
         return self._row_scores.get(wanted) or self._row_scores.put(
             wanted,
@@ -166,7 +168,11 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def score_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Int64s:
         wanted = cycle.get(_WANTED)
-        return self._strategy(nodes, self._wanted(pod) if wanted is None else wanted)
+        if wanted is None:
+            wanted = self._wanted(pod)
+        if self._totals is not None:
+            nodes = self._totals.with_devices(nodes, (each.name for each in wanted))
+        return self._strategy(nodes, wanted)
 
     # Hints
 
@@ -182,7 +188,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         now = allocatable(new.status.allocatable)
         asked = {name: amount for name, amount in pod.requests.items() if amount > 0}
         by_devices = {name for name in asked if name in self._table.device_resources and now[name] <= 0}
-        if now[PODS] < 1 or any(amount > now[name] and name not in by_devices for name, amount in asked.items()):
+        if now[PODS] < 1 or any(
+            amount > now[name] and name not in by_devices for name, amount in asked.items()
+        ):
             return Hint.SKIP
         if old is None or by_devices:
             return Hint.QUEUE

@@ -20,6 +20,7 @@ from moorage.plugins.devices import releasing
 from moorage.plugins.devices.claim_writes import ClaimsInMemory
 from moorage.plugins.devices.devices import Devices
 from moorage.plugins.devices.dynamic_resources import STATE, DynamicResources
+from moorage.plugins.devices.pod_claims import claims_of
 from moorage.plugins.devices.pod_devices import PodDevices
 from moorage.state.nodes import Nodes
 
@@ -54,12 +55,15 @@ class DeviceOutcomes:
     def plans(self, nodes: Nodes) -> dict[str, dict[str, list[str]]] | None:
         """Node, claim, and what the claim would get there; None if nothing could be planned."""
         found = self._plugin.found(self._cycle)
-        if found is None or found.judgement is None:
+        filters = [plugin for plugin, _ in self._profile.filter]
+        if found is None or found.judgement is None or self._plugin not in filters:
             return None
         plans: dict[str, dict[str, list[str]]] = {}
         for info in nodes:
             plan = found.judgement.plan(info)
-            plans[info.name] = {} if plan is None else {each.claim.key: list(each.devices) for each in plan.plans}
+            plans[info.name] = (
+                {} if plan is None else {each.claim.key: list(each.devices) for each in plan.plans}
+            )
         return plans
 
     def bind(self, node_names: Iterable[str]) -> dict[str, Document]:
@@ -72,14 +76,19 @@ class DeviceOutcomes:
         found.claims, found.planned, found.chosen = list(found.claims), {}, None
         if known is not None:
             cycle.write(STATE, found)
-        with _Trial(self._devices, self._profile.services.door, plugin.handle, found) as trial:
+        named = claims_of(pod, self._devices.claims)
+        with _Trial(self._devices, self._profile.services.door, plugin.handle, named) as trial:
+            reserved: Status | None = None
             try:
-                reserved = plugin.reserve(cycle, pod, node_name)
+                if plugin in self._profile.reserve:
+                    reserved = plugin.reserve(cycle, pod, node_name)
             except LookupError as error:
                 reserved = Status.error(str(error))
             outcome: Document = {"reserve": self._answer("Reserve", reserved)}
             if reserved is None:
-                status = trial.run(plugin.pre_bind(cycle, pod, node_name))
+                status = None
+                if plugin in self._profile.pre_bind:
+                    status = trial.run(plugin.pre_bind(cycle, pod, node_name))
                 outcome["preBind"] = {"code": "Wait"} if trial.waits else self._answer("PreBind", status)
             outcome["writes"] = list(trial.writes.told)
             after = outcome["claims"] = trial.claims()
@@ -89,7 +98,8 @@ class DeviceOutcomes:
                 outcome["events"] = trial.events
             trial.writes.told.clear()
             releasing.end_flights(self._devices, found)
-            trial.run(releasing.take_back(self._devices, found, pod))
+            if plugin in self._profile.reserve:
+                trial.run(releasing.take_back(self._devices, found, pod))
             undone = {key: claim for key, claim in trial.claims().items() if claim != after[key]}
             outcome["unreserve"] = {"writes": list(trial.writes.told), "claims": undone}
         return outcome
@@ -109,11 +119,12 @@ class DeviceOutcomes:
             return []
         return sorted({claim.key for claim in self._plugin.to_free(self._cycle, self._pod, statuses)})
 
-    def deleted(self) -> str:
+    def deleted(self) -> list[str]:
         """The claim for extended resources that PostFilter deletes."""
-        found = self._plugin.found(self._cycle)
-        stale = None if found is None else self._plugin.stale_claim(self._cycle)
-        return "" if stale is None else stale.key
+        if self._plugin not in self._profile.post_filter or self._plugin.found(self._cycle) is None:
+            return []
+        stale = self._plugin.stale_claim(self._cycle)
+        return [] if stale is None else [stale.key]
 
 
 class _ToldWrites(ClaimsInMemory):
@@ -164,12 +175,9 @@ async def _pause(seconds: float) -> None:
 class _Trial:
     """A binding that is tried and undone."""
 
-    def __init__(self, devices: Devices, door: Door, handle: Handle, pod_devices: PodDevices) -> None:
+    def __init__(self, devices: Devices, door: Door, handle: Handle, claims: list[ResourceClaim]) -> None:
         self._devices, self._door, self._handle = devices, door, handle
-        self._before = {
-            claim.key: claim for place, claim in enumerate(pod_devices.claims) if place != pod_devices.special
-        }
-        self._flights = list(pod_devices.claims)
+        self._before = {claim.key: claim for claim in claims}
         self.writes = _ToldWrites(door)
         self.events: list[str] = []
         self.waits = False
@@ -181,8 +189,6 @@ class _Trial:
 
     def __exit__(self, *raised: object) -> None:
         self._devices.writes, self._devices.sleep, self._handle.recorder = self._kept
-        for claim in self._flights:
-            self._devices.in_use.end_flight(claim.uid)
         stored = self._door.state.objects.of(ResourceClaim)
         for key in self.writes.made:
             left = stored.get(*reversed(key.split("/")))

@@ -187,6 +187,8 @@ class Evaluation:
         if decision.failure is not None or nodes is None or not len(nodes):
             return {}
         scores = decision.scores or rank(self.profile, decision.plan, decision.cycle, self.pod, nodes)
+        if scores.status is not None and decision.scores is None and len(nodes) == 1:
+            return {"best": nodes.names}  # a live scheduler has no need to ask about the only node
         if scores.status is not None:
             return {"schedulerError": {"phase": "Score", "message": scores.status.message}}
         names = nodes.names

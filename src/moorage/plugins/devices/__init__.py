@@ -1,1 +1,1 @@
-"""Finding devices for claims: what DynamicResources decides with. Nothing here reads or writes a cluster."""
+"""DynamicResources: devices that pods claim."""

@@ -97,7 +97,12 @@ async def _write(
         status["allocation"] = given
         status["reservedFor"] = [*(status.get("reservedFor") or ()), consumer]
         doing = "add reservation" if allocation is None else "add allocation and reservation"
-        document = {**current.raw, "apiVersion": current.api_version(), "kind": current.kind, "status": status}
+        document = {
+            **current.raw,
+            "apiVersion": current.api_version(),
+            "kind": current.kind,
+            "status": status,
+        }
         return await _told(f"{doing} to claim {key}", devices.writes.update_status(document))
 
     return await on_conflict_again(devices, claim, once, f"get updated claim {key} after conflict")

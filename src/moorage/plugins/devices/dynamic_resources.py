@@ -200,7 +200,8 @@ class DynamicResources(
         return [
             claim
             for claim in unavailable_claims(found.judgement, kept_off)
-            if claim is not special and all(each.uid == pod.uid for each in claim.status.reserved_for)
+            if claim is not special
+            and all(each.uid == pod.uid for each in claim.status.reserved_for)
             and len(claim.status.reserved_for) <= 1
         ]
 

@@ -54,7 +54,11 @@ class Variant:
             self.special = claims[-1] = from_document(ResourceClaim, {**source, "spec": spec})
             self.mappings = asked.mappings
         self.allocator = Allocator(
-            devices.in_use, devices.slices, devices.class_of, devices.selectors, claims,
+            devices.in_use,
+            devices.slices,
+            devices.class_of,
+            devices.selectors,
+            claims,
             seconds=judgement.seconds,
         )
         self._known: dict[object, Answer] = {}
@@ -92,7 +96,9 @@ def _score(plan: Plan) -> int:
 class Judgement:
     """What the claims of a pod mean for nodes, as they are in this cycle."""
 
-    def __init__(self, devices: Devices, pod: Pod, pod_devices: PodDevices, seconds: float, waits: float) -> None:
+    def __init__(
+        self, devices: Devices, pod: Pod, pod_devices: PodDevices, seconds: float, waits: float
+    ) -> None:
         self.devices = devices
         self.pod = pod
         self.pod_devices = pod_devices

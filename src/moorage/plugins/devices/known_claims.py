@@ -22,9 +22,7 @@ class KnownClaims:
         """What the API server answered to a write, until the watch has come so far."""
         self._for_resources: dict[str, ResourceClaim] = {}
         """By the uid of its pod: the claim that was made for the pod's extended resources."""
-        lister.on_change(
-            added=self._came, updated=lambda old, new: self._came(new), deleted=self._went
-        )
+        lister.on_change(added=self._came, updated=lambda old, new: self._came(new), deleted=self._went)
 
     def get(self, name: str, namespace: str) -> ResourceClaim | None:
         return self._shown.get(f"{namespace}/{name}")

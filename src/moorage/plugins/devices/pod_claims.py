@@ -29,9 +29,7 @@ def _claims_of(pod: Pod, known: KnownClaims) -> Iterator[ResourceClaim]:
         if claim.deleting:
             raise NotThere(f'resourceclaim "{claim.name}" is being deleted')
         if entry.resource_claim_name is None and not is_controlled_by(pod, claim):
-            raise NotThere(
-                f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)"
-            )
+            raise NotThere(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
         yield claim
 
 

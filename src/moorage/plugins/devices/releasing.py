@@ -25,9 +25,7 @@ def end_flights(devices: Devices, found: PodDevices) -> None:
 
 def _reserved(found: PodDevices, pod: Pod) -> list[ResourceClaim]:
     users = found.claims if found.special is None else found.claims[: found.special]
-    return [
-        claim for claim in users if claim.status.allocation is not None and is_reserved_for(pod, claim)
-    ]
+    return [claim for claim in users if claim.status.allocation is not None and is_reserved_for(pod, claim)]
 
 
 def _made(found: PodDevices) -> ResourceClaim | None:
