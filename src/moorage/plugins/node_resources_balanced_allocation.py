@@ -15,9 +15,9 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.extension_points import PreScorePlugin, ScorePlugin
 from moorage.framework.handle import Handle
 from moorage.framework.status import Status
-from moorage.plugins.int64_math import divided, truncated
 from moorage.plugins.devices.extended_resources import ExtendedResources
 from moorage.plugins.devices.resource_totals import ResourceTotals
+from moorage.plugins.int64_math import divided, truncated
 from moorage.plugins.resource_scoring import (
     CountedResource,
     amount_at,

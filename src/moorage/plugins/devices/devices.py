@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
 
 from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.framework.handle import Handle
 from moorage.plugins.devices.claim_writes import ClaimsInMemory, ClaimsOfServer, ClaimWrites
 from moorage.plugins.devices.extended_resources import ExtendedResources
 from moorage.plugins.devices.in_use import DevicesInUse
+from moorage.plugins.devices.known_answers import KnownAnswers
 from moorage.plugins.devices.known_claims import KnownClaims
 from moorage.plugins.devices.selectors import CelSelectors
 from moorage.plugins.devices.slice_index import SliceIndex
+from moorage.state.lru import Lru
+
+_KINDS_OF_CLAIMS = 64
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class Devices:
@@ -27,7 +34,7 @@ class Devices:
         self.selectors = CelSelectors()
         self.extended = handle.shared(ExtendedResources)
         self.classes = handle.lister_of(DeviceClass)
-        self.classes_version = 0
+        self._answers = Lru[bytes, KnownAnswers](_KINDS_OF_CLAIMS)
         self.classes.on_change(
             added=lambda new: self._class_changed(),
             updated=lambda old, new: self._class_changed(),
@@ -45,11 +52,18 @@ class Devices:
             ClaimsInMemory(handle.services.door) if http is None else ClaimsOfServer(http)
         )
 
+    def answers_for(self, claims: Sequence[ResourceClaim]) -> KnownAnswers:
+        """What is known of nodes for claims that ask for the same as these."""
+        key = _encode([claim.spec.devices for claim in claims])
+        return self._answers.get(key) or self._answers.put(
+            key, KnownAnswers(self.table, self.slices, self.in_use)
+        )
+
     def class_of(self, name: str) -> DeviceClass | None:
         return self.classes.get(name)
 
     def _class_changed(self) -> None:
-        self.classes_version += 1
+        self._answers.clear()
 
     def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         if new is not None:

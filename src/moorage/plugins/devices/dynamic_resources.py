@@ -79,7 +79,8 @@ class DynamicResources(
 
     def found(self, cycle: CycleState) -> PodDevices | None:
         """The claims of the pod of an attempt; for what-if questions."""
-        return cycle.get(STATE)
+        found: PodDevices | None = cycle.get(STATE)
+        return found
 
     def events(self) -> list[ClusterEvent]:
         return claim_events.events(self._devices)

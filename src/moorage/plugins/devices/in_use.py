@@ -5,6 +5,7 @@ from __future__ import annotations
 from moorage.api.devices import AllocationResult, DeviceResult, ResourceClaim
 from moorage.api.quantities import parse
 from moorage.plugins.devices.candidates import DeviceId, PoolId
+from moorage.state.row_changes import Changes
 
 
 class DevicesInUse:
@@ -22,6 +23,8 @@ class DevicesInUse:
         self._claims: dict[str, tuple[str, tuple[DeviceResult, ...]]] = {}
         self._flights: dict[str, tuple[DeviceResult, ...]] = {}
         self._pool_revisions: dict[PoolId, int] = {}
+        self.changes = Changes[PoolId]()
+        """The pools of which something was taken or given back."""
 
     def put_claim(self, claim: ResourceClaim) -> None:
         """The newest that is known of a claim.
@@ -70,7 +73,9 @@ class DevicesInUse:
         if results:
             self.revision += 1
         for result in results:
-            self._pool_revisions[result.driver, result.pool] = self.revision
+            pool = (result.driver, result.pool)
+            self._pool_revisions[pool] = self.revision
+            self.changes.note(pool)
             device = (result.driver, result.pool, result.device)
             if result.share_id is None:
                 _add(self.exclusive, device, number)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -13,14 +12,16 @@ from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
-from moorage.plugins.devices.allocator import Allocator, Plan
+from moorage.plugins.devices.allocator import Allocator
 from moorage.plugins.devices.devices import Devices
 from moorage.plugins.devices.extended_resources import asked_of_devices, may_be_of_devices
 from moorage.plugins.devices.failures import AllocationFailed, InvalidPools, TimedOut
+from moorage.plugins.devices.known_answers import OF_ITS_OWN, Answer
 from moorage.plugins.devices.pod_devices import NodePlan, PodDevices
 from moorage.plugins.devices.readiness import is_ready, is_timed_out
+from moorage.plugins.devices.results import Plan
 from moorage.plugins.node_matching import selector_mask
-from moorage.state.columns import Bools, Int64s
+from moorage.state.columns import Bools, Int32s, Int64s
 from moorage.state.node_info import NodeInfo
 from moorage.state.nodes import Nodes
 
@@ -30,13 +31,6 @@ STALE = Status.unresolvable("cannot schedule extended resource claim")
 CANNOT_FIT = Status.unresolvable("cannot fit resource")
 
 _MOST_SUB_REQUESTS = 8
-
-
-class Answer(NamedTuple):
-    """What the search says of a node: why not, or that there is a plan and what it scores."""
-
-    status: Status | None
-    score: int = 0
 
 
 class Variant:
@@ -61,19 +55,32 @@ class Variant:
             claims,
             seconds=judgement.seconds,
         )
-        self._known: dict[object, Answer] = {}
+        self._known = devices.answers_for(claims)
+        self._own: dict[int, Answer] = {}
+        """By row, of nodes that share their answer with no other."""
 
-    def answer(self, node: Node) -> Answer:
-        """Nodes that differ in nothing that matters here share an answer."""
-        signature = self.allocator.node_signature(node)
-        if signature is None:
-            return self._ask(node)
-        known = self._known.get(signature)
-        if known is None:
-            known = self._ask(node)
-            if known.status is None or known.status.rejected:
-                self._known[signature] = known
-        return known
+    def verdicts(self, nodes: Nodes) -> Verdicts:
+        known = self._known
+        numbers = known.numbers(nodes, self.allocator, self._ask)
+        if not numbers.all():
+            return Verdicts.each([answer.status for answer in self._each(nodes, numbers)])
+        codes = known.codes(numbers)
+        return Verdicts(codes, tuple(known.statuses)) if codes.any() else Verdicts.passed()
+
+    def scores(self, nodes: Nodes) -> Int64s:
+        numbers = self._known.numbers(nodes, self.allocator, self._ask)
+        if not numbers.all():
+            return np.array([answer.score for answer in self._each(nodes, numbers)], dtype=np.int64)
+        return self._known.scores(numbers)
+
+    def _each(self, nodes: Nodes, numbers: Int32s) -> Iterator[Answer]:
+        """One by one, since some share their answer with no other."""
+        for info, number in zip(nodes, numbers.tolist(), strict=True):
+            if number == OF_ITS_OWN:
+                self._own[info.row] = self._own.get(info.row) or self._ask(info.node)
+                yield self._own[info.row]
+            else:
+                yield self._known.answer(number)
 
     def _ask(self, node: Node) -> Answer:
         try:
@@ -104,8 +111,7 @@ class Judgement:
         self.pod_devices = pod_devices
         self.seconds = seconds
         self._variants: dict[frozenset[str], Variant] = {}
-        self._answers: dict[int, Answer] = {}
-        """By row, of nodes on which something is to be allocated."""
+        self._was_asked = False
         self._allocates = bool(pod_devices.to_allocate())
         self._existing = sum(map(_existing_score, pod_devices.claims))
         self.unavailable = self._find_unavailable(waits)
@@ -113,28 +119,46 @@ class Judgement:
         self._asked = self._asked_resources()
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
+        self._was_asked = True
         special = self.pod_devices.special
         if special is not None and self.pod_devices.claims[special].spec.devices.requests:
             return Verdicts(np.ones(len(nodes), dtype=np.int8), (None, STALE))
-        if self._allocates:
-            answers = [self._answer(info) for info in nodes]
-        else:
-            answers = [None] * len(nodes)
-        rows = nodes.rows
-        for mask in self.unavailable.values():
-            for place in np.flatnonzero(mask[rows]).tolist():
-                if answers[place] is None:
-                    answers[place] = NOT_AVAILABLE
-        return Verdicts.each(answers)
+        verdicts = self._found(nodes) if self._allocates else Verdicts.passed()
+        return self._without_unavailable(nodes, verdicts) if self.unavailable else verdicts
 
-    def _answer(self, info: NodeInfo) -> Status | None:
-        resources = self._by_devices(info)
-        if isinstance(resources, Status):
-            return resources
-        if not resources and not self.pod_devices.has_user_claims:
-            return None
-        found = self._answers[info.row] = self._variant(resources).answer(info.node)
-        return found.status
+    def _without_unavailable(self, nodes: Nodes, verdicts: Verdicts) -> Verdicts:
+        codes = verdicts.codes
+        codes = np.zeros(len(nodes), dtype=np.int32) if codes is None else codes.astype(np.int32)
+        kept_off = np.zeros(len(nodes), dtype=np.bool_)
+        for mask in self.unavailable.values():
+            kept_off |= mask[nodes.rows]
+        codes[kept_off & (codes == 0)] = len(verdicts.statuses)
+        return Verdicts(codes, (*verdicts.statuses, NOT_AVAILABLE))
+
+    def _found(self, nodes: Nodes) -> Verdicts:
+        """What the search says."""
+        if not self._asked:
+            return self._variant(frozenset()).verdicts(nodes)
+        said: list[Status | None] = [None] * len(nodes)
+        for resources, places in self._together(nodes, said).items():
+            found = self._variant(resources).verdicts(nodes.subset(np.array(places, dtype=np.intp)))
+            for number, place in enumerate(places):
+                said[place] = found.at(number)
+        return Verdicts.each(said)
+
+    def _together(
+        self, nodes: Nodes, said: list[Status | None] | None = None
+    ) -> dict[frozenset[str], list[int]]:
+        """The places of nodes on which devices have to serve the same; what is to be said of the others."""
+        together: dict[frozenset[str], list[int]] = {}
+        for place, info in enumerate(nodes):
+            resources = self._by_devices(info)
+            if isinstance(resources, Status):
+                if said is not None:
+                    said[place] = resources
+            elif resources or self.pod_devices.has_user_claims:
+                together.setdefault(resources, []).append(place)
+        return together
 
     def _variant(self, resources: frozenset[str]) -> Variant:
         variant = self._variants.get(resources)
@@ -144,10 +168,11 @@ class Judgement:
 
     def plan(self, info: NodeInfo) -> NodePlan | None:
         """What the pod would get on a node that passed; None if nothing is to be allocated there."""
-        if info.row not in self._answers:
-            return None
         resources = self._by_devices(info)
-        assert not isinstance(resources, Status)
+        if not self._was_asked or not self._allocates or isinstance(resources, Status):
+            return None
+        if not resources and not self.pod_devices.has_user_claims:
+            return None
         variant = self._variant(resources)
         plans = variant.allocator.allocate(info.node)
         return None if plans is None else NodePlan(plans, variant.special, variant.mappings)
@@ -155,10 +180,13 @@ class Judgement:
     def scores(self, nodes: Nodes) -> Int64s:
         """What was planned counts; what there was before counts where something was planned."""
         found = np.zeros(len(nodes), dtype=np.int64)
-        for place, row in enumerate(nodes.row_numbers().tolist()):
-            answer = self._answers.get(row)
-            if answer is not None and answer.status is None:
-                found[place] = answer.score + self._existing
+        if not self._was_asked or not self._allocates:
+            return found
+        if not self._asked:
+            return self._variant(frozenset()).scores(nodes) + self._existing
+        for resources, listed in self._together(nodes).items():
+            places = np.array(listed, dtype=np.intp)
+            found[places] = self._variant(resources).scores(nodes.subset(places)) + self._existing
         return found
 
     # Extended resources

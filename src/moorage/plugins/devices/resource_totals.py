@@ -1,4 +1,4 @@
-"""How many devices of a class nodes have, and how many of them are in use: for scores by extended resources."""
+"""How many devices of a class nodes have, and how many are in use: for scores by extended resources."""
 
 from __future__ import annotations
 

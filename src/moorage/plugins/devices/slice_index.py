@@ -96,6 +96,11 @@ class SliceIndex:
         self._seen[name] = (self.revision, self._history_end)
         return kept.pools
 
+    def homes_of(self, pool: PoolId) -> set[str] | None:
+        """The nodes that devices of a pool name; None if some can be used on nodes that they do not name."""
+        with_devices = [known for known in self._by_pool.get(pool, {}).values() if not known.counters]
+        return {known.home for known in with_devices} if all(known.home for known in with_devices) else None
+
     def devices_for(self, node: Node) -> Iterator[tuple[str, str, Device]]:
         """Driver, pool and device of all slices that match a node, whatever their generation or state."""
         for known in (*self._by_home.get(node.name, {}).values(), *self._homeless.values()):

@@ -15,7 +15,6 @@ from moorage.plugins.resource_scoring import amount_at
 from moorage.state.node_info import NodeInfo
 from moorage.state.node_table import NodeTable
 
-
 _UNBOUNDED = 2**62
 """Of what devices serve: not looked at here."""
 
