@@ -1,7 +1,7 @@
 """Quantities as expressions reckon with them: exact, and with a memory of how they were stored.
 
-A quantity is stored as 64 bits and a power of ten as long as it fits, and as a number of any length else. Both
-are exact, but only the first kind can become an integer: `quantity("100Ti").isInteger()` is false.
+A quantity is stored as 64 bits and a power of ten as long as it fits, and as a number of any length else.
+Both are exact, but only the first kind can become an integer: `quantity("100Ti").isInteger()` is false.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ QUANTITY_TYPE = Type("kubernetes.Quantity")
 _NANO = -9
 _MOST_DIGITS = 18
 _FORM = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?[eEinumkKMGTP]*[-+]?[0-9]*")
-_FORMAT_WRONG = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
+_FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _SUFFIX_WRONG = "unable to parse quantity's suffix"
 _NUMBER_WRONG = "unable to parse numeric part of quantity"
 
@@ -161,9 +159,10 @@ def _magnitude(quantity: Quantity) -> int:
 
 def _in_nanos(number: int, scale: int) -> int:
     """Rounded away from zero."""
+    power: int = 10 ** abs(scale - _NANO)
     if scale >= _NANO:
-        return number * 10 ** (scale - _NANO)
-    nanos = -(-abs(number) // 10 ** (_NANO - scale))
+        return number * power
+    nanos = -(-abs(number) // power)
     return nanos if number > 0 else -nanos
 
 

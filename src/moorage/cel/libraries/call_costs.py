@@ -1,7 +1,7 @@
 """Costs that functions of several libraries have in common.
 
-Everything is counted to the unit as kube-scheduler counts it, with the oddities of that: some sizes are in code
-points and some in bytes, some costs are rounded up and some down.
+Everything is counted to the unit as kube-scheduler counts it, with the oddities of that: some sizes are in
+code points and some in bytes, some costs are rounded up and some down.
 """
 
 from __future__ import annotations

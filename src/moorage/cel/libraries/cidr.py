@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import ceil
 from typing import Any, ClassVar
 
 from moorage.cel.costs import STRING_TRAVERSAL, actual_size, add, fixed, scale, string_cost
-from moorage.cel.declarations import ActualCost, Argument, CallEstimate, Estimate, Function, Library, Overload, Range
+from moorage.cel.declarations import (
+    ActualCost,
+    Argument,
+    CallEstimate,
+    Estimate,
+    Function,
+    Library,
+    Overload,
+    Range,
+)
 from moorage.cel.libraries.addresses import Address, AddressError, parse_address
 from moorage.cel.libraries.call_costs import reading_overload
 from moorage.cel.libraries.ip import IP, IP_TYPE, parse_ip

@@ -18,9 +18,7 @@ from moorage.cel.values import NO_VALUE, Optional
 FORMAT_TYPE = Type("kubernetes.NamedFormat")
 
 _UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE)
-_BASE64 = re.compile(
-    r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
-)
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))")
 _LONGEST_PATTERN = 128
@@ -94,39 +92,35 @@ FORMATS = {
     "dns1123Subdomain": Format("DNS1123Subdomain", name_formats.subdomain, 60),
     "dns1035Label": Format("DNS1035Label", name_formats.label_1035, 30),
     "qualifiedName": Format("QualifiedName", name_formats.qualified_name, 60),
-    "dns1123LabelPrefix": Format(
-        "DNS1123LabelPrefix", name_formats.as_prefix(name_formats.label), 30
-    ),
+    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", name_formats.as_prefix(name_formats.label), 30),
     "dns1123SubdomainPrefix": Format(
         "DNS1123SubdomainPrefix", name_formats.as_prefix(name_formats.subdomain), 60
     ),
-    "dns1035LabelPrefix": Format(
-        "DNS1035LabelPrefix", name_formats.as_prefix(name_formats.label_1035), 30
-    ),
+    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", name_formats.as_prefix(name_formats.label_1035), 30),
     "labelValue": Format("LabelValue", name_formats.label_value, 40),
     "uri": Format("URI", uri, 1103),
-    "uuid": Format("uuid", _unless(_is_uuid, "does not match the UUID format"), 78),
+    "uuid": Format("uuid", _unless(_is_uuid, "does not match the UUID format"), 70),
     "byte": Format("byte", _unless(_is_base64, "invalid base64"), 84),
-    "date": Format("date", _unless(_is_date, "invalid date"), 77),
-    "datetime": Format("datetime", _unless(_is_datetime, "invalid datetime"), 77),
+    "date": Format("date", _unless(_is_date, "invalid date"), 71),
+    "datetime": Format("datetime", _unless(_is_datetime, "invalid datetime"), 71),
 }
 
 
-def validate(format: Format, text: str) -> Optional:
-    complaints = format.complaints(text)
+def validate(wanted: Format, text: str) -> Optional:
+    complaints = wanted.complaints(text)
     return Optional(tuple(complaints)) if complaints else NO_VALUE
 
 
 def named(name: str) -> Optional:
-    format = FORMATS.get(name)
-    return NO_VALUE if format is None else Optional(format)
+    found = FORMATS.get(name)
+    return NO_VALUE if found is None else Optional(found)
 
 
 def _validate_cost(arguments: Sequence[Any], result: Any) -> int:
-    format = arguments[0]
-    if not isinstance(format, Format):
+    wanted = arguments[0]
+    if not isinstance(wanted, Format):
         return 1
-    return regex_cost(actual_size(arguments[1]), format.pattern_size)
+    return regex_cost(actual_size(arguments[1]), wanted.pattern_size)
 
 
 def _validate_estimate(arguments: Sequence[Argument]) -> CallEstimate:
@@ -134,8 +128,8 @@ def _validate_estimate(arguments: Sequence[Argument]) -> CallEstimate:
     return CallEstimate(scale(reading, _LONGEST_PATTERN * REGEX_LENGTH))
 
 
-def _constant(name: str, format: Format) -> Function:
-    return Function(name, (Overload(name, (), FORMAT_TYPE, lambda: format, is_member=False),))
+def _constant(name: str, value: Format) -> Function:
+    return Function(name, (Overload(name, (), FORMAT_TYPE, lambda: value, is_member=False),))
 
 
 _VALIDATE = Overload(
@@ -152,6 +146,6 @@ LIBRARY = Library(
     (
         Function("validate", (_VALIDATE,)),
         Function("format.named", (_NAMED,)),
-        *(_constant(f"format.{name}", format) for name, format in FORMATS.items()),
+        *(_constant(f"format.{name}", value) for name, value in FORMATS.items()),
     )
 )

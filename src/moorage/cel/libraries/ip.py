@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from math import ceil
+from typing import Any, ClassVar
 
 from moorage.cel.costs import STRING_TRAVERSAL, actual_size, scale
 from moorage.cel.declarations import Argument, CallEstimate, Function, Library, Overload
@@ -11,10 +13,6 @@ from moorage.cel.libraries.call_costs import reading_overload
 from moorage.cel.libraries.quoting import printable
 from moorage.cel.types import BOOL, INT, STRING, Type, type_of
 from moorage.cel.values import EvaluationError
-
-from collections.abc import Callable, Sequence
-from math import ceil
-from typing import Any
 
 IP_TYPE = Type("net.IP")
 

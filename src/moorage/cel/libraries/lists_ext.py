@@ -6,11 +6,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from moorage.cel.costs import STRING_TRAVERSAL, actual_size, fixed, multiply
-from moorage.cel.declarations import UNKNOWN, Argument, CallEstimate, Estimate, Function, Library, Overload, Range
+from moorage.cel.declarations import (
+    UNKNOWN,
+    Argument,
+    CallEstimate,
+    Estimate,
+    Function,
+    Library,
+    Overload,
+    Range,
+)
 from moorage.cel.libraries.call_costs import list_cost, list_estimate
 from moorage.cel.libraries.lists import has_order
 from moorage.cel.operators import is_in, type_of_value
-from moorage.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, A, Type, list_of
+from moorage.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    A,
+    Type,
+    list_of,
+)
 from moorage.cel.values import EvaluationError
 
 _ORDERED = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)

@@ -51,17 +51,25 @@ def _spans(expression: Any, text: bytes) -> Iterator[tuple[int, int]]:
         if match is None:
             return
         start, end = match.span()
+        if _is_inside_character(text, start):
+            # an empty match, such as that of \B; there is none for those who see characters
+            position = _next_character(text, start)
+            continue
         if end > position or start != previous_end:
             yield start, end
         previous_end = end
-        position = end if end > position else _after_character(text, position)
+        position = end if end > position else _next_character(text, position)
 
 
-def _after_character(text: bytes, position: int) -> int:
+def _next_character(text: bytes, position: int) -> int:
     position += 1
-    while position < len(text) and text[position] & 0xC0 == 0x80:
+    while _is_inside_character(text, position):
         position += 1
     return position
+
+
+def _is_inside_character(text: bytes, position: int) -> bool:
+    return position < len(text) and text[position] & 0xC0 == 0x80
 
 
 def _cost(arguments: Sequence[Any], result: Any) -> int:
@@ -75,9 +83,7 @@ def _estimate(arguments: Sequence[Argument]) -> CallEstimate:
 
 
 def _overload(id: str, parameters: tuple[Type, ...], result: Type, call: Any) -> Overload:
-    return Overload(
-        id, parameters, result, call, actual_cost=_cost, estimate=_estimate, check=check_pattern
-    )
+    return Overload(id, parameters, result, call, actual_cost=_cost, estimate=_estimate, check=check_pattern)
 
 
 _STRINGS = list_of(STRING)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from moorage.cel.operators import type_of_value
 from moorage.cel.declarations import Argument, Function, Overload
 from moorage.cel.libraries.call_costs import reading_cost, reading_estimate
 from moorage.cel.libraries.quoting import printable
+from moorage.cel.operators import type_of_value
 from moorage.cel.text import double_text, duration_text, timestamp_text
 from moorage.cel.types import DURATION, DYN, STRING, TIMESTAMP, Type, list_of
 from moorage.cel.values import MAX_INT, Duration, EvaluationError, Timestamp, Uint
@@ -235,7 +235,9 @@ def _shown_inside(value: Any) -> str:
 def _shown_key(key: Any) -> str:
     if not isinstance(key, str | int):
         type_name = type_of_value(key).name
-        raise EvaluationError(f"error during formatting: no formatting function for map key of type {type_name}")
+        raise EvaluationError(
+            f"error during formatting: no formatting function for map key of type {type_name}"
+        )
     return _shown_inside(key)
 
 

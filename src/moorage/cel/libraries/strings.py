@@ -8,7 +8,12 @@ from typing import Any
 
 from moorage.cel.costs import STRING_TRAVERSAL, actual_size, add, multiply, scale
 from moorage.cel.declarations import UNKNOWN, Argument, CallEstimate, Function, Library, Overload, Range
-from moorage.cel.libraries.call_costs import copying_estimate, reading_cost, searching_cost, searching_estimate
+from moorage.cel.libraries.call_costs import (
+    copying_estimate,
+    reading_cost,
+    searching_cost,
+    searching_estimate,
+)
 from moorage.cel.libraries.quoting import quoted
 from moorage.cel.libraries.string_format import FORMAT
 from moorage.cel.types import INT, STRING, Type, list_of
@@ -96,7 +101,6 @@ def join(parts: Sequence[Any], separator: str = "") -> str:
     return separator.join(parts)
 
 
-
 def _check_index(text: str, index: int) -> None:
     if not 0 <= index <= len(text):
         raise _out_of_range(index)
@@ -118,7 +122,7 @@ def _join_cost(arguments: Sequence[Any], result: Any) -> int:
 def _replace_estimate(arguments: Sequence[Argument]) -> CallEstimate:
     """The longest result: short parts replaced by long ones; the shortest: the other way round."""
     text, old, new = arguments[0].size, arguments[1].size, arguments[2].size
-    most = text.max if 0 < old.min and new.max <= old.min else _replaced(text.max, old.min, new.max)
+    most = text.max if old.min > 0 and new.max <= old.min else _replaced(text.max, old.min, new.max)
     least = text.min if 0 < old.max <= new.min else _replaced(text.min, old.max, new.min)
     return CallEstimate(scale(text, 2 * STRING_TRAVERSAL), Range(min(least, _MOST), min(most, _MOST)))
 
@@ -154,27 +158,19 @@ def _quote_estimate(arguments: Sequence[Argument]) -> CallEstimate:
 
 
 def _looking(id: str, parameters: tuple[Type, ...], call: Callable[..., int]) -> Overload:
-    return Overload(
-        id, parameters, INT, call, actual_cost=searching_cost, estimate=searching_estimate
-    )
+    return Overload(id, parameters, INT, call, actual_cost=searching_cost, estimate=searching_estimate)
 
 
 def _copying(id: str, parameters: tuple[Type, ...], call: Callable[..., str]) -> Overload:
-    return Overload(
-        id, parameters, STRING, call, actual_cost=reading_cost, estimate=copying_estimate
-    )
+    return Overload(id, parameters, STRING, call, actual_cost=reading_cost, estimate=copying_estimate)
 
 
 def _replacing(id: str, parameters: tuple[Type, ...]) -> Overload:
-    return Overload(
-        id, parameters, STRING, replace, actual_cost=_two_traversals, estimate=_replace_estimate
-    )
+    return Overload(id, parameters, STRING, replace, actual_cost=_two_traversals, estimate=_replace_estimate)
 
 
 def _splitting(id: str, parameters: tuple[Type, ...]) -> Overload:
-    return Overload(
-        id, parameters, _STRINGS, split, actual_cost=_two_traversals, estimate=_split_estimate
-    )
+    return Overload(id, parameters, _STRINGS, split, actual_cost=_two_traversals, estimate=_split_estimate)
 
 
 def _joining(id: str, parameters: tuple[Type, ...]) -> Overload:
