@@ -63,11 +63,13 @@ def label_1035(name: str) -> list[str]:
 def as_prefix(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
     """Of a name to which something will be added, so that it may end with a dash.
 
-    The dash and the character before it are looked at as one letter.
+    The dash and the byte before it are looked at as one letter.
     """
 
     def checked(name: str) -> list[str]:
-        return check(name[:-2] + "a" if len(name.encode()) > 1 and name.endswith("-") else name)
+        if len(name) > 1 and name.endswith("-"):
+            name = name.encode()[:-2].decode(errors="surrogateescape") + "a"
+        return check(name)
 
     return checked
 
@@ -101,7 +103,9 @@ def label_value(value: str) -> list[str]:
 
 def _too_long(name: str, most: int, unit: str) -> list[str]:
     """Bytes are counted, whatever the complaint says."""
-    return [f"must be no more than {most} {unit}"] if len(name.encode()) > most else []
+    return (
+        [f"must be no more than {most} {unit}"] if len(name.encode(errors="surrogateescape")) > most else []
+    )
 
 
 def _explained(complaint: str, pattern: str, *examples: str) -> str:

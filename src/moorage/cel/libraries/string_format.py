@@ -174,7 +174,7 @@ def _scientific(number: float, width: int) -> str:
     if text is None:
         mantissa, exponent = f"{abs(number):.6e}".split("e")
         power = f"{int(exponent):03d}" if exponent.startswith("-") else f"{int(exponent):02d}"
-        text = f"{'-' if number < 0 else ''}{mantissa}\u202f×\u202f10{power.translate(_SUPERSCRIPTS)}"
+        text = f"{'-' if number < 0 else ''}{mantissa}×10{power.translate(_SUPERSCRIPTS)}"
     return text.rjust(min(width, _MOST_DECIMALS))
 
 
