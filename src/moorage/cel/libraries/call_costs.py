@@ -56,8 +56,9 @@ def searching_estimate(arguments: Sequence[Argument]) -> CallEstimate:
 
 
 def list_cost(factor: float, size: int) -> int:
-    """Of a call that makes a list."""
-    return int(size * factor) + 1 + CREATE_LIST
+    """Of a call that makes a list. Below zero if the factor is, as in 64-bit arithmetic it comes to the same."""
+    product = size * factor
+    return (int(product) if product < 2.0**64 else 2**63) + 1 + CREATE_LIST
 
 
 def list_estimate(factor: float, size: Range) -> CallEstimate:

@@ -36,7 +36,8 @@ from moorage.cel.types import (
 from moorage.cel.values import EvaluationError
 
 _ORDERED = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
-_LONGEST_RANGE = 10_000_000
+_LONGEST_RANGE = 1_000_000
+"""Longer ones cost more than any expression may, which ends the evaluation."""
 _COMPARISONS = 2.0
 """For each pair of elements: sorting is reckoned as if all were compared with all."""
 
@@ -117,6 +118,11 @@ def _is_list(value: Any) -> bool:
 
 def _result_cost(arguments: Sequence[Any], result: Any) -> int:
     return list_cost(1, actual_size(result))
+
+
+def _range_cost(arguments: Sequence[Any], result: Any) -> int:
+    """By the argument, so that what is too long to be made has its price, too."""
+    return list_cost(1, max(arguments[0], 0) if type(arguments[0]) is int else 1)
 
 
 def _flatten_cost(arguments: Sequence[Any], result: Any) -> int:
@@ -229,7 +235,7 @@ _RANGE = Overload(
     list_of(INT),
     numbers_below,
     is_member=False,
-    actual_cost=_result_cost,
+    actual_cost=_range_cost,
     estimate=_range_estimate,
 )
 _REVERSE = Overload(

@@ -12,7 +12,7 @@ from moorage.cel.libraries.call_costs import reading_cost, reading_estimate
 from moorage.cel.libraries.quoting import printable
 from moorage.cel.operators import type_of_value
 from moorage.cel.text import double_text, duration_text, timestamp_text
-from moorage.cel.types import DURATION, DYN, STRING, TIMESTAMP, Type, list_of
+from moorage.cel.types import ANY, DURATION, DYN, STRING, TIMESTAMP, Type, list_of
 from moorage.cel.values import MAX_INT, Duration, EvaluationError, Timestamp, Uint
 
 _CLAUSE = re.compile(r"%(?:\.([0-9]*))?(.?)", re.DOTALL)
@@ -34,6 +34,7 @@ _REFUSALS = {
     "X": "only integers, byte buffers, and strings can be formatted as hex",
     "o": "octal clause can only be used on integers",
 }
+_SHOWN = {ANY: "google.protobuf.Any"}
 _INTEGERS = frozenset({"int", "uint"})
 _DOUBLES = frozenset({"double", "string"})
 _HEXADECIMALS = frozenset({"int", "uint", "string", "bytes"})
@@ -84,7 +85,7 @@ def check_call(arguments: Sequence[Argument]) -> str | None:
                 return f"index {used} out of range"
             refused = _refused(piece.verb, values[used])
             if refused is not None:
-                return f"error during formatting: {_REFUSALS[piece.verb]}, was given {refused.name}"
+                return f"error during formatting: {_REFUSALS[piece.verb]}, was given {_SHOWN.get(refused, refused.name)}"
             used += 1
     except EvaluationError as error:
         return str(error)
