@@ -56,7 +56,7 @@ def searching_estimate(arguments: Sequence[Argument]) -> CallEstimate:
 
 
 def list_cost(factor: float, size: int) -> int:
-    """Of a call that makes a list. Below zero if the factor is, as in 64-bit arithmetic it comes to the same."""
+    """Of a call that makes a list. A factor below zero takes from the costs, as in 64-bit arithmetic."""
     product = size * factor
     return (int(product) if product < 2.0**64 else 2**63) + 1 + CREATE_LIST
 

@@ -85,7 +85,8 @@ def check_call(arguments: Sequence[Argument]) -> str | None:
                 return f"index {used} out of range"
             refused = _refused(piece.verb, values[used])
             if refused is not None:
-                return f"error during formatting: {_REFUSALS[piece.verb]}, was given {_SHOWN.get(refused, refused.name)}"
+                given = _SHOWN.get(refused, refused.name)
+                return f"error during formatting: {_REFUSALS[piece.verb]}, was given {given}"
             used += 1
     except EvaluationError as error:
         return str(error)
