@@ -24,6 +24,8 @@ class Argument(NamedTuple):
     """Of strings in code points, of lists and maps in entries; `UNKNOWN` where nothing says."""
     value: Any = None
     """Of a literal; None where it is not one."""
+    element_size: Range = Range(0, 2**64 - 1)
+    """Of the elements of a list, where something says."""
 
 
 UNKNOWN = Range(0, 2**64 - 1)
