@@ -91,6 +91,8 @@ def equals(left: Any, right: Any) -> bool:
         return not left.has_value or equals(left.value, right.value)
     if isinstance(left, Type):
         return isinstance(right, Type) and left.name == right.name
+    if hasattr(left, "equals"):
+        return bool(left.equals(right))
     if kind is not right.__class__:
         raise no_such_overload()
     return bool(left == right)
