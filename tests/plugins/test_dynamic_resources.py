@@ -14,7 +14,7 @@ from moorage.framework.events import (
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.status import Code, Status
 from moorage.plugins.catalog import in_tree_registry
-from moorage.plugins.dynamic_resources import DynamicResources
+from moorage.plugins.devices.dynamic_resources import DynamicResources
 from moorage.testing import make_node, make_pod
 from moorage.what_if.scenario import Scenario
 from tests.plugins.helpers import cluster, registered

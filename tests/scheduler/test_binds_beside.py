@@ -12,7 +12,7 @@ import pytest
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.status import Status, Wait
-from moorage.plugins.dynamic_resources import DynamicResources
+from moorage.plugins.devices.dynamic_resources import DynamicResources
 from moorage.process.metrics import SchedulerMetrics
 from moorage.scheduler import binding_cycle
 from moorage.scheduler.garbage import seldom_collected

@@ -17,6 +17,7 @@ from moorage.framework.runtime.calls import ask
 from moorage.framework.runtime.filtering import about
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.status import Code, Status
+from moorage.plugins.devices.dynamic_resources import DynamicResources
 from moorage.plugins.preemption.candidates import best_candidates
 from moorage.plugins.preemption.default_preemption import DefaultPreemption
 from moorage.queue.gating import first_objection
@@ -187,8 +188,8 @@ class Evaluation:
         if decision.failure is not None or nodes is None or not len(nodes):
             return {}
         scores = decision.scores or rank(self.profile, decision.plan, decision.cycle, self.pod, nodes)
-        if scores.status is not None and decision.scores is None and len(nodes) == 1:
-            return {"best": nodes.names}  # a live scheduler has no need to ask about the only node
+        if scores.status is not None and len(nodes) == 1 and scores.status.plugin == DynamicResources.name:
+            return {"best": nodes.names}  # as recorded: nobody has to score the only node
         if scores.status is not None:
             return {"schedulerError": {"phase": "Score", "message": scores.status.message}}
         names = nodes.names

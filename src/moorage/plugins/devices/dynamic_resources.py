@@ -40,6 +40,7 @@ from moorage.state.kept_rows import ALL_ZERO, RowScores
 from moorage.state.nodes import Nodes
 
 STATE = "PreFilterDynamicResources"
+_GROUP = ResourceClaim.group
 _NOTHING = PodDevices()
 SPECIAL_NAME = "<extended-resources>"
 """The name of the claim for extended resources before it is written; no claim can be called that."""
@@ -63,9 +64,11 @@ class DynamicResources(
     reads_usage_only = True
     is_costly = True
     permissions: ClassVar = (
-        Permission("create,update,delete", "resource.k8s.io", "resourceclaims"),
-        Permission("update,patch", "resource.k8s.io", "resourceclaims/status"),
-        Permission("patch", "", "pods/status"),
+        *(Permission(verb, _GROUP, "resourceclaims") for verb in ("create", "get", "update", "delete")),
+        *(Permission(verb, _GROUP, "resourceclaims", "status") for verb in ("update", "patch")),
+        # Whoever changes what a claim is allocated or reserved, and whoever makes one for a pod, needs these.
+        *(Permission(verb, _GROUP, "resourceclaims", "binding") for verb in ("update", "patch")),
+        Permission("update", "", "pods", "finalizers"),
     )
 
     def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
