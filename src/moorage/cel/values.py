@@ -4,7 +4,8 @@
 |---|---|
 | bool, double, string, bytes, null | bool, float, str, bytes, None |
 | int, uint | int, `Uint`; both checked for their 64 bits |
-| list, map | tuple or list, any `collections.abc.Mapping` |
+| list | tuple or list |
+| map | a `dict` with keys that are all strings, or a `Map`; whoever reads one takes any `collections.abc.Mapping` |
 | timestamp, duration | `Timestamp`, `Duration`, in nanoseconds |
 | optional | `Optional` |
 | type | `moorage.cel.types.Type` |
@@ -13,8 +14,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from moorage.cel.types import Type
 
 MIN_INT, MAX_INT = -(2**63), 2**63 - 1
 MAX_UINT = 2**64 - 1
@@ -24,14 +28,22 @@ class EvaluationError(Exception):
     """An expression has no value: the text is what users are told."""
 
 
+class Fault(EvaluationError):
+    """Ends an evaluation whatever is around it: neither `||` nor `&&` absorb it."""
+
+
 class Uint(int):
     """An unsigned number."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
     nanos: int
     """Since 1970, UTC."""
+    offset: int = field(default=0, compare=False)
+    """Of the zone it was written in, in seconds east; shown by `string()`, and nowhere else."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,3 +60,101 @@ class Optional:
 
 
 NO_VALUE = Optional(None, has_value=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Stands where a value would be had it not gone wrong."""
+
+    message: str
+
+
+class Missing:
+    """The class of `MISSING`, what a lookup gives that finds nothing."""
+
+
+MISSING: Final = Missing()
+
+
+class Map(Mapping[Any, Any]):
+    """A map with keys of any type, told apart by type: true is not 1. Numbers find equal ones of the other types."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, pairs: Iterable[tuple[Any, Any]] = ()) -> None:
+        self._entries: dict[Any, tuple[Any, Any]] = {identity(key): (key, value) for key, value in pairs}
+
+    def put(self, key: Any, value: Any) -> None:
+        self._entries[identity(key)] = key, value
+
+    def discard(self, key: Any) -> None:
+        self._entries.pop(identity(key), None)
+
+    def find(self, key: Any) -> Any:
+        """The value, or MISSING."""
+        entries = self._entries
+        if not entries:
+            return MISSING
+        for candidate in equal_identities(key):
+            if (entry := entries.get(candidate)) is not None:
+                return entry[1]
+        return MISSING
+
+    def __getitem__(self, key: Any) -> Any:
+        if (value := self.find(key)) is MISSING:
+            raise KeyError(key)
+        return value
+
+    def __contains__(self, key: object) -> bool:
+        return self.find(key) is not MISSING
+
+    def __iter__(self) -> Iterator[Any]:
+        return (key for key, _ in self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return "Map(" + ", ".join(f"{key!r}: {value!r}" for key, value in self._entries.values()) + ")"
+
+
+class AccumulatedList(list[Any]):
+    """A list that an expression is building: adding to it changes it."""
+
+    __slots__ = ()
+
+
+def as_map(pairs: list[tuple[Any, Any]]) -> Mapping[Any, Any]:
+    """Of what a map literal has."""
+    if all(key.__class__ is str for key, _ in pairs):
+        return dict(pairs)
+    return Map(pairs)
+
+
+_BY_VALUE = frozenset({str, int, Uint, float, bool, type(None), Timestamp, Duration})
+_UNHASHABLE = frozenset({Type("kubernetes.Semver"), Type("kubernetes.NamedFormat")})
+
+
+def identity(key: Any) -> tuple[Any, Any]:
+    """What makes two keys the same one; containers and most objects are only the same as themselves."""
+    kind = key.__class__
+    if kind in _BY_VALUE:
+        return kind, key
+    if kind is bytes or getattr(kind, "CEL_TYPE", None) in _UNHASHABLE:
+        raise Fault(f"internal error: runtime error: hash of unhashable type {kind.__name__}")
+    return kind, id(key)
+
+
+def equal_identities(key: Any) -> Iterator[tuple[Any, Any]]:
+    """The identities that a lookup by this key finds."""
+    yield identity(key)
+    kind = key.__class__
+    if kind is float:
+        if key.is_integer() and MIN_INT < key < MAX_INT:
+            yield int, int(key)
+        if key.is_integer() and 0 <= key < 2.0**64:
+            yield Uint, int(key)
+    elif kind is int and key >= 0:
+        yield Uint, key
+    elif kind is Uint and key <= MAX_INT:
+        yield int, key

@@ -1,0 +1,153 @@
+"""From the text of an expression to a program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from moorage.cel import parser
+from moorage.cel.checker import Names, check
+from moorage.cel.compiler import compile_steps
+from moorage.cel.declarations import Function, Library, Overload, Range
+from moorage.cel.estimation import SizeOf, estimate
+from moorage.cel.libraries import optionals, standard, times
+from moorage.cel.macros import MACROS
+from moorage.cel.planner import plan
+from moorage.cel.recursion import room_for
+from moorage.cel.source import CompileError, Source
+from moorage.cel.steps import Step
+from moorage.cel.syntax import depth
+from moorage.cel.tracking import LIMIT_EXCEEDED, Tracking
+from moorage.cel.types import Type
+from moorage.cel.validators import validate
+from moorage.cel.values import MAX_UINT, EvaluationError, Failure
+
+MAX_CODE_POINTS = 100_000
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_SHALLOW = 40
+"""Levels that need no more room than every program has."""
+_LANGUAGE = (standard.LIBRARY, times.LIBRARY, optionals.LIBRARY)
+
+
+class Evaluation(NamedTuple):
+    value: Any
+    """Or a Failure."""
+    cost: int
+
+
+class Program:
+    """An expression that can be evaluated any number of times."""
+
+    def __init__(self, steps: Step, slots: int, variables: tuple[str, ...], limit: int) -> None:
+        self._steps = steps
+        self._variables = variables
+        self._padding = [None] * (slots - len(variables) - 1)
+        self._limit = limit
+        self._levels = 0
+        self._run, self._fixed_cost = compile_steps(steps, limit)
+        self.result_type: Type = steps.type
+        self.max_cost = MAX_UINT
+        """At most so much can an evaluation cost, by what is known of the sizes of variables."""
+
+    def evaluate(self, bindings: Mapping[str, Any]) -> Evaluation:
+        """The value and what it cost; raises EvaluationError, which has the cost too."""
+        result = self.outcome([bindings[name] for name in self._variables])
+        if isinstance(result.value, Failure):
+            raise EvaluationError(result.value.message)
+        return result
+
+    def outcome(self, values: list[Any]) -> Evaluation:
+        """Of the variables in their order; an error is a value here, a Failure."""
+        if self._levels > _SHALLOW:
+            with room_for(self._levels):
+                return self._outcome(values)
+        return self._outcome(values)
+
+    def _outcome(self, values: list[Any]) -> Evaluation:
+        frame = [0, *values, *self._padding]
+        try:
+            value = self._run(frame)
+        except Exception:  # whatever it is, the slow way knows what to make of it
+            return self.exact_outcome(values)
+        cost = self._fixed_cost + frame[0]
+        return Evaluation(value, cost) if cost <= self._limit else self.exact_outcome(values)
+
+    def exact_outcome(self, values: list[Any]) -> Evaluation:
+        """The slow way, which knows what errors cost."""
+        tracking = Tracking([0, *values, *self._padding], self._limit)
+        try:
+            value = tracking.evaluate(self._steps)
+        except EvaluationError as error:
+            value = Failure(str(error))
+        return Evaluation(value, tracking.cost)
+
+
+class Environment:
+    """What expressions may use: libraries, variables with their types, and limits."""
+
+    def __init__(
+        self,
+        libraries: Iterable[Library],
+        variables: Mapping[str, Type],
+        *,
+        objects: Mapping[str, Mapping[str, Type]] | None = None,
+        size_of: SizeOf = lambda path: None,
+        cost_limit: int = MAX_UINT,
+    ) -> None:
+        """Objects are types with fields; `size_of` tells the largest sizes of what variables hold."""
+        libraries = (*_LANGUAGE, *libraries)
+        self._names = Names(
+            functions=_merged(libraries),
+            variables=variables,
+            objects=objects or {},
+            types=standard.TYPES,
+            constants={
+                name: (type_, value) for library in libraries for name, type_, value in library.constants
+            },
+        )
+        self._slots = {name: index for index, name in enumerate(variables, 1)}
+        self._size_of = size_of
+        self._cost_limit = cost_limit
+
+    def compile(self, expression: str) -> Program:
+        """Raises CompileError."""
+        source = Source(_SURROGATES.sub("\ufffd", expression))
+        if len(expression) > MAX_CODE_POINTS:
+            message = f"expression code point size exceeds limit: size: {len(expression)}, limit {MAX_CODE_POINTS}"
+            raise source.error([source.issue(-1, message)])
+        with room_for(parser.MAX_NESTING):
+            root, _ = parser.parse(source, MACROS)
+        levels = depth(root)
+        with room_for(levels):
+            check(root, source, self._names)
+            validate(root, source, self._names.functions)
+            steps, slots = plan(root, self._names, self._slots)
+            program = Program(steps, slots, tuple(self._slots), self._cost_limit)
+            program._levels = levels
+            program.max_cost = estimate(root, self._names.functions, self._size_of).max
+        return program
+
+
+def _merged(libraries: Iterable[Library]) -> dict[str, Function]:
+    """Functions of one name have all their overloads together."""
+    merged: dict[str, Function] = {}
+    for library in libraries:
+        for function in library.functions:
+            before = merged.get(function.name)
+            merged[function.name] = function if before is None else _joined(before, function)
+    return merged
+
+
+def _joined(one: Function, other: Function) -> Function:
+    overloads: dict[str, Overload] = {overload.id: overload for overload in (*one.overloads, *other.overloads)}
+    return Function(
+        one.name,
+        tuple(overloads.values()),
+        one.unresolved_cost or other.unresolved_cost,
+        one.is_guarded and other.is_guarded,
+        one.allows_mixed_literals or other.allows_mixed_literals,
+    )
+
+
+__all__ = ["LIMIT_EXCEEDED", "CompileError", "Environment", "Evaluation", "Program", "Range"]
