@@ -16,7 +16,7 @@ NODES: tuple[Document, ...] = (
     {"metadata": {"name": "n2", "labels": {"zone": "b"}}},
 )
 ATTRIBUTES = ("a.example/numa", "model.example/kind")
-DEVICE_NAMES = ("d0", "d1", "d2", "d3")
+DEVICE_NAMES = (("d0", "d1", "d2", "d3"), ("e0", "e1", "e2", "e3"))
 
 
 def _has_numa(driver: str, device: Document) -> bool:
@@ -113,7 +113,7 @@ _tolerations = st.lists(
     max_size=2,
 )
 _places = st.one_of(
-    st.sampled_from(["n1", "n1", "n1", "n2"]).map(lambda name: {"nodeName": name}),
+    st.sampled_from(["n1", "n1", "n1", "n1", "n2"]).map(lambda name: {"nodeName": name}),
     st.just({"allNodes": True}),
     st.sampled_from(["a", "b"]).map(
         lambda zone: {
@@ -132,9 +132,11 @@ def rarely(draw: st.DrawFn, one_in: int = 4) -> bool:
 
 
 @st.composite
-def devices(draw: st.DrawFn, counters: bool, per_device: bool) -> list[Document]:
+def devices(
+    draw: st.DrawFn, names: tuple[str, ...], counter_sets: tuple[str, ...], per_device: bool
+) -> list[Document]:
     made = []
-    for name in draw(st.lists(st.sampled_from(DEVICE_NAMES), unique=True, max_size=4)):
+    for name in draw(st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=4)):
         device: Document = {"name": name}
         if rarely(draw, 2):
             device["attributes"] = draw(_attributes)
@@ -146,12 +148,13 @@ def devices(draw: st.DrawFn, counters: bool, per_device: bool) -> list[Document]
             device["taints"] = draw(_taints)
         if rarely(draw, 8):
             device["bindingConditions"] = ["ready"]
-        if counters and rarely(draw, 2):
-            names = draw(st.lists(st.sampled_from(["x", "y"]), unique=True, min_size=1, max_size=2))
+        if counter_sets and rarely(draw, 2):
+            drawn = draw(st.lists(st.sampled_from(["x", "y"]), unique=True, min_size=1, max_size=2))
+            known = ("s", "t") if rarely(draw, 40) else counter_sets
             device["consumesCounters"] = [
                 {
-                    "counterSet": draw(st.sampled_from(["s", "s", "s", "t"])),
-                    "counters": {each: {"value": draw(st.sampled_from(["1", "2"]))} for each in names},
+                    "counterSet": draw(st.sampled_from(known)),
+                    "counters": {each: {"value": draw(st.sampled_from(["1", "2"]))} for each in drawn},
                 }
             ]
         if per_device:
@@ -175,40 +178,44 @@ def slices(draw: st.DrawFn) -> list[Document]:
 @st.composite
 def _slices_of_pool(draw: st.DrawFn, driver: str, pool: str) -> list[Document]:
     generations = draw(st.sampled_from([(1,), (1,), (1,), (1, 2)]))
-    counters = rarely(draw, 3)
+    counter_sets = draw(st.sampled_from([(), (), ("s",), ("s", "t")]))
     made: list[Document] = []
     for generation in generations:
         specs: list[Document] = []
         place = draw(_places)
-        for _ in range(draw(st.integers(1, 2))):
+        for names in DEVICE_NAMES[: draw(st.integers(1, 2))]:
             per_device = rarely(draw, 6)
-            spec = {"devices": draw(devices(counters, per_device))}
+            names = DEVICE_NAMES[0] if rarely(draw, 12) else names
+            spec = {"devices": draw(devices(names, counter_sets, per_device))}
             if per_device:
                 specs.append({**spec, "perDeviceNodeSelection": True})
             else:
                 specs.append({**spec, **(draw(_places) if rarely(draw) else place)})
-        if counters:
-            names = draw(st.sampled_from([("s",), ("s", "t"), ("s", "t"), ("s", "s")]))
+        if counter_sets:
             sets = [
                 {
                     "name": name,
                     "counters": {each: {"value": draw(st.sampled_from(["1", "2", "4"]))} for each in "xy"},
                 }
-                for name in names
+                for name in (*counter_sets, *(("s",) if rarely(draw, 20) else ()))
             ]
             specs.append({"sharedCounters": sets, **draw(_places)})
-        count = len(specs) + (1 if rarely(draw, 8) else 0)
+        count = len(specs) + rarely(draw, 12)
         for spec in specs:
-            spec.update(driver=driver, pool={"name": pool, "generation": generation, "resourceSliceCount": count})
+            spec.update(
+                driver=driver, pool={"name": pool, "generation": generation, "resourceSliceCount": count}
+            )
             made.append({"spec": spec})
     return made
 
 
 @st.composite
 def asked(draw: st.DrawFn, sub: bool, all_too: bool) -> Document:
-    names = st.sampled_from(["has_numa", "of_a", "not_d0", "numa_is_0", "broken"])
-    made: Document = {"deviceClassName": draw(st.sampled_from(["any", "any", "any", "plain-a", "odd"]))}
-    if rarely(draw):
+    names = st.sampled_from(["has_numa", "has_numa", "of_a", "not_d0", "not_d0", "numa_is_0", "broken"])
+    made: Document = {
+        "deviceClassName": draw(st.sampled_from(["any", "any", "any", "any", "plain-a", "numa", "odd"]))
+    }
+    if rarely(draw, 5):
         made["selectors"] = [{"cel": {"expression": each}} for each in draw(st.lists(names, max_size=2))]
     if all_too and rarely(draw, 5):
         made["allocationMode"] = "All"
@@ -233,7 +240,10 @@ def claims(draw: st.DrawFn, most: int = 2, all_too: bool = True) -> list[Documen
             if rarely(draw):
                 subs = [draw(asked(True, all_too)) for _ in range(draw(st.integers(1, 3)))]
                 requests.append(
-                    {"name": name, "firstAvailable": [{**each, "name": f"{i}"} for i, each in enumerate(subs)]}
+                    {
+                        "name": name,
+                        "firstAvailable": [{**each, "name": f"{i}"} for i, each in enumerate(subs)],
+                    }
                 )
             else:
                 requests.append({"name": name, "exactly": draw(asked(False, all_too))})
@@ -294,7 +304,10 @@ def classes() -> dict[str, Document]:
         selectors = [{"cel": {"expression": each}} for each in expressions]
         return {"metadata": {"name": name}, "spec": {"selectors": selectors}}
 
-    return {each["metadata"]["name"]: each for each in (of("any"), of("plain-a", "of_a"), of("odd", "numa_is_0"))}
+    return {
+        each["metadata"]["name"]: each
+        for each in (of("any"), of("plain-a", "of_a"), of("numa", "has_numa"), of("odd", "numa_is_0"))
+    }
 
 
 @st.composite

@@ -141,7 +141,9 @@ class Attempt:
             for each in pool.slices
             for device in each["spec"].get("devices", ())
         ]
-        self.wishes = [wishes for number, claim in enumerate(self.claims) for wishes in self.prepare(number, claim)]
+        self.wishes = [
+            wishes for number, claim in enumerate(self.claims) for wishes in self.prepare(number, claim)
+        ]
         picks = self.meet(0, [], {})
         if picks is None:
             return INVALID if any(pool.state == "invalid" for pool in self.pools) else NONE
@@ -155,7 +157,9 @@ class Attempt:
             if self.relevant(item["spec"]):
                 pools.setdefault(pool_id(item), []).append(item)
         found = [pool for id, slices in pools.items() if (pool := self.pool(id, slices)) is not None]
-        late = [pool for pool in found if any("bindingConditions" in device for device in devices(pool.slices))]
+        late = [
+            pool for pool in found if any("bindingConditions" in device for device in devices(pool.slices))
+        ]
         return sorted((pool for pool in found if pool not in late), key=lambda pool: pool.id) + sorted(
             late, key=lambda pool: pool.id
         )
@@ -278,7 +282,11 @@ class Attempt:
             after = None
             if self.free(wish, item, picks):
                 after = self.take(wish, item, picks, memory)
-            return None if after is None else self.pick(at, wish, place + 1, 0, [*picks, Pick(wish, item)], after)
+            return (
+                None
+                if after is None
+                else self.pick(at, wish, place + 1, 0, [*picks, Pick(wish, item)], after)
+            )
         for index, item in enumerate(self.items):
             if index < start or not self.free(wish, item, picks) or not self.selected(wish, item):
                 continue
