@@ -243,7 +243,7 @@ class AllocationResult(Part, frozen=True, gc=False):
     @property
     def document(self) -> dict[str, Any]:
         """As `status.allocation` is written to the API."""
-        return {"devices": {}, **msgspec.to_builtins(self)}
+        return {"devices": {}, **msgspec.json.decode(msgspec.json.encode(self))}
 
 
 class ConsumerReference(Part, frozen=True, gc=False):
