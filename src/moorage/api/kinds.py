@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from moorage.api.coordination import Binding, Event, Lease
+from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
@@ -69,9 +70,9 @@ WATCHED = (
     _typed(CSIStorageCapacity),
     _typed(StorageClass),
     _typed(VolumeAttachment, wakes_all=False),
-    Watched("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim"),
-    Watched("resource.k8s.io", "v1", "deviceclasses", "DeviceClass"),
-    Watched("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", wakes_all=False),
+    _typed(ResourceClaim),
+    _typed(DeviceClass),
+    _typed(ResourceSlice, wakes_all=False),
     _typed(Namespace, wakes=False),
     _typed(PodDisruptionBudget, wakes=False),
     _typed(PriorityClass, wakes=False),

@@ -1,4 +1,4 @@
-"""The devices that a pod claims: before it is started they must be allocated, and it be allowed to use them."""
+"""The devices that a pod claims: it is started once they are allocated and it may use them."""
 
 from __future__ import annotations
 
