@@ -37,7 +37,8 @@ _OF_WORKLOADS = (
     Disruption,
 )
 _OF_VOLUMES = (PersistentVolumes, EphemeralVolumes, VolumeProtection)
-_OTHERS = (Namespaces, ClusterRoles, Garbage, Quotas, Reservations)
+_OF_DEVICES = (GeneratedClaims, Reservations)
+_OTHERS = (Namespaces, ClusterRoles, Garbage, Quotas)
 
 
 class Controllers:
@@ -57,7 +58,7 @@ class Controllers:
             *(each(writer, clock) for each in (*_OTHERS, *_OF_WORKLOADS)),
             *(each(writer, clock, self._claim_users) for each in _OF_VOLUMES),
             Provisioner(writer, clock, in_new_cluster=is_new),
-            GeneratedClaims(writer, clock, self._device_users),
+            *(each(writer, clock, self._device_users) for each in _OF_DEVICES),
         )
 
     def start(self) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from moorage.cluster.base.store import Change, Document, Stored
+from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers import objects
 from moorage.cluster.life.controllers.controller import Controller
 from moorage.cluster.life.controllers.devices import claims
 from moorage.cluster.life.controllers.devices.claims import CLAIMS, FINALIZER
+from moorage.cluster.life.controllers.devices.users import DeviceUsers
+from moorage.cluster.objects.writes import InternalWriter
 
 
 class Reservations(Controller):
@@ -18,6 +21,10 @@ class Reservations(Controller):
 
     name = "resource claim reservation"
 
+    def __init__(self, writer: InternalWriter, clock: Clock, users: DeviceUsers) -> None:
+        super().__init__(writer, clock)
+        self._users = users
+
     def _begin(self) -> None:
         self._listen(CLAIMS, self._claim_changed)
         self._listen("pods", self._pod_changed)
@@ -28,12 +35,9 @@ class Reservations(Controller):
             self._queue.add(change.new.key)
 
     def _pod_changed(self, change: Change) -> None:
-        pod = change.new
-        if change.type == "DELETED" or claims.is_done(pod):
-            for key in claims.named_claims(pod):
+        if change.type == "DELETED" or claims.is_done(change.new):
+            for key in self._users.concerned_by(change.new):
                 self._queue.add(key)
-            if name := claims.claim_for_resources(pod):
-                self._queue.add((pod.namespace, name))
 
     async def _reconcile(self, key: objects.Key) -> None:
         claim = self._store.get(CLAIMS, *key)

@@ -1,13 +1,15 @@
-"""Which pods use a claim or a template, and which claims were made for a pod."""
+"""Which pods use a claim or a template, and which claims were made or are reserved for a pod."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 from moorage.cluster.base.store import Change, Store, Stored
 from moorage.cluster.life.controllers.devices.claims import (
     CLAIMS,
     ENTRY_ANNOTATION,
+    consumers,
     entries,
     named_claims,
     owning_pod,
@@ -23,6 +25,7 @@ class DeviceUsers:
         self._by_claim: Groups[Key, Key] = Groups()
         self._by_template: Groups[Key, Key] = Groups()
         self._made_for: Groups[str, Key] = Groups()
+        self._reserved_for: Groups[str, Key] = Groups()
         self._heard = ExitStack()
 
     def start(self) -> None:
@@ -52,6 +55,11 @@ class DeviceUsers:
                 return claim
         return None
 
+    def concerned_by(self, pod: Stored) -> list[Key]:
+        """The claims for which it matters when a pod is gone or done."""
+        made, reserved = self._made_for.get(pod.uid, set()), self._reserved_for.get(pod.uid, set())
+        return sorted(made | reserved)
+
     def _pod_changed(self, change: Change) -> None:
         if not entries(change.new):
             return
@@ -72,14 +80,23 @@ class DeviceUsers:
             self._by_template.add(template, pod.key)
 
     def _claim_changed(self, change: Change) -> None:
-        if change.old is not None and (owner := owning_pod(change.old)) is not None:
-            self._made_for.discard(owner.get("uid", ""), change.old.key)
+        old = change.old
+        if old is not None:
+            for group, uid in self._pods_of(old):
+                group.discard(uid, old.key)
         if change.type != "DELETED":
             self._note_claim(change.new)
 
     def _note_claim(self, claim: Stored) -> None:
+        for group, uid in self._pods_of(claim):
+            group.add(uid, claim.key)
+
+    def _pods_of(self, claim: Stored) -> Iterator[tuple[Groups[str, Key], str]]:
+        """Under which uids a claim is to be found, and where."""
         if (owner := owning_pod(claim)) is not None:
-            self._made_for.add(owner.get("uid", ""), claim.key)
+            yield self._made_for, owner.get("uid", "")
+        for consumer in consumers(claim):
+            yield self._reserved_for, consumer.get("uid", "")
 
 
 def _same_claims(old: Stored, new: Stored) -> bool:
