@@ -38,7 +38,7 @@ def read_manifests(path: str) -> list[Object]:
     """
     objects: list[Object] = []
     others: set[str] = set()
-    for place, document in _documents(path):
+    for place, document in documents_in(path):
         kind = KINDS.get(document["kind"])
         if kind is not None:
             objects.append(read_object(kind, document, place))
@@ -93,7 +93,8 @@ def _with_requests(container: Any) -> Any:
     return {**container, "resources": {**resources, "requests": {**limits, **requests}}}
 
 
-def _documents(path: str) -> Iterator[tuple[str, Document]]:
+def documents_in(path: str) -> Iterator[tuple[str, Document]]:
+    """The documents of a file, a folder or standard input, each with the place to report it under."""
     folder = Path(path)
     if path != "-" and folder.is_dir():
         files = sorted(file for file in folder.rglob("*") if file.suffix in _ENDINGS and file.is_file())

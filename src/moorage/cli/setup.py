@@ -68,6 +68,15 @@ config_option = click.option(
 )
 
 
+devices_option = click.option(
+    "--devices",
+    multiple=True,
+    metavar="NAME=COUNT|FILE",
+    shell_complete=files,
+    help="Devices that pods can claim: so many on every node, such as gpu=8, or a YAML file of "
+    "ResourceSlices, with $(NODE_NAME) for the node's name, and DeviceClasses. Repeatable.",
+)
+
 PENDING = 3
 """The exit code where everything worked and a pod still has no node."""
 

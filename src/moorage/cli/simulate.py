@@ -17,6 +17,7 @@ from moorage.cli.setup import (
     PENDING,
     BadInput,
     config_option,
+    devices_option,
     errors_in_lines,
     output_option,
     plugin_option,
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
     from moorage.api.pods import Pod
     from moorage.what_if.simulation import Result, Simulation
 
-WORKLOADS = ("plain", "distinct", "spread", "affinity", "antiaffinity", "prefaffinity", "nodeaffinity")
+WORKLOADS = (
+    *("plain", "distinct", "spread", "affinity", "antiaffinity", "prefaffinity", "nodeaffinity"),
+    "claims",
+)
 
 _LISTED_REASONS = 20
 
@@ -47,6 +51,7 @@ _LISTED_REASONS = 20
     metavar="NAME",
     help=f"What made-up pods ask for: {', '.join(WORKLOADS[:-1])} or {WORKLOADS[-1]}.",
 )
+@devices_option
 @click.option("--show-placements", is_flag=True, help="Print the node of every pod.")
 @click.option(
     "--seed",
@@ -65,6 +70,7 @@ def simulate(
     nodes: int | None,
     pods: int | None,
     workload: str,
+    devices: tuple[str, ...],
     show_placements: bool,
     seed: int,
     output: str,
@@ -76,7 +82,9 @@ def simulate(
     """Schedule pods in memory at full speed: real queue, real plugins, no cluster.
 
     MANIFESTS are files or folders of YAML or JSON with nodes, pods and whatever else matters; pods that
-    have a node are taken as running, the others are scheduled. --nodes and --pods make up more.
+    have a node are taken as running, the others are scheduled. --nodes and --pods make up more. Each pod of
+    the workload `claims` has a claim for one device of the class gpu, of which every node has eight unless
+    --devices or the manifests say otherwise.
 
     Two runs give the same. Equally good nodes are not taken in turns: as `moorage run` does, the same one is
     taken as long as it stays as good. Chance decides only among equal victims of preemption, among nodes to
@@ -91,6 +99,7 @@ def simulate(
     \b
     Examples:
       moorage simulate --nodes 5000 --pods 10000 --workload spread
+      moorage simulate --nodes 100 --pods 400 --workload claims --devices gpu=4
       moorage simulate cluster.yaml pods.yaml --show-placements
       moorage simulate cluster.yaml --pods 50 -o json
     """
@@ -99,8 +108,11 @@ def simulate(
     with errors_in_lines(verbose, config_file):
         import asyncio
 
+        from moorage.api.nodes import Node
         from moorage.api.pods import Pod
+        from moorage.cli.devices import objects_for, read_devices
         from moorage.cli.manifest_files import read_manifests
+        from moorage.what_if.device_workloads import is_claimed_class, make_claims, make_devices
         from moorage.what_if.simulation import Simulation
         from moorage.what_if.workloads import make_nodes, make_pods
 
@@ -110,7 +122,12 @@ def simulate(
             (path, item) for path in manifests for item in read_manifests(path)
         ]
         given += [("--nodes", node) for node in make_nodes(nodes or 0)]
-        given += [("--pods", pod) for pod in make_pods(workload, pods or 0)]
+        names = [item.name for _, item in given if isinstance(item, Node)]
+        given += objects_for(read_devices(devices), names)
+        if workload == "claims" and not any(is_claimed_class(item) for _, item in given):
+            given += [("--workload", item) for item in make_devices(names)]
+        made_up = list(make_pods(workload, pods or 0))
+        given += [("--pods", item) for item in (*made_up, *make_claims(made_up))]
         _check_unique(given)
         waiting: list[Pod] = []
         for _, item in given:

@@ -12,6 +12,7 @@ from moorage.cli.decision_log import DecisionLogOptions, decision_log_options
 from moorage.cli.go_flags import GoFlags
 from moorage.cli.setup import (
     config_option,
+    devices_option,
     errors_in_lines,
     plugin_option,
     plugin_timeout_option,
@@ -33,6 +34,7 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
     shell_complete=files,
     help="How many nodes, or a YAML file of Node objects.  [3, or those in --data]",
 )
+@devices_option
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The API server's port; 0 picks one.")
 @click.option(
     "--address",
@@ -95,6 +97,7 @@ def up(
     plugin_timeout: float,
     strict_config_version: bool,
     nodes: str | None,
+    devices: tuple[str, ...],
     port: int,
     address: str,
     kubeconfig: Path | None,
@@ -123,6 +126,7 @@ def up(
       moorage up
       moorage up --plugin my_plugin.py --reload
       moorage up --nodes 100 --config scheduler.yaml
+      moorage up --devices gpu=8
       moorage up --nodes nodes.yaml --data cluster.db --port 6443
       moorage up --no-scheduler --kubeconfig ./kubeconfig
     """
@@ -156,6 +160,7 @@ def up(
             plugin_timeout=plugin_timeout,
             strict_config_version=strict_config_version,
             nodes=nodes,
+            devices=devices,
             port=port,
             address=address,
             kubeconfig=kubeconfig or Path.home() / ".moorage" / "kubeconfig",

@@ -24,8 +24,10 @@ from urllib.parse import urlsplit
 
 import click
 
+from moorage.api.simulated_devices import SimulatedDevices
 from moorage.cli.dashboard import Dashboard, remove_old_address
 from moorage.cli.decision_log import DecisionLogOptions
+from moorage.cli.devices import GivenDevices, read_devices
 from moorage.cli.manifest_files import read_manifests
 from moorage.cli.plugin_resources import apply_definitions, kinds_of
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
@@ -65,6 +67,7 @@ class UpOptions:
     plugin_timeout: float
     strict_config_version: bool
     nodes: str | None
+    devices: tuple[str, ...]
     port: int
     address: str
     kubeconfig: Path
@@ -97,6 +100,7 @@ def run_up(options: UpOptions) -> int:
     started = time.monotonic()
     heed_interrupts()
     nodes = read_nodes(DEFAULT_NODES if options.nodes is None else options.nodes)
+    devices = read_devices(options.devices)
     if options.reload:
         # Byte code knows only the second of its source: what is saved twice within one would stay as it was.
         sys.dont_write_bytecode = True
@@ -118,7 +122,7 @@ def run_up(options: UpOptions) -> int:
                 err=True,
             )
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            return runner.run(Up(options, setup, nodes, data, started).run())
+            return runner.run(Up(options, setup, nodes, devices, data, started).run())
     except (DataFileError, KubeconfigError) as error:
         raise BadInput(str(error)) from None
     finally:
@@ -152,12 +156,14 @@ class Up:
         options: UpOptions,
         setup: Setup | None,
         nodes: list[dict[str, Any]],
+        devices: list[GivenDevices],
         data: DataFile | None,
         started: float,
     ) -> None:
         self._options = options
         self._setup = setup
         self._nodes = nodes
+        self._devices = devices
         self._data = data
         self._started = started
         self._stopping = asyncio.Event()
@@ -269,13 +275,23 @@ class Up:
         certificate.unlink()
         made = f", making {len(self._nodes)} nodes" if self._nodes else ""
         options.output.doing(f"Starting the API server{made}")
+        devices = self._accepted(cluster)
         try:
-            await cluster.start(options.address, options.port, tls, self._nodes)
+            await cluster.start(options.address, options.port, tls, self._nodes, devices)
         except OSError as error:
             raise BadInput(_why_not_heard(options, error)) from None
         except Refusal as refusal:
             raise BadInput(f"--nodes: {options.nodes}: {refusal}") from None
         return cluster
+
+    def _accepted(self, cluster: EmbeddedCluster) -> SimulatedDevices:
+        accepted = []
+        for place, devices in self._devices:
+            try:
+                accepted.append(cluster.accepted(devices))
+            except Refusal as refusal:
+                raise BadInput(f"{place}: {refusal}") from None
+        return SimulatedDevices.together(accepted)
 
     async def _define(self, cluster: EmbeddedCluster, setup: Setup, say: Callable[[str], None]) -> None:
         """Has the custom resources of the plugins served, and says which are new."""

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from moorage.api.simulated_devices import NO_DEVICES, SimulatedDevices, filled
 from moorage.client.connection import ConnectionConfig
 from moorage.client.crossing import Crossing
 from moorage.client.local import LocalAnswer
@@ -31,6 +32,7 @@ from moorage.cluster.custom.serving import CustomResources
 from moorage.cluster.kinds.catalog import STRATEGIES
 from moorage.cluster.life.controllers import Controllers
 from moorage.cluster.life.nodes import RUN_NAMESPACES, Machine, Nodes
+from moorage.cluster.life.nodes.device_slices import CLASSES, SLICES
 from moorage.cluster.life.nodes.logs import log_answer
 from moorage.cluster.objects.decoding import shape
 from moorage.cluster.objects.system_objects import authentication_config, system_objects
@@ -141,23 +143,47 @@ class EmbeddedCluster:
     def port(self) -> int:
         return self._http.port
 
-    async def start(self, host: str, port: int, tls: ssl.SSLContext, nodes: Sequence[Document]) -> None:
-        """Raises OSError if the address cannot be used."""
+    async def start(
+        self,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext,
+        nodes: Sequence[Document],
+        devices: SimulatedDevices = NO_DEVICES,
+    ) -> None:
+        """Raises OSError if the address cannot be used. Devices must be `accepted`."""
         self.prepare(nodes)
         async with AsyncExitStack() as stack:
             await self._http.start(host, port, tls)
             stack.push_async_callback(self._http.stop)
             stack.callback(self._handlers.end_watches)
-            self._start_parts(stack, (host, self.port))
+            self._start_parts(stack, (host, self.port), devices)
             self._stack = stack.pop_all()
 
-    async def start_unheard(self, nodes: Sequence[Document] = ()) -> None:
+    async def start_unheard(
+        self, nodes: Sequence[Document] = (), devices: SimulatedDevices = NO_DEVICES
+    ) -> None:
         """As `start`, but for requests in this process only: it listens nowhere."""
         self.prepare(nodes)
         async with AsyncExitStack() as stack:
             stack.callback(self._handlers.end_watches)
-            self._start_parts(stack, ("127.0.0.1", 0))
+            self._start_parts(stack, ("127.0.0.1", 0), devices)
             self._stack = stack.pop_all()
+
+    def accepted(self, devices: SimulatedDevices) -> SimulatedDevices:
+        """Devices in the form the API gives them; raises a Refusal if they could not be created."""
+
+        def accept(resource: str, template: Document) -> Document:
+            definition = self._objects.definition_of(resource)
+            options = Options(validation="Strict", dry_run=True)
+            shaped = shape(definition, template, options)
+            self._objects.create(definition, "", filled(shaped, "node"), options)
+            return shaped
+
+        return SimulatedDevices(
+            [accept(CLASSES, each) for each in devices.classes],
+            [accept(SLICES, each) for each in devices.slices],
+        )
 
     def prepare(self, nodes: Sequence[Document] = ()) -> None:
         """Loads the data and adds what a fresh cluster has; `handle` can be used from then on."""
@@ -177,7 +203,7 @@ class EmbeddedCluster:
         """
         return self._server.admit(Request(verb, path, headers), Attributes(verb, path=path))
 
-    def _start_parts(self, stack: AsyncExitStack, server: tuple[str, int]) -> None:
+    def _start_parts(self, stack: AsyncExitStack, server: tuple[str, int], devices: SimulatedDevices) -> None:
         """What works by itself: controllers, nodes and what is done every minute."""
         self._crossing.open()
         is_new = self._data is None or not self._data.setting(_HAS_RUN)
@@ -196,7 +222,7 @@ class EmbeddedCluster:
             volumes=self._data.volumes if self._data is not None else None,
             clock=self._clock,
         )
-        self._nodes = Nodes(machine)
+        self._nodes = Nodes(machine, devices)
         self._nodes.start()
         stack.push_async_callback(self._nodes.stop)
         sweeping = asyncio.create_task(self._sweeping())

@@ -37,20 +37,28 @@ def make_nodes(count: int) -> Iterator[Node]:
 
 
 def make_pods(workload: str, count: int, prefix: str = "pod") -> Iterator[Pod]:
-    """Pods of a workload, by one of the names in WORKLOADS."""
+    """Pods of a workload, by one of the names in WORKLOADS.
+
+    Claims for devices are named as if they had been made; `make_claims` makes them.
+    """
     shape = WORKLOADS[workload]
     for number in range(count):
         name = f"{prefix}-{number:06d}"
         labels: dict[str, str] = {"app": f"app-{number % _GROUPS}"}
         spec: Document = {"containers": [_container("100m", "128Mi")]}
         shape(number, labels, spec)
-        yield from_document(
-            Pod,
-            {
-                "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": labels},
-                "spec": spec,
-            },
-        )
+        document: Document = {
+            "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": labels},
+            "spec": spec,
+        }
+        if "resourceClaims" in spec:
+            document["status"] = {
+                "resourceClaimStatuses": [
+                    {"name": each["name"], "resourceClaimName": f"{name}-{each['name']}"}
+                    for each in spec["resourceClaims"]
+                ]
+            }
+        yield from_document(Pod, document)
 
 
 def _container(cpu: str, memory: str) -> Document:
@@ -112,6 +120,12 @@ def _node_affinity(number: int, labels: dict[str, str], spec: Document) -> None:
     }
 
 
+def _claims(number: int, labels: dict[str, str], spec: Document) -> None:
+    """Every pod has a claim for one device."""
+    spec["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+    spec["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
+
+
 def _term(labels: dict[str, str], topology_key: str) -> Document:
     return {"topologyKey": topology_key, "labelSelector": {"matchLabels": {"app": labels["app"]}}}
 
@@ -127,5 +141,6 @@ WORKLOADS: dict[str, Callable[[int, dict[str, str], Document], None]] = {
     "antiaffinity": _anti_affinity,
     "prefaffinity": _preferred_affinity,
     "nodeaffinity": _node_affinity,
+    "claims": _claims,
 }
 """What `--workload` takes."""

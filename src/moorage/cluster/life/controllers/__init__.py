@@ -6,6 +6,9 @@ import time
 
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.cluster_roles import ClusterRoles
+from moorage.cluster.life.controllers.devices.generated import GeneratedClaims
+from moorage.cluster.life.controllers.devices.reservations import Reservations
+from moorage.cluster.life.controllers.devices.users import DeviceUsers
 from moorage.cluster.life.controllers.disruption import Disruption
 from moorage.cluster.life.controllers.garbage import Garbage
 from moorage.cluster.life.controllers.namespaces import Namespaces, ServiceAccounts
@@ -34,6 +37,7 @@ _OF_WORKLOADS = (
     Disruption,
 )
 _OF_VOLUMES = (PersistentVolumes, EphemeralVolumes, VolumeProtection)
+_OF_DEVICES = (GeneratedClaims, Reservations)
 _OTHERS = (Namespaces, ClusterRoles, Garbage, Quotas)
 
 
@@ -48,16 +52,19 @@ class Controllers:
         self, writer: InternalWriter, *, ca: str, is_new: bool = False, clock: Clock = time.time
     ) -> None:
         self._claim_users = ClaimUsers(writer.store)
+        self._device_users = DeviceUsers(writer.store)
         self._controllers = (
             ServiceAccounts(writer, clock, ca),
             *(each(writer, clock) for each in (*_OTHERS, *_OF_WORKLOADS)),
             *(each(writer, clock, self._claim_users) for each in _OF_VOLUMES),
             Provisioner(writer, clock, in_new_cluster=is_new),
+            *(each(writer, clock, self._device_users) for each in _OF_DEVICES),
         )
 
     def start(self) -> None:
         """Needs a running event loop."""
         self._claim_users.start()
+        self._device_users.start()
         for controller in self._controllers:
             controller.start()
 
@@ -65,3 +72,4 @@ class Controllers:
         for controller in reversed(self._controllers):
             await controller.stop()
         self._claim_users.stop()
+        self._device_users.stop()

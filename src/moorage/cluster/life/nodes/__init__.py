@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from moorage.api.simulated_devices import NO_DEVICES, SimulatedDevices
 from moorage.cluster.life.nodes.csi_nodes import CsiNodes
+from moorage.cluster.life.nodes.device_slices import DeviceSlices
 from moorage.cluster.life.nodes.finishing import Finishing
 from moorage.cluster.life.nodes.heartbeats import Heartbeats
 from moorage.cluster.life.nodes.machine import Machine as Machine
@@ -16,11 +18,12 @@ from moorage.cluster.life.nodes.taint_eviction import TaintEviction
 class Nodes:
     """All nodes, which live from `start` to `stop`, and the pods bound to them."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, devices: SimulatedDevices = NO_DEVICES) -> None:
         self.logs = machine.logs
         self._machine = machine
         self._heartbeats = Heartbeats(machine.writer, machine.clock, machine.bound)
         self._csi_nodes = CsiNodes(machine.writer, machine.clock)
+        self._device_slices = DeviceSlices(machine.writer, machine.clock, devices)
         self._evictions = TaintEviction(machine.writer, machine.clock, machine.bound)
         self._pods = Pods(machine)
         self._real_pods = RealPods(machine)
@@ -29,7 +32,8 @@ class Nodes:
     def start(self) -> None:
         """Needs a running event loop."""
         machine, pods = self._machine, (self._pods, self._real_pods, self._finishing)
-        for part in (machine.bound, self._heartbeats, self._csi_nodes, self._evictions, *pods):
+        published = (self._csi_nodes, self._device_slices)
+        for part in (machine.bound, self._heartbeats, *published, self._evictions, *pods):
             part.start()
 
     async def stop(self) -> None:
@@ -40,5 +44,6 @@ class Nodes:
         await self._finishing.stop()
         await self._pods.stop()
         await self._evictions.stop()
+        await self._device_slices.stop()
         await self._csi_nodes.stop()
         await self._heartbeats.stop()

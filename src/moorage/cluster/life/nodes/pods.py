@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from moorage.cluster.base.store import Document, Stored
+from moorage.cluster.base.store import Change, Document, Stored
+from moorage.cluster.life.controllers.devices.claims import CLAIMS, consumers
 from moorage.cluster.life.controllers.objects import Key, is_finished, same_object, write_status
 from moorage.cluster.life.nodes import course as courses
 from moorage.cluster.life.nodes import pod_annotations as wishes
 from moorage.cluster.life.nodes import pod_status as statuses
+from moorage.cluster.life.nodes.claimed_devices import FAILED, problem_with_devices
 from moorage.cluster.life.nodes.course import Course
 from moorage.cluster.life.nodes.finishing import KILLED, killed_status
+from moorage.cluster.life.nodes.held_pods import hold, refuse
 from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.pacing import Paced
 from moorage.cluster.life.nodes.pod_annotations import NEVER
-from moorage.cluster.life.nodes.refused_pods import hold
 
 START_AFTER = 0.5  # seconds
 END_AFTER = 0.3
@@ -47,6 +49,7 @@ class Pods:
             if address := pod.status.get("podIP"):
                 self._machine.addresses.note(pod.uid, address)
         self._machine.bound.tell(self._look, self._gone)
+        self._machine.bound.listen(CLAIMS, self._claim_changed)
         for work in (self._starts, self._changes, self._ends):
             work.start()
         for pod in self._store.iterate("pods"):
@@ -82,6 +85,14 @@ class Pods:
             self._look_at_end(pod)
         else:
             (self._starts if _is_pending(pod) else self._changes).add(pod)
+
+    def _claim_changed(self, change: Change) -> None:
+        """A pod that waits for its devices may have been allowed to use them."""
+        for consumer in consumers(change.new):
+            key = (change.new.namespace, consumer.get("name", ""))
+            pod = self._find((key, consumer.get("uid", "")))
+            if pod is not None and _is_pending(pod):
+                self._look(pod)
 
     def _look_at_end(self, pod: Stored) -> None:
         rest = courses.rest_of_end(pod.document, self._machine.clock())
@@ -137,8 +148,13 @@ class Pods:
             self._end_overdue(pod, now, crowded)
             return
         if refusal is not None:
-            hold(self._machine, pod, node.document, refusal)
+            refuse(self._machine, pod, node.document, refusal)
             self._look_after(pod, course.deadline - age)
+            return
+        if _is_pending(pod) and (problem := problem_with_devices(self._store, pod)):
+            hold(self._machine, pod, node.document, statuses.first_state(pod.document))
+            if not crowded:
+                self._machine.tell(pod, FAILED, problem, warning=True)
             return
         status = statuses.pod_status(
             pod.document,

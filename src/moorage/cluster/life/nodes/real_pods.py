@@ -15,6 +15,7 @@ from moorage.cluster.life.controllers.volumes.claims import VOLUMES
 from moorage.cluster.life.nodes import course as courses
 from moorage.cluster.life.nodes import pod_status as statuses
 from moorage.cluster.life.nodes.addresses import local_address
+from moorage.cluster.life.nodes.claimed_devices import FAILED, problem_with_devices
 from moorage.cluster.life.nodes.containers import Container
 from moorage.cluster.life.nodes.environment import Unavailable, base_environment
 from moorage.cluster.life.nodes.machine import Machine
@@ -24,6 +25,7 @@ from moorage.cluster.life.nodes.programs import prepare
 from moorage.cluster.life.nodes.volumes import Volumes, folder_name, referenced
 
 RETRY_VOLUMES = 1.0  # seconds until volumes that lack something are tried again
+RETRY_DEVICES = 1.0
 RENEW_VOLUMES = 600.0  # seconds after which volumes are written again, for their tokens
 LEAST_GRACE = 2  # seconds a process gets in any case
 SHUTDOWN_GRACE = 5.0  # seconds processes get to end when the cluster stops
@@ -109,6 +111,7 @@ class RealPod:
     async def _run(self) -> None:
         try:
             await self._mount()
+            await self._get_devices()
             self._started = True
             self._write()
             for container in self._real(self._inits):
@@ -133,6 +136,11 @@ class RealPod:
                 except Unavailable as problem:
                     self._tell("FailedMount", str(problem), True)
             await asyncio.sleep(RETRY_VOLUMES)
+
+    async def _get_devices(self) -> None:
+        while (pod := self._find()) is not None and (problem := problem_with_devices(self._store, pod)):
+            self._tell(FAILED, problem, True)
+            await asyncio.sleep(RETRY_DEVICES)
 
     async def _renew(self) -> None:
         while True:

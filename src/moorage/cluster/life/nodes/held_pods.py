@@ -1,4 +1,4 @@
-"""Pods that are to run for real where they may not: they wait, and say why."""
+"""Pods whose containers cannot be started: they wait, and say why."""
 
 from __future__ import annotations
 
@@ -10,9 +10,18 @@ from moorage.cluster.life.nodes.machine import Machine
 REASON = "ProcessNotAllowed"
 
 
-def hold(machine: Machine, pod: Stored, node: Document, why: str) -> None:
-    """Has all containers of a pod wait. To look as if they ran would deceive those who count on them."""
+def refuse(machine: Machine, pod: Stored, node: Document, why: str) -> None:
+    """Has a pod wait that is to run for real where it may not. To look as if it ran would deceive those who
+    count on it.
+    """
     state = {"waiting": {"reason": REASON, "message": why}}
+    changed = hold(machine, pod, node, state)
+    if changed is not None and changed is not pod:
+        machine.tell(changed, REASON, why, warning=True)
+
+
+def hold(machine: Machine, pod: Stored, node: Document, state: Document) -> Stored | None:
+    """Has all containers of a pod wait; None if the pod has meanwhile changed or gone."""
     status = statuses.pod_status(
         pod.document,
         node,
@@ -22,9 +31,7 @@ def hold(machine: Machine, pod: Stored, node: Document, why: str) -> None:
         init_containers=_waiting(pod, "initContainers", state),
         now=machine.clock(),
     )
-    changed = write_status(machine.writer, "pods", pod, status)
-    if changed is not None and changed is not pod:
-        machine.tell(changed, REASON, why, warning=True)
+    return write_status(machine.writer, "pods", pod, status)
 
 
 def _waiting(pod: Stored, field: str, state: Document) -> list[Document]:
