@@ -1,17 +1,17 @@
-"""Selectors as the API has them: CEL expressions."""
+"""Selectors as the API has them: CEL expressions. The language is loaded when the first one is met."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from moorage.api.devices import Device
-from moorage.cel.devices import Selector, compile_selector, device_value
-from moorage.cel.environment import CompileError
-from moorage.cel.values import EvaluationError
 from moorage.plugins.devices.selecting import SelectorError
+
+if TYPE_CHECKING:
+    from moorage.cel.devices import Selector
 
 
 class CelSelectors:
@@ -22,6 +22,8 @@ class CelSelectors:
 
     def matches(self, expression: str, driver: str, device: Device) -> bool:
         """Asks one expression about one device; raises SelectorError."""
+        from moorage.cel.values import EvaluationError
+
         compiled = _compiled(expression)
         if isinstance(compiled, str):
             raise SelectorError(f"CEL compile error: {compiled}")
@@ -32,6 +34,8 @@ class CelSelectors:
 
     def _value(self, driver: str, device: Device) -> Any:
         """What expressions see; mostly several in a row ask about the same device."""
+        from moorage.cel.devices import device_value
+
         last_driver, last_device, value = self._last
         if last_device is not device or last_driver != driver:
             value = device_value(driver, msgspec.to_builtins(device))
@@ -41,6 +45,9 @@ class CelSelectors:
 
 @lru_cache(maxsize=256)
 def _compiled(expression: str) -> Selector | str:
+    from moorage.cel.devices import compile_selector
+    from moorage.cel.environment import CompileError
+
     try:
         return compile_selector(expression)
     except CompileError as error:
