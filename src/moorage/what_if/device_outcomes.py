@@ -73,7 +73,7 @@ class DeviceOutcomes:
         cycle, pod, plugin = self._cycle.clone(), self._pod, self._plugin
         known = plugin.found(cycle)
         found = PodDevices() if known is None else copy(known)
-        found.claims, found.planned, found.chosen = list(found.claims), {}, None
+        found.claims, found.planned, found.unsure, found.chosen = list(found.claims), {}, {}, None
         if known is not None:
             cycle.write(STATE, found)
         named = claims_of(pod, self._devices.claims)

@@ -195,8 +195,20 @@ _ABOUT_PODS: list[tuple[str, Callable[[re.Match[str]], str]]] = [
         lambda found: f"its pod affinity cannot be read: {found[1]}",
     ),
     (
-        r"pod uses resource claims, which this version of Moorage does not support",
-        lambda found: "it uses resource claims, which this version of Moorage does not support",
+        r'could not find ResourceClaim "(.+)"',
+        lambda found: f'its resource claim "{found[1]}" does not exist',
+    ),
+    (
+        r'resourceclaim "(.+)" is being deleted',
+        lambda found: f'its resource claim "{found[1]}" is being deleted',
+    ),
+    (
+        r'pod ".+": ResourceClaim not created yet',
+        lambda found: "a resource claim has yet to be made for it from its template",
+    ),
+    (
+        r"ResourceClaim (\S+) was not created for Pod \S+ \(Pod is not owner\)",
+        lambda found: f"the resource claim {found[1]} was made for another pod",
     ),
     (
         r"resource claim (\S+) is in the process of being allocated",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from typing import Any
 
 from moorage.api.devices import FINALIZER, ResourceClaim
 from moorage.api.pods import Pod
-from moorage.client.errors import ApiError, Conflict
+from moorage.client.errors import ApiError, Conflict, NotFound, ServerTimeout, Unreachable, is_retriable
 from moorage.framework.logger import Logger
 from moorage.plugins.devices.claim_writes import Document
 from moorage.plugins.devices.devices import Devices
@@ -22,6 +23,7 @@ log = Logger(__name__)
 TRIES, PAUSE_SECONDS, JITTER = 5, 0.01, 0.1
 CHECK_SECONDS = 5.0
 SEEN_SECONDS, SEEN_STEP = 120.0, 1.0
+UNSURE_SECONDS = 1.0
 
 
 class BindingFailed(Exception):
@@ -50,14 +52,41 @@ async def _bind_claim(
         written = await _write(devices, claim, allocation, pod)
         if is_special:
             await _tell_pod(devices, pod_devices, written, pod)
-        return written
+    except asyncio.CancelledError:
+        pod_devices.unsure[uid] = claim
+        raise
     except ApiError as error:
+        if isinstance(error, Unreachable | ServerTimeout) or error.code >= 500:
+            pod_devices.unsure[uid] = claim
         raise BindingFailed(str(error)) from None
     finally:
-        if written is not None and not devices.claims.wrote(written) and is_special:
-            await _wait_until_seen(devices, written)
-        if allocation is not None:
-            devices.in_use.end_flight(uid)
+        is_unseen = written is not None and not devices.claims.wrote(written)
+        if uid not in pod_devices.unsure:
+            if is_unseen and is_special and written is not None:
+                await _wait_until_seen(devices, written)
+            if allocation is not None:
+                devices.in_use.end_flight(uid)
+    return written
+
+
+async def settle(devices: Devices, uid: str, claim: ResourceClaim) -> None:
+    """Finds out what became of a write without an answer; until then its devices stay promised.
+
+    It may have been done all the same, and to give its devices to others would be to give them away twice.
+    """
+    while True:
+        try:
+            found = await devices.writes.get(claim)
+        except NotFound:
+            break
+        except ApiError as error:
+            if not is_retriable(error):
+                break
+            await devices.sleep(UNSURE_SECONDS)
+        else:
+            devices.claims.wrote(found)
+            break
+    devices.in_use.end_flight(uid)
 
 
 async def _create(devices: Devices, pod_devices: PodDevices, pod: Pod, node_name: str) -> ResourceClaim:

@@ -274,6 +274,9 @@ class DynamicResources(
                 await binding.wait_for_conditions(self._devices, found, self.args.binding_timeout.seconds)
         except binding.BindingFailed as error:
             return Status.error(str(error))
+        finally:
+            for uid, claim in found.unsure.items():
+                self._write(binding.settle, uid, claim)
         return None
 
     def _write(self, work: Callable[..., Awaitable[object]], *args: object) -> None:

@@ -35,6 +35,8 @@ class PodDevices:
     """By the place of a claim: the allocation that was promised and is to be written."""
     chosen: NodePlan | None = None
     """What was promised on the node that was chosen."""
+    unsure: dict[str, ResourceClaim] = field(default_factory=dict)
+    """By the uid they are in flight with: claims of which a write may have been done, or not."""
     special_uid: str = ""
     """The uid of the last claim before it was written."""
 

@@ -18,7 +18,7 @@ def end_flights(devices: Devices, found: PodDevices) -> None:
     """Nothing is promised to the pod any more; what was written stays as it is."""
     for place, claim in enumerate(found.claims):
         uid = found.special_uid if place == found.special else claim.uid
-        if devices.in_use.is_in_flight(uid) and place in found.planned:
+        if uid not in found.unsure and devices.in_use.is_in_flight(uid) and place in found.planned:
             devices.in_use.end_flight(uid)
             devices.claims.forget_written(claim)
 
