@@ -115,7 +115,11 @@ def test_nodes_that_are_alike_are_asked_once(monkeypatch: Any) -> None:
     number = known_answers.KnownAnswers._number
 
     def noting(self: Any, node: Any, allocator: Any, ask: Any) -> int:
-        return number(self, node, allocator, lambda node: asked.append(node.name) or ask(node))
+        def note_and_ask(node: Any) -> Any:
+            asked.append(node.name)
+            return ask(node)
+
+        return number(self, node, allocator, note_and_ask)
 
     monkeypatch.setattr(known_answers.KnownAnswers, "_number", noting)
     simulation = Simulation(load(DEFAULT_CONFIGURATION).config, in_tree_registry())

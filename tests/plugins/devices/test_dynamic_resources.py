@@ -11,7 +11,7 @@ from moorage.api.devices import DeviceClass
 from moorage.framework.cycle_state import CycleState, NothingWritten
 from moorage.framework.events import DEVICE_CLASS, NODE, POD, RESOURCE_CLAIM, RESOURCE_SLICE, Action, Hint
 from moorage.framework.node_statuses import NodeStatuses
-from moorage.framework.status import Code, Status
+from moorage.framework.status import Status
 from moorage.testing import make_pod
 from tests.plugins.devices.clusters import allocation, claim, claiming, world
 from tests.plugins.devices.device_objects import device_class, exactly
@@ -25,12 +25,12 @@ def test_pods_without_claims_do_not_concern_it() -> None:
     _, plugin = world()
     pod, cycle = make_pod("p"), CycleState()
     assert plugin.pre_enqueue(pod) is None
-    assert plugin.pre_filter(cycle, pod).code is Code.SKIP
+    assert plugin.pre_filter(cycle, pod) == Status.skip()
     assert plugin.filter_nodes(cycle, pod, plugin.handle.nodes).codes is None
     assert plugin.score_nodes(cycle, pod, plugin.handle.nodes).tolist() == [0, 0]
     assert plugin.reserve(cycle, pod, "n1") is None
     plugin.unreserve(cycle, pod, "n1")
-    assert plugin.pre_bind_pre_flight(cycle, pod, "n1").code is Code.SKIP
+    assert plugin.pre_bind_pre_flight(cycle, pod, "n1") == Status.skip()
     answer = plugin.post_filter(cycle, pod, NodeStatuses(plugin.handle.state.table))
     assert answer == Status.unschedulable("no new claims to deallocate")
 
