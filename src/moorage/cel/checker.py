@@ -212,7 +212,9 @@ class _Checker:
         node.overloads = tuple(open_overloads)
 
     def _no_overload(self, node: Call, arguments: Sequence[Type]) -> str:
-        shown = [type_text(self.substitutions.resolve(argument, free_to_dynamic=True)) for argument in arguments]
+        shown = [
+            type_text(self.substitutions.resolve(argument, free_to_dynamic=True)) for argument in arguments
+        ]
         receiver = f"{shown.pop(0)}." if node.target is not None else ""
         return f"found no matching overload for '{node.function}' applied to '{receiver}({', '.join(shown)})'"
 

@@ -114,7 +114,9 @@ class Environment:
         """Raises CompileError."""
         source = Source(_SURROGATES.sub("\ufffd", expression))
         if len(expression) > MAX_CODE_POINTS:
-            message = f"expression code point size exceeds limit: size: {len(expression)}, limit {MAX_CODE_POINTS}"
+            message = (
+                f"expression code point size exceeds limit: size: {len(expression)}, limit {MAX_CODE_POINTS}"
+            )
             raise source.error([source.issue(-1, message)])
         with room_for(parser.MAX_NESTING):
             root, _ = parser.parse(source, MACROS)
@@ -140,7 +142,9 @@ def _merged(libraries: Iterable[Library]) -> dict[str, Function]:
 
 
 def _joined(one: Function, other: Function) -> Function:
-    overloads: dict[str, Overload] = {overload.id: overload for overload in (*one.overloads, *other.overloads)}
+    overloads: dict[str, Overload] = {
+        overload.id: overload for overload in (*one.overloads, *other.overloads)
+    }
     return Function(
         one.name,
         tuple(overloads.values()),

@@ -156,7 +156,9 @@ class _Estimation:
                 container = node.arguments[0]
                 entries = self._entries(container)
                 size = None if entries is None else entries.value
-                self._paths[node.id] = self._path(container).then("@items" if id == "index_list" else "@values")
+                self._paths[node.id] = self._path(container).then(
+                    "@items" if id == "index_list" else "@values"
+                )
             if size is None:
                 size = self._size(node)
         if size is not None:
@@ -201,7 +203,9 @@ class _Estimation:
             found = CallEstimate(_ONE)
         return CallEstimate(add(found.cost, all_arguments), found.result_size)
 
-    def _conditional(self, node: Call, arguments: list[Argument], argument_costs: list[Range]) -> CallEstimate:
+    def _conditional(
+        self, node: Call, arguments: list[Argument], argument_costs: list[Range]
+    ) -> CallEstimate:
         condition, truthy, falsy = argument_costs
         one, other = self._entries(node.arguments[1]), self._entries(node.arguments[2])
         if one is not None and (joined := one.joined(other)) is not None:

@@ -186,9 +186,7 @@ def _quantifier(kind: str, count: int) -> Macro:
             more = make.call("_+_", make.accumulator(), make.literal(1))
             step = make.call("_?_:_", predicate, more, make.accumulator())
             result = make.call("_==_", make.accumulator(), make.literal(1))
-        return make.loop(
-            target, variables, initial=initial, condition=condition, step=step, result=result
-        )
+        return make.loop(target, variables, initial=initial, condition=condition, step=step, result=result)
 
     return expand
 
@@ -249,7 +247,8 @@ def _sort_by(make: Maker, target: Expression | None, arguments: list[Expression]
     if not isinstance(target, (ListLiteral, Select, Identifier, Comprehension, Call)):
         assert target is not None
         raise MacroError(
-            target.offset, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+            target.offset,
+            "sortBy can only be applied to a list, identifier, comprehension, call or select expression",
         )
     name = "@__sortBy_input__"
     keys = _transformation("list", 1)(make, make.name(name), arguments)

@@ -74,7 +74,12 @@ def equals(left: Any, right: Any) -> bool:
     if left is None or right is None:
         return left is right
     if kind in _NUMBERS:
-        return right.__class__ in _NUMBERS and not _is_nan(left) and not _is_nan(right) and _order(left, right) == 0
+        return (
+            right.__class__ in _NUMBERS
+            and not _is_nan(left)
+            and not _is_nan(right)
+            and _order(left, right) == 0
+        )
     if kind in _COMPARED_AS_THEY_ARE:
         return False
     if isinstance(left, (tuple, list)):
@@ -183,7 +188,9 @@ def list_index(index: Any) -> int:
     kind = index.__class__
     if kind is int:
         return int(index)
-    if (kind is float and index.is_integer() and MIN_INT < index < MAX_INT) or (kind is Uint and index <= MAX_INT):
+    if (kind is float and index.is_integer() and MIN_INT < index < MAX_INT) or (
+        kind is Uint and index <= MAX_INT
+    ):
         return int(index)
     if kind is float or kind is Uint:
         raise EvaluationError(f"unsupported index value {index} in list")

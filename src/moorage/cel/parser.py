@@ -95,7 +95,9 @@ class _Parser:
                 return self._balanced("_||_", alternatives, either, 0, len(either) - 1)
             either.append(self._advance().offset)
 
-    def _balanced(self, function: str, terms: list[Expression], offsets: list[int], low: int, high: int) -> Expression:
+    def _balanced(
+        self, function: str, terms: list[Expression], offsets: list[int], low: int, high: int
+    ) -> Expression:
         """A tree of equal depth on both sides, as the operators can be grouped at will."""
         if high < low:
             return terms[low]
@@ -167,7 +169,9 @@ class _Parser:
         if name.kind == "ESC_IDENTIFIER":
             self._issue(name.offset, "unsupported syntax: '`'")
         elif name.kind != "IDENTIFIER":
-            self._unexpected("{'?', IDENTIFIER, ESC_IDENTIFIER}" if not optional else "{IDENTIFIER, ESC_IDENTIFIER}")
+            self._unexpected(
+                "{'?', IDENTIFIER, ESC_IDENTIFIER}" if not optional else "{IDENTIFIER, ESC_IDENTIFIER}"
+            )
         self._advance()
         if not optional and name.kind == "IDENTIFIER" and self._token.kind == "(":
             opening, arguments = self._arguments()

@@ -71,7 +71,9 @@ class _Planner:
             return self._constant(node, node.name)
         for scope in reversed(self._scopes):
             if node.name in scope:
-                return AttributeStep(node.id, node.type, steps.Variable(node.id, node.type, scope[node.name], node.name))
+                return AttributeStep(
+                    node.id, node.type, steps.Variable(node.id, node.type, scope[node.name], node.name)
+                )
         raise ProgramError(f"no such attribute(s): {node.name}")
 
     def _constant(self, node: Expression, name: str) -> Step:
@@ -126,10 +128,14 @@ class _Planner:
     def _plan_conditional(self, node: Call, arguments: list[Step]) -> Step:
         condition, *branches = arguments
         attributes = [
-            branch.attribute if isinstance(branch, AttributeStep) else steps.Relative(branch.id, branch.type, branch)
+            branch.attribute
+            if isinstance(branch, AttributeStep)
+            else steps.Relative(branch.id, branch.type, branch)
             for branch in branches
         ]
-        return AttributeStep(node.id, node.type, steps.Conditional(node.id, node.type, condition, *attributes))
+        return AttributeStep(
+            node.id, node.type, steps.Conditional(node.id, node.type, condition, *attributes)
+        )
 
     def _plan_index(self, node: Call, operand: Step, index: Step, *, optional: bool) -> Step:
         step = self._attribute(operand)
@@ -299,5 +305,3 @@ def _dispatcher(function: Function, overloads: Sequence[Overload]) -> Callable[.
         raise EvaluationError(f"no such overload: {function.name}({shown})")
 
     return call
-
-

@@ -22,7 +22,7 @@ from tests.plugins.devices.obvious import pool_id
 Document = dict[str, Any]
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(slices(), st.data())
 def test_nothing_is_ever_given_away_twice(offered: list[Document], data: st.DataObject) -> None:
     cluster = Cluster(offered, classes().values(), selectors=SELECTORS)

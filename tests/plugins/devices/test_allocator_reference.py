@@ -19,7 +19,7 @@ from tests.plugins.devices.obvious import INVALID, NONE, Broken, World, allocate
 
 Document = dict[str, Any]
 
-generous = settings(max_examples=400, suppress_health_check=list(HealthCheck))
+generous = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(params=["with patience", "without"])

@@ -34,7 +34,7 @@ def copies(node_names: list[str], made: list[list[Document]], holding: list[Docu
     ]
 
 
-@settings(max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(devices(("d0", "d1", "d2", "d3"), (), False), min_size=1, max_size=2),
     claims(),

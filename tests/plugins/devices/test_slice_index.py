@@ -49,7 +49,7 @@ def devices(index: SliceIndex, on: Node | None = None) -> list[str]:
     return ["/".join(each.id[1:]) for each in index.pools_of(on or node()).candidates]
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(slices(), slices(), st.data())
 def test_what_is_kept_is_what_would_be_gathered_anew(
     first: list[Document], second: list[Document], data: st.DataObject

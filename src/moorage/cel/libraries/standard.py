@@ -110,7 +110,9 @@ def estimate_comparison(arguments: Sequence[Argument]) -> CallEstimate:
 # Operators
 
 
-def _operator(name: str, call: Callable[..., Any], *overloads: tuple[str, tuple[Type, ...], Type]) -> Function:
+def _operator(
+    name: str, call: Callable[..., Any], *overloads: tuple[str, tuple[Type, ...], Type]
+) -> Function:
     """Whatever the checker left open, the values decide."""
     return Function(
         name,
@@ -134,12 +136,19 @@ def _relation(name: str, verb: str, call: Callable[..., Any]) -> Function:
     for kind in _NUMBERS:
         for other in (kind, *(number for number in (INT, DOUBLE, UINT) if number != kind)):
             suffix = "" if other == kind else f"_{_LONG[other]}"
-            overloads.append(Overload(f"{verb}_{_LONG[kind]}{suffix}", (kind, other), BOOL, call, is_member=False))
+            overloads.append(
+                Overload(f"{verb}_{_LONG[kind]}{suffix}", (kind, other), BOOL, call, is_member=False)
+            )
     for kind in (STRING, BYTES):
         overloads.append(
             Overload(
-                f"{verb}_{kind.name}", (kind, kind), BOOL, call,
-                is_member=False, actual_cost=compared, estimate=estimate_comparison,
+                f"{verb}_{kind.name}",
+                (kind, kind),
+                BOOL,
+                call,
+                is_member=False,
+                actual_cost=compared,
+                estimate=estimate_comparison,
             )  # fmt: skip
         )
     for kind, short in ((TIMESTAMP, "timestamp"), (DURATION, "duration")):
@@ -232,7 +241,9 @@ def _conversion(name: str, result: Type, *overloads: tuple[str, Type, Callable[[
 _CONVERSIONS = (
     _operator("type", operators.type_of_value, ("type", (A,), type_of(A))),
     _operator("dyn", _same, ("to_dyn", (A,), DYN)),
-    _conversion("bool", BOOL, ("bool_to_bool", BOOL, _same), ("string_to_bool", STRING, conversions.bool_of_string)),
+    _conversion(
+        "bool", BOOL, ("bool_to_bool", BOOL, _same), ("string_to_bool", STRING, conversions.bool_of_string)
+    ),
     _conversion("bytes", BYTES, ("bytes_to_bytes", BYTES, _same), ("string_to_bytes", STRING, str.encode)),
     _conversion(
         "double",
