@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -109,7 +109,8 @@ class Cluster:
         slices: Iterable[Document] = (),
         classes: Iterable[Document] = (device_class(),),
         claims: Iterable[Document] = (),
-        **selectors: Selector,
+        selectors: Mapping[str, Selector] | None = None,
+        **more_selectors: Selector,
     ) -> None:
         self.slices = SliceIndex()
         for each in slices:
@@ -118,7 +119,7 @@ class Cluster:
         for each in claims:
             self.in_use.put_claim(from_document(ResourceClaim, each))
         self.classes = {each["metadata"]["name"]: from_document(DeviceClass, each) for each in classes}
-        self.selectors = PythonSelectors(selectors)
+        self.selectors = PythonSelectors({**(selectors or {}), **more_selectors})
 
     def allocator(
         self, *claims: Document, seconds: float = 0, clock: Callable[[], float] | None = None

@@ -81,7 +81,7 @@ _policies = st.one_of(
 
 @st.composite
 def _capacities(draw: st.DrawFn) -> Document:
-    capacities = {}
+    capacities: Document = {}
     for name in draw(st.lists(st.sampled_from(["memory", "a.example/lanes"]), unique=True, max_size=2)):
         capacities[name] = {"value": draw(st.sampled_from(["4", "5", "8", "2500m"]))}
         if draw(st.integers(0, 2)) == 0:
@@ -186,7 +186,7 @@ def _slices_of_pool(draw: st.DrawFn, driver: str, pool: str) -> list[Document]:
         for names in DEVICE_NAMES[: draw(st.integers(1, 2))]:
             per_device = rarely(draw, 6)
             names = DEVICE_NAMES[0] if rarely(draw, 12) else names
-            spec = {"devices": draw(devices(names, counter_sets, per_device))}
+            spec: Document = {"devices": draw(devices(names, counter_sets, per_device))}
             if per_device:
                 specs.append({**spec, "perDeviceNodeSelection": True})
             else:

@@ -122,13 +122,13 @@ class Attempt:
         for result in claim["status"]["allocation"]["devices"].get("results", ()):
             if result.get("adminAccess"):
                 continue
-            id = (result["driver"], result["pool"], result["device"])
+            device = (result["driver"], result["pool"], result["device"])
             if "shareID" not in result:
-                self.exclusive.add(id)
+                self.exclusive.add(device)
                 continue
-            self.sharing.add(id)
+            self.sharing.add(device)
             if result.get("consumedCapacity"):
-                sums = self.consumed.setdefault(id, {})
+                sums = self.consumed.setdefault(device, {})
                 for name, amount in result["consumedCapacity"].items():
                     sums[name] = sums.get(name, Fraction(0)) + parse_quantity(amount)
 
@@ -152,11 +152,12 @@ class Attempt:
     # Pools
 
     def gather(self) -> list[Pool]:
-        pools = {}
+        pools: dict[tuple[str, str], list[Document]] = {}
         for item in self.world.slices:
             if self.relevant(item["spec"]):
                 pools.setdefault(pool_id(item), []).append(item)
-        found = [pool for id, slices in pools.items() if (pool := self.pool(id, slices)) is not None]
+        seen = [self.pool(each, slices) for each, slices in pools.items()]
+        found = [pool for pool in seen if pool is not None]
         late = [
             pool for pool in found if any("bindingConditions" in device for device in devices(pool.slices))
         ]
@@ -213,7 +214,8 @@ class Attempt:
         for place, constraint in enumerate(spec.get("constraints", ())):
             if "matchAttribute" not in constraint and "distinctAttribute" not in constraint:
                 raise Broken(
-                    f"claim {key(claim)}, constraint #{place}: empty constraint (unsupported constraint type?)"
+                    f"claim {key(claim)}, constraint #{place}: "
+                    "empty constraint (unsupported constraint type?)"
                 )
         yield from prepared
 
@@ -237,9 +239,8 @@ class Attempt:
                     f"{where}: asks for all devices, but resource pool {'/'.join(pool.id)} "
                     f"is currently {problem}"
                 )
-            for item in self.items:
-                if item.pool is pool and self.selected(wish, item) and self.fits(wish, item, []):
-                    found.append(item)
+            of_pool = [item for item in self.items if item.pool is pool]
+            found += [item for item in of_pool if self.selected(wish, item) and self.fits(wish, item, [])]
         return wish._replace(number=len(found), all=found)
 
     def selected(self, wish: Wish, item: Item) -> bool:

@@ -6,10 +6,11 @@ import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from moorage.api.decoding import from_document
 from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.plugins.devices.allocator import Allocator
 from moorage.plugins.devices.failures import AllocationFailed, InvalidPools
@@ -19,6 +20,7 @@ from moorage.plugins.devices.selectors import CelSelectors
 from moorage.plugins.devices.slice_index import SliceIndex
 
 Document = dict[str, Any]
+T = TypeVar("T", bound=Object)
 
 DATA = Path(__file__).parents[2] / "golden" / "data" / "devices.jsonl.gz"
 PLUGIN = "DynamicResources"
@@ -64,23 +66,18 @@ class Recording:
     """The objects of a scenario, and the claims of its pod that have no devices yet."""
 
     def __init__(self, scenario: Document) -> None:
-        objects = scenario["objects"]
-        of_kind = {
-            kind.kind: [from_document(kind, each) for each in objects if each["kind"] == kind.kind]
-            for kind in (Node, DeviceClass, ResourceSlice, ResourceClaim)
-        }
-        self.nodes = {each.name: each for each in of_kind["Node"]}
-        classes = {each.name: each for each in of_kind["DeviceClass"]}
+        self.nodes = {each.name: each for each in of_kind(Node, scenario)}
+        classes = {each.name: each for each in of_kind(DeviceClass, scenario)}
+        claims = {each.key: each for each in of_kind(ResourceClaim, scenario)}
         slices, in_use = SliceIndex(), DevicesInUse()
-        for each in of_kind["ResourceSlice"]:
-            slices.put(each)
-        for each in of_kind["ResourceClaim"]:
-            in_use.put_claim(each)
+        for item in of_kind(ResourceSlice, scenario):
+            slices.put(item)
+        for claim in claims.values():
+            in_use.put_claim(claim)
         for document in scenario.get("inFlight", ()):
             claim = from_document(ResourceClaim, document)
             assert claim.status.allocation is not None
             in_use.begin_flight(claim.uid, claim.status.allocation)
-        claims = {each.key: each for each in of_kind["ResourceClaim"]}
         named = [claims[key] for key in claims_of(scenario["pod"]) if key in claims]
         self.open_claims = [claim for claim in named if claim.status.allocation is None]
         self.needs_more_than_claims = asks_for_extended_resources(scenario["pod"])
@@ -100,6 +97,10 @@ class Recording:
         except (AllocationFailed, InvalidPools) as error:
             return str(error)
         return REJECTIONS[0] if plans is None else plans
+
+
+def of_kind(kind: type[T], scenario: Document) -> list[T]:
+    return [from_document(kind, each) for each in scenario["objects"] if each["kind"] == kind.kind]
 
 
 def claims_of(pod: Document) -> Iterator[str]:

@@ -97,7 +97,7 @@ class Search:
     def _start(self, *, looks_ahead: bool) -> None:
         self._tentative = Tentative(self._prepared, self._pools, self._in_use)
         self._lookahead: Lookahead | None = None
-        self._patience = _PATIENCE if looks_ahead and not self._could_violate() else None
+        self._patience = _PATIENCE if looks_ahead else None
         self._left_out = False
         self._steps = 0
 
@@ -208,6 +208,9 @@ class Search:
         if self._patience is None or self._steps < self._patience:
             return False
         if self._lookahead is None:
+            if self._could_violate():
+                self._patience = None
+                return False
             self._lookahead = Lookahead(self._requests, self._pools, self._tentative)
         if self._lookahead.is_hopeless(number, alternative, needed, start):
             self._left_out = True
