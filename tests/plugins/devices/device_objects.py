@@ -10,10 +10,10 @@ import msgspec
 from moorage.api.decoding import from_document
 from moorage.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlice
 from moorage.api.nodes import Node
-from moorage.plugins.devices.allocator import Allocator
-from moorage.plugins.devices.in_use import DevicesInUse
-from moorage.plugins.devices.selecting import SelectorError
-from moorage.plugins.devices.slice_index import SliceIndex
+from moorage.plugins.devices.allocation.allocator import Allocator
+from moorage.plugins.devices.allocation.in_use import DevicesInUse
+from moorage.plugins.devices.allocation.selecting import SelectorError
+from moorage.plugins.devices.allocation.slice_index import SliceIndex
 from tests.plugins.devices.obvious import Broken, Selector
 
 Document = dict[str, Any]

@@ -13,8 +13,8 @@ from moorage.api.decoding import from_document
 from moorage.api.devices import AllocationResult, DeviceResult, ResourceClaim
 from moorage.api.nodes import Node
 from moorage.api.quantities import parse
-from moorage.plugins.devices.failures import AllocationFailed, InvalidPools
-from moorage.plugins.devices.in_use import DevicesInUse
+from moorage.plugins.devices.allocation.failures import AllocationFailed, InvalidPools
+from moorage.plugins.devices.allocation.in_use import DevicesInUse
 from tests.plugins.devices.device_objects import Cluster
 from tests.plugins.devices.device_worlds import NODES, SELECTORS, claims, classes, slices
 from tests.plugins.devices.obvious import pool_id

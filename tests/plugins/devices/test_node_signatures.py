@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from moorage.api.decoding import from_document
 from moorage.api.nodes import Node
-from moorage.plugins.devices.failures import AllocationFailed, InvalidPools
+from moorage.plugins.devices.allocation.failures import AllocationFailed, InvalidPools
 from tests.plugins.devices.device_objects import (
     DRIVER,
     Cluster,

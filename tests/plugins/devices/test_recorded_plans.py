@@ -12,12 +12,12 @@ from moorage.api.decoding import from_document
 from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
-from moorage.plugins.devices.allocator import Allocator
-from moorage.plugins.devices.failures import AllocationFailed, InvalidPools
-from moorage.plugins.devices.in_use import DevicesInUse
-from moorage.plugins.devices.results import Plan
-from moorage.plugins.devices.selectors import CelSelectors
-from moorage.plugins.devices.slice_index import SliceIndex
+from moorage.plugins.devices.allocation.allocator import Allocator
+from moorage.plugins.devices.allocation.failures import AllocationFailed, InvalidPools
+from moorage.plugins.devices.allocation.in_use import DevicesInUse
+from moorage.plugins.devices.allocation.results import Plan
+from moorage.plugins.devices.allocation.selectors import CelSelectors
+from moorage.plugins.devices.allocation.slice_index import SliceIndex
 
 Document = dict[str, Any]
 T = TypeVar("T", bound=Object)

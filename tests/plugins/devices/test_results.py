@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moorage.plugins.devices.failures import AllocationFailed
+from moorage.plugins.devices.allocation.failures import AllocationFailed
 from tests.plugins.devices.device_objects import (
     DRIVER,
     Cluster,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from moorage.plugins.devices.failures import AllocationFailed, InvalidPools, TimedOut
+from moorage.plugins.devices.allocation.failures import AllocationFailed, InvalidPools, TimedOut
 from tests.plugins.devices.device_objects import (
     DRIVER,
     Cluster,

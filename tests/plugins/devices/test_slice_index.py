@@ -12,9 +12,9 @@ from moorage.api.decoding import from_document
 from moorage.api.devices import ResourceSlice
 from moorage.api.nodes import Node
 from moorage.plugins.devices import slice_index
-from moorage.plugins.devices.failures import AllocationFailed
-from moorage.plugins.devices.pools import NodePools, State
-from moorage.plugins.devices.slice_index import SliceIndex
+from moorage.plugins.devices.allocation.failures import AllocationFailed
+from moorage.plugins.devices.allocation.pools import NodePools, State
+from moorage.plugins.devices.allocation.slice_index import SliceIndex
 from tests.plugins.devices.device_objects import node, resource_slice
 from tests.plugins.devices.device_worlds import NODES, slices
 

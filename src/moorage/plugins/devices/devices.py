@@ -9,13 +9,13 @@ import msgspec
 
 from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.framework.handle import Handle
+from moorage.plugins.devices.allocation.in_use import DevicesInUse
+from moorage.plugins.devices.allocation.selectors import CelSelectors
+from moorage.plugins.devices.allocation.slice_index import SliceIndex
 from moorage.plugins.devices.claim_writes import ClaimsInMemory, ClaimsOfServer, ClaimWrites
 from moorage.plugins.devices.extended_resources import ExtendedResources
-from moorage.plugins.devices.in_use import DevicesInUse
 from moorage.plugins.devices.known_answers import KnownAnswers
 from moorage.plugins.devices.known_claims import KnownClaims
-from moorage.plugins.devices.selectors import CelSelectors
-from moorage.plugins.devices.slice_index import SliceIndex
 from moorage.state.lru import Lru
 
 _KINDS_OF_CLAIMS = 64

@@ -12,14 +12,14 @@ from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
-from moorage.plugins.devices.allocator import Allocator
+from moorage.plugins.devices.allocation.allocator import Allocator
+from moorage.plugins.devices.allocation.failures import AllocationFailed, InvalidPools, TimedOut
+from moorage.plugins.devices.allocation.results import Plan
 from moorage.plugins.devices.devices import Devices
 from moorage.plugins.devices.extended_resources import asked_of_devices, may_be_of_devices
-from moorage.plugins.devices.failures import AllocationFailed, InvalidPools, TimedOut
 from moorage.plugins.devices.known_answers import OF_ITS_OWN, Answer
 from moorage.plugins.devices.pod_devices import NodePlan, PodDevices
 from moorage.plugins.devices.readiness import is_ready, is_timed_out
-from moorage.plugins.devices.results import Plan
 from moorage.plugins.node_matching import selector_mask
 from moorage.state.columns import Bools, Int32s, Int64s
 from moorage.state.node_info import NodeInfo

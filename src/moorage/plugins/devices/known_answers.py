@@ -14,9 +14,9 @@ import numpy as np
 
 from moorage.api.nodes import Node
 from moorage.framework.status import Status
-from moorage.plugins.devices.allocator import Allocator
-from moorage.plugins.devices.in_use import DevicesInUse
-from moorage.plugins.devices.slice_index import SliceIndex
+from moorage.plugins.devices.allocation.allocator import Allocator
+from moorage.plugins.devices.allocation.in_use import DevicesInUse
+from moorage.plugins.devices.allocation.slice_index import SliceIndex
 from moorage.state.columns import Int32s, Int64s
 from moorage.state.node_table import NodeTable
 from moorage.state.nodes import Nodes

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from moorage.api.devices import ResourceClaim
+from moorage.plugins.devices.allocation.results import Plan
 from moorage.plugins.devices.claim_writes import Document
-from moorage.plugins.devices.results import Plan
 
 if TYPE_CHECKING:
     from moorage.plugins.devices.judging import Judgement

@@ -11,10 +11,10 @@ from moorage.api.devices import Device, DeviceClass
 from moorage.api.nodes import Node
 from moorage.config.args import ResourceSpec
 from moorage.framework.handle import Handle
+from moorage.plugins.devices.allocation.failures import AllocationFailed
+from moorage.plugins.devices.allocation.selecting import SelectorError
 from moorage.plugins.devices.devices import Devices
 from moorage.plugins.devices.extended_resources import may_be_of_devices
-from moorage.plugins.devices.failures import AllocationFailed
-from moorage.plugins.devices.selecting import SelectorError
 from moorage.state.columns import Int64s
 from moorage.state.nodes import Nodes, ResourceView
 

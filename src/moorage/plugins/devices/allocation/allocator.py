@@ -8,15 +8,20 @@ from collections.abc import Callable, Hashable, Sequence
 
 from moorage.api.devices import ResourceClaim
 from moorage.api.nodes import Node
-from moorage.plugins.devices.failures import AllocationFailed, InvalidPools
-from moorage.plugins.devices.in_use import DevicesInUse
-from moorage.plugins.devices.pools import NodePools
-from moorage.plugins.devices.requests import Classes, Preparation, Prepared, asks_for_all
-from moorage.plugins.devices.results import Plan, plans
-from moorage.plugins.devices.search import Search
-from moorage.plugins.devices.selecting import Selectors
-from moorage.plugins.devices.signatures import Interest, interest_of, static_signature, usage_signature
-from moorage.plugins.devices.slice_index import SliceIndex
+from moorage.plugins.devices.allocation.failures import AllocationFailed, InvalidPools
+from moorage.plugins.devices.allocation.in_use import DevicesInUse
+from moorage.plugins.devices.allocation.pools import NodePools
+from moorage.plugins.devices.allocation.requests import Classes, Preparation, Prepared, asks_for_all
+from moorage.plugins.devices.allocation.results import Plan, plans
+from moorage.plugins.devices.allocation.search import Search
+from moorage.plugins.devices.allocation.selecting import Selectors
+from moorage.plugins.devices.allocation.signatures import (
+    Interest,
+    interest_of,
+    static_signature,
+    usage_signature,
+)
+from moorage.plugins.devices.allocation.slice_index import SliceIndex
 
 _MOST_SIGNATURES = 16
 """For so many kinds of claims a node remembers what it looks like."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage.api.devices import AllocationResult, DeviceResult, ResourceClaim
 from moorage.api.quantities import parse
-from moorage.plugins.devices.candidates import DeviceId, PoolId
+from moorage.plugins.devices.allocation.candidates import DeviceId, PoolId
 from moorage.state.row_changes import Changes
 
 

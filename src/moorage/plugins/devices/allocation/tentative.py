@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from moorage.api.taints import untolerated
-from moorage.plugins.devices.candidates import Candidate, DeviceId
-from moorage.plugins.devices.capacity import Consumption, consumption, fits
-from moorage.plugins.devices.constraints import DistinctAttribute, MatchAttribute, constraint
-from moorage.plugins.devices.counters import Counters
-from moorage.plugins.devices.failures import AllocationFailed
-from moorage.plugins.devices.in_use import DevicesInUse
-from moorage.plugins.devices.pools import NodePools
-from moorage.plugins.devices.requests import Alternative, Prepared
+from moorage.plugins.devices.allocation.candidates import Candidate, DeviceId
+from moorage.plugins.devices.allocation.capacity import Consumption, consumption, fits
+from moorage.plugins.devices.allocation.constraints import DistinctAttribute, MatchAttribute, constraint
+from moorage.plugins.devices.allocation.counters import Counters
+from moorage.plugins.devices.allocation.failures import AllocationFailed
+from moorage.plugins.devices.allocation.in_use import DevicesInUse
+from moorage.plugins.devices.allocation.pools import NodePools
+from moorage.plugins.devices.allocation.requests import Alternative, Prepared
 
 
 class Pick(NamedTuple):

@@ -8,7 +8,7 @@ from moorage.api.devices import Device, DeviceAttribute, ResourceSliceSpec
 from moorage.api.quantities import parse
 from moorage.api.selectors import NodeSelector
 from moorage.api.taints import NO_EXECUTE, NO_SCHEDULE
-from moorage.plugins.devices.capacity import read_capacities
+from moorage.plugins.devices.allocation.capacity import read_capacities
 
 PoolId: TypeAlias = tuple[str, str]
 """Driver and pool."""

@@ -12,11 +12,11 @@ from itertools import chain, combinations
 from typing import NamedTuple
 
 from moorage.api.taints import untolerated
-from moorage.plugins.devices.candidates import Candidate, CounterKey, PoolId
-from moorage.plugins.devices.pools import NodePools
-from moorage.plugins.devices.requests import Alternative, Request
-from moorage.plugins.devices.selecting import is_ruled_out
-from moorage.plugins.devices.tentative import Tentative
+from moorage.plugins.devices.allocation.candidates import Candidate, CounterKey, PoolId
+from moorage.plugins.devices.allocation.pools import NodePools
+from moorage.plugins.devices.allocation.requests import Alternative, Request
+from moorage.plugins.devices.allocation.selecting import is_ruled_out
+from moorage.plugins.devices.allocation.tentative import Tentative
 
 _LONGEST_PAUSE = 1024
 _MOST_COMBINED = 6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from moorage.plugins.devices.candidates import Candidate, CounterKey, PoolId
-from moorage.plugins.devices.in_use import DevicesInUse
-from moorage.plugins.devices.pools import NodePools, Pool
+from moorage.plugins.devices.allocation.candidates import Candidate, CounterKey, PoolId
+from moorage.plugins.devices.allocation.in_use import DevicesInUse
+from moorage.plugins.devices.allocation.pools import NodePools, Pool
 
 
 def available(pool: Pool, in_use: DevicesInUse) -> Mapping[CounterKey, int]:

@@ -16,13 +16,13 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from moorage.api.devices import ResourceClaim
-from moorage.plugins.devices.candidates import Candidate, value_of
-from moorage.plugins.devices.counters import available
-from moorage.plugins.devices.failures import AllocationFailed
-from moorage.plugins.devices.in_use import DevicesInUse
-from moorage.plugins.devices.pools import NodePools
-from moorage.plugins.devices.requests import Classes, asked_of
-from moorage.plugins.devices.selecting import Asked, Selection, Selectors, is_selected
+from moorage.plugins.devices.allocation.candidates import Candidate, value_of
+from moorage.plugins.devices.allocation.counters import available
+from moorage.plugins.devices.allocation.failures import AllocationFailed
+from moorage.plugins.devices.allocation.in_use import DevicesInUse
+from moorage.plugins.devices.allocation.pools import NodePools
+from moorage.plugins.devices.allocation.requests import Classes, asked_of
+from moorage.plugins.devices.allocation.selecting import Asked, Selection, Selectors, is_selected
 
 
 class Interest(NamedTuple):

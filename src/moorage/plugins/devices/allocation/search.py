@@ -33,14 +33,14 @@ from collections.abc import Callable
 from enum import Enum
 
 from moorage.api.taints import untolerated
-from moorage.plugins.devices.candidates import Candidate
-from moorage.plugins.devices.failures import AllocationFailed, TimedOut
-from moorage.plugins.devices.in_use import DevicesInUse
-from moorage.plugins.devices.lookahead import Lookahead
-from moorage.plugins.devices.pools import NodePools
-from moorage.plugins.devices.requests import MOST_RESULTS, Alternative, Prepared
-from moorage.plugins.devices.selecting import Selectors, is_selected
-from moorage.plugins.devices.tentative import Pick, Tentative
+from moorage.plugins.devices.allocation.candidates import Candidate
+from moorage.plugins.devices.allocation.failures import AllocationFailed, TimedOut
+from moorage.plugins.devices.allocation.in_use import DevicesInUse
+from moorage.plugins.devices.allocation.lookahead import Lookahead
+from moorage.plugins.devices.allocation.pools import NodePools
+from moorage.plugins.devices.allocation.requests import MOST_RESULTS, Alternative, Prepared
+from moorage.plugins.devices.allocation.selecting import Selectors, is_selected
+from moorage.plugins.devices.allocation.tentative import Pick, Tentative
 
 _PATIENCE = 128
 """Steps after which it pays to look ahead; hardly any search has as many."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moorage.api.devices import DeviceConstraint
-from moorage.plugins.devices.candidates import Candidate, Value, value_of
+from moorage.plugins.devices.allocation.candidates import Candidate, Value, value_of
 
 
 class MatchAttribute:

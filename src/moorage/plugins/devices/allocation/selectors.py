@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from moorage.api.devices import Device
-from moorage.plugins.devices.selecting import SelectorError
+from moorage.plugins.devices.allocation.selecting import SelectorError
 
 if TYPE_CHECKING:
     from moorage.cel.devices import Selector

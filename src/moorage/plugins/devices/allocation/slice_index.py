@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeVar
 
 from moorage.api.devices import Device, ResourceSlice
 from moorage.api.nodes import Node
-from moorage.plugins.devices.candidates import PoolId
-from moorage.plugins.devices.failures import AllocationFailed
-from moorage.plugins.devices.places import is_for
-from moorage.plugins.devices.pools import KnownSlice, NodePools, Pool, State, pool_of
+from moorage.plugins.devices.allocation.candidates import PoolId
+from moorage.plugins.devices.allocation.failures import AllocationFailed
+from moorage.plugins.devices.allocation.places import is_for
+from moorage.plugins.devices.allocation.pools import KnownSlice, NodePools, Pool, State, pool_of
 
 Key = TypeVar("Key", PoolId, str)
 

@@ -16,13 +16,13 @@ from moorage.api.devices import (
     ResourceClaim,
 )
 from moorage.api.taints import Toleration
-from moorage.plugins.devices.candidates import Candidate
-from moorage.plugins.devices.capacity import Amount, consumption, fits, read_amount
-from moorage.plugins.devices.constraints import constraint
-from moorage.plugins.devices.failures import AllocationFailed
-from moorage.plugins.devices.in_use import DevicesInUse
-from moorage.plugins.devices.pools import NodePools, State
-from moorage.plugins.devices.selecting import Asked, Selection, Selectors, is_selected
+from moorage.plugins.devices.allocation.candidates import Candidate
+from moorage.plugins.devices.allocation.capacity import Amount, consumption, fits, read_amount
+from moorage.plugins.devices.allocation.constraints import constraint
+from moorage.plugins.devices.allocation.failures import AllocationFailed
+from moorage.plugins.devices.allocation.in_use import DevicesInUse
+from moorage.plugins.devices.allocation.pools import NodePools, State
+from moorage.plugins.devices.allocation.selecting import Asked, Selection, Selectors, is_selected
 
 MOST_RESULTS = 32
 """So many devices a claim can have."""

@@ -14,9 +14,9 @@ from moorage.api.devices import (
 )
 from moorage.api.quantity_texts import canonical_text
 from moorage.api.selectors import IN, NodeSelector, NodeSelectorTerm, Requirement
-from moorage.plugins.devices.failures import AllocationFailed
-from moorage.plugins.devices.requests import Alternative, Prepared, Request
-from moorage.plugins.devices.tentative import Pick
+from moorage.plugins.devices.allocation.failures import AllocationFailed
+from moorage.plugins.devices.allocation.requests import Alternative, Prepared, Request
+from moorage.plugins.devices.allocation.tentative import Pick
 
 _FROM_CLASS = "FromClass"
 _FROM_CLAIM = "FromClaim"

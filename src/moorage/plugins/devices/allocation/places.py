@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage.api.nodes import Node
 from moorage.api.selectors import NodeSelector
-from moorage.plugins.devices.failures import AllocationFailed
+from moorage.plugins.devices.allocation.failures import AllocationFailed
 
 
 class UnreadableSelector(AllocationFailed):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol, TypeAlias
 
 from moorage.api.devices import Device
-from moorage.plugins.devices.candidates import Candidate
-from moorage.plugins.devices.failures import AllocationFailed
+from moorage.plugins.devices.allocation.candidates import Candidate
+from moorage.plugins.devices.allocation.failures import AllocationFailed
 
 _MOST_VERDICTS = 64
 """Of so many expressions a device remembers what they said about it."""

@@ -9,9 +9,9 @@ from enum import Enum
 from moorage.api.devices import ResourceSlice
 from moorage.api.nodes import Node
 from moorage.api.quantities import parse
-from moorage.plugins.devices.candidates import Candidate, CounterKey, PoolId
-from moorage.plugins.devices.failures import AllocationFailed
-from moorage.plugins.devices.places import UnreadableSelector, is_for
+from moorage.plugins.devices.allocation.candidates import Candidate, CounterKey, PoolId
+from moorage.plugins.devices.allocation.failures import AllocationFailed
+from moorage.plugins.devices.allocation.places import UnreadableSelector, is_for
 
 
 class KnownSlice:

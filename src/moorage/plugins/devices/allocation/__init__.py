@@ -1,0 +1,1 @@
+"""Finding devices for claims. Nothing here reads or writes a cluster."""
