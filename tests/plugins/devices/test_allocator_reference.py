@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from moorage.api.decoding import from_document
 from moorage.api.nodes import Node
-from moorage.plugins.devices import lookahead, search
+from moorage.plugins.devices.allocation import lookahead, search
 from moorage.plugins.devices.allocation.failures import AllocationFailed, InvalidPools
 from tests.plugins.devices.device_objects import Cluster
 from tests.plugins.devices.device_worlds import NODES, claims, worlds

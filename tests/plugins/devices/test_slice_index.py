@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from moorage.api.decoding import from_document
 from moorage.api.devices import ResourceSlice
 from moorage.api.nodes import Node
-from moorage.plugins.devices import slice_index
+from moorage.plugins.devices.allocation import slice_index
 from moorage.plugins.devices.allocation.failures import AllocationFailed
 from moorage.plugins.devices.allocation.pools import NodePools, State
 from moorage.plugins.devices.allocation.slice_index import SliceIndex
