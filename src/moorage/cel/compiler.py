@@ -166,7 +166,7 @@ class _Compiler:
     def _loop(self, step: steps.Loop) -> Code:
         initial = self.code(step.initial)
         self._lazy[step.accumulator_slot] = initial
-        if isinstance(step.range, steps.Constant) and not step.range.value:
+        if isinstance(step.range, steps.Constant) and step.range.value == ():
             return self._binding(step)
         over, condition, body = self.code(step.range), self.code(step.condition), self.code(step.step)
         result = self.code(step.result)
@@ -307,14 +307,12 @@ class _Compiler:
                 optional = optional or qualifier.optional
                 frame[0] += cost
                 value = look(frame, value, optional or qualifier.test_only)
-                if value is ABSENT:
-                    if optional:
-                        return NO_VALUE
-                    value = False
-                elif qualifier.test_only and not optional:
-                    value = True
                 if value.__class__ is Failure:
                     raise Unusual
+                if value is ABSENT and optional:
+                    return NO_VALUE
+                if qualifier.test_only and not optional:
+                    value = value is not ABSENT
                 frame[0] += SELECT
             if value.__class__ is Failure:
                 raise Unusual

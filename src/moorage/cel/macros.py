@@ -262,7 +262,6 @@ MACROS: dict[tuple[str, int, bool], Macro] = {
     ("all", 2, True): _quantifier("all", 1),
     ("exists", 2, True): _quantifier("exists", 1),
     ("exists_one", 2, True): _quantifier("one", 1),
-    ("existsOne", 2, True): _quantifier("one", 1),
     ("map", 2, True): _transformation("list", 1),
     ("map", 3, True): _transformation("list", 1),
     ("filter", 2, True): _transformation("filter", 1),

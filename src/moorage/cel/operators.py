@@ -155,7 +155,8 @@ def find(mapping: Mapping[Any, Any], key: Any) -> Any:
     if mapping.__class__ is Map:
         return mapping.find(key)  # type: ignore[attr-defined]
     if key.__class__ is not str:
-        return MISSING
+        default = getattr(mapping, "__missing__", None)
+        return MISSING if default is None else default(key)
     try:
         return mapping[key]
     except KeyError:
