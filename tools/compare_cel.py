@@ -2,8 +2,9 @@
 
     python tools/compare_cel.py PROGRAM [--count 20000] [--seed 1] [--record FILE]
 
-The program reads one JSON document `{"expression", "driver", "device"}` per line and answers each with `result`,
-`runtimeError` or `compileError`, `cost` and `maxCost`. With `--record` some hundred cases and their answers are kept.
+The program reads one JSON document `{"expression", "driver", "device"}` per line and answers each with
+`result`, `runtimeError` or `compileError`, `cost` and `maxCost`. With `--record` some hundred cases and their
+answers are kept.
 """
 
 from __future__ import annotations
@@ -40,19 +41,29 @@ def main() -> None:
             kind = next((kind for kind in _KINDS if kind in theirs), "crash")
             kinds[kind] += 1
             if kind == "crash":
-                print(f"\nthe original crashed on {case['expression']}")
+                _tell(f"\nthe original crashed on {case['expression']}\n")
                 continue
             if difference := _difference(ours, theirs):
                 differences[difference] += 1
                 if sum(differences.values()) <= arguments.shown:
-                    print(f"\n{case['expression']}\n  {json.dumps(case['device'])}\n  theirs {theirs}\n  ours   {ours}")
-            elif arguments.record and len(case["expression"]) < 400 and _is_interesting(kind, start, len(recorded)):
+                    _tell(f"\n{case['expression']}\n  {json.dumps(case['device'])}\n")
+                    _tell(f"  theirs {theirs}\n  ours   {ours}\n")
+            elif (
+                arguments.record
+                and len(case["expression"]) < 400
+                and _is_interesting(kind, start, len(recorded))
+            ):
                 recorded.append({**case, "expected": theirs})
-        print(f"\r{start + len(batch)} of {arguments.count}, {sum(differences.values())} differ", end="", flush=True)
-    print(f"\n{dict(kinds)}\ndifferences: {dict(differences) or 'none'}")
+        _tell(f"\r{start + len(batch)} of {arguments.count}, {sum(differences.values())} differ")
+    _tell(f"\n{dict(kinds)}\ndifferences: {dict(differences) or 'none'}\n")
     if arguments.record:
         with gzip.open(arguments.record, "wt") as file:
             file.writelines(json.dumps(case, ensure_ascii=False, sort_keys=True) + "\n" for case in recorded)
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def _is_interesting(kind: str, start: int, recorded: int) -> bool:

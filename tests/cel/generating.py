@@ -1,6 +1,7 @@
 """Random selectors and devices, for comparing evaluators with one another.
 
-Most expressions are well typed; a few words of each are wrong on purpose, and many fail when they are evaluated.
+Most expressions are well typed; a few words of some are wrong on purpose, and many fail when they are
+evaluated.
 What the original does differently from run to run is left out: it goes over maps in any order.
 """
 
@@ -14,8 +15,61 @@ DRIVER = "gpu.example.com"
 _DOMAINS = (DRIVER, DRIVER, DRIVER, "topology.example.org", "missing.example.net")
 _ATTRIBUTES = ("model", "index", "ecc", "driverVersion", "empty", "serial", "missing", "text")
 _CAPACITIES = ("memory", "cores", "missing")
-_STRINGS = ("", "a", "a100", "h100", "abc", "a,b,c", "ä€😀", "0123456789", "0123456789abc", "x" * 31, "GPU-1", "1.2.3", "10Gi")
+_STRINGS = (
+    "",
+    "a",
+    "a100",
+    "h100",
+    "abc",
+    "a,b,c",
+    "ä€😀",
+    "0123456789",
+    "0123456789abc",
+    "x" * 31,
+    "GPU-1",
+    "1.2.3",
+    "10Gi",
+)
 _PATTERNS = ("a", "^a.*$", "[0-9]+", "(a|b)+", "", ".", "b$", "(?i)A100", r"\\d+", "(")
+
+_SIMPLE = {
+    "bool": ("true", "false", "device.allowMultipleAllocations", "@attribute"),
+    "int": ("0", "1", "-1", "2", "7", "9223372036854775807", "-9223372036854775808", "@attribute"),
+    "uint": ("0u", "1u", "3u", "18446744073709551615u"),
+    "double": ("0.0", "1.0", "-1.5", "2.5", "1e300", "3.0", "1e-7"),
+    "string": ('"@string"', '"@string"', "'@string'", "device.driver", "@attribute"),
+    "bytes": ('b"abc"', "b''", r"b'\xff\x00'", 'b"ä"'),
+    "duration": ('duration("1h")', 'duration("90s")', 'duration("-1.5h")', 'duration("0")'),
+    "timestamp": (
+        'timestamp("2024-02-29T12:34:56Z")',
+        'timestamp("1969-12-31T23:59:59.5+02:00")',
+        "timestamp(0)",
+    ),
+    "quantity": ('quantity("40Gi")', 'quantity("1")', 'quantity("1.5")', 'quantity("x")', "@capacity"),
+    "semver": ('semver("1.2.3")', 'semver("2.0.0-rc.1")', 'semver("1")', 'semver("v1.0", true)'),
+    "ints": ("[1, 2, 3]", "[]", "[0]", "[3, 1, 2, 1]", "[7, -1]"),
+    "strings": ('["a", "b"]', "[]", '["a100"]', '["", "abc", "a"]', '["0123456789abc", "x"]'),
+    "dyns": ("[dyn(1), dyn('a')]", "[@attribute]", "[dyn(1), dyn(1.0), dyn(1u)]", "dyn([1, 2])"),
+    "map": ('{"a": 1}', "{}", '{"b": 2, "a": 1}', '{"x": 0}'),
+    "dyn": (
+        *("@attribute",) * 3,
+        *("dyn(1)", 'dyn("a")', "dyn(2.0)", "dyn(null)", "dyn(1u)", "dyn([1])", "dyn(true)"),
+    ),
+    "maybe int": ("optional.of(1)", "optional.none()", "[1, 2][?0]", '{"a": 1}[?"b"]', '{"a": 1}.?a'),
+    "maybe string": ('optional.of("a")', "optional.none()", '["a"][?3]', "optional.ofNonZeroValue('')"),
+    "maybe dyn": (
+        'device.attributes["@domain"].?@name',
+        'device.attributes[?"@domain"].model',
+        'device.capacity["@domain"].?memory',
+        "device.?driver",
+    ),
+}
+"""Texts without anything below them; words with `@` are replaced."""
+_TIMES = (
+    *("getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear"),
+    *("getHours", "getMinutes", "getSeconds", "getMilliseconds"),
+)
+_ZONES = ("+01:30", "-05:00", "UTC", "nowhere", "1:x")
 
 
 class Generator:
@@ -60,7 +114,13 @@ class Generator:
             return self._simple(kind)
         if random.random() < 0.06:
             wrapped = self.of(kind, depth - 1)
-            return random.choice((f"dyn({wrapped})", f"({wrapped})", f"({self.of('bool', depth - 2)} ? {wrapped} : {self.of(kind, depth - 2)})"))
+            return random.choice(
+                (
+                    f"dyn({wrapped})",
+                    f"({wrapped})",
+                    f"({self.of('bool', depth - 2)} ? {wrapped} : {self.of(kind, depth - 2)})",
+                )
+            )
         if random.random() < 0.04:
             return self._bound(kind, depth)
         return random.choice(self._makers[kind])(depth - 1)
@@ -91,31 +151,14 @@ class Generator:
 
     def _simple(self, kind: str) -> str:
         random = self._random
-        text = random.choice(_STRINGS)
-        return {
-            "bool": random.choice(("true", "false", "device.allowMultipleAllocations", self._attribute())),
-            "int": random.choice(("0", "1", "-1", "2", "7", "9223372036854775807", "-9223372036854775808", self._attribute())),
-            "uint": random.choice(("0u", "1u", "3u", "18446744073709551615u")),
-            "double": random.choice(("0.0", "1.0", "-1.5", "2.5", "1e300", "3.0", "1e-7")),
-            "string": random.choice((f'"{text}"', f'"{text}"', f"'{text}'", "device.driver", self._attribute())),
-            "bytes": random.choice(('b"abc"', "b''", r"b'\xff\x00'", 'b"ä"')),
-            "duration": random.choice(('duration("1h")', 'duration("90s")', 'duration("-1.5h")', 'duration("0")')),
-            "timestamp": random.choice(
-                ('timestamp("2024-02-29T12:34:56Z")', 'timestamp("1969-12-31T23:59:59.5+02:00")', "timestamp(0)")
-            ),
-            "quantity": random.choice(('quantity("40Gi")', 'quantity("1")', 'quantity("1.5")', 'quantity("x")', self._capacity())),
-            "semver": random.choice(('semver("1.2.3")', 'semver("2.0.0-rc.1")', 'semver("1")', 'semver("v1.0", true)')),
-            "ints": random.choice(("[1, 2, 3]", "[]", "[0]", "[3, 1, 2, 1]", "[7, -1]")),
-            "strings": random.choice(('["a", "b"]', "[]", '["a100"]', '["", "abc", "a"]', '["0123456789abc", "x"]')),
-            "dyns": random.choice(("[dyn(1), dyn('a')]", f"[{self._attribute()}]", "[dyn(1), dyn(1.0), dyn(1u)]", "dyn([1, 2])")),
-            "map": random.choice(('{"a": 1}', "{}", '{"b": 2, "a": 1}', '{"x": 0}')),
-            "dyn": random.choice((self._attribute(), self._attribute(), "dyn(1)", 'dyn("a")', "dyn(2.0)", "dyn(null)", "dyn(1u)", "dyn([1])", "dyn(true)")),
-            "maybe int": random.choice(("optional.of(1)", "optional.none()", "[1, 2][?0]", '{"a": 1}[?"b"]', '{"a": 1}.?a')),
-            "maybe string": random.choice(('optional.of("a")', "optional.none()", '["a"][?3]', "optional.ofNonZeroValue('')")),
-            "maybe dyn": random.choice(
-                (f'device.attributes["{self._domain()}"].?{random.choice(_ATTRIBUTES)}', f'device.attributes[?"{self._domain()}"].model', f'device.capacity["{self._domain()}"].?memory', "device.?driver")
-            ),
-        }[kind]  # fmt: skip
+        text = random.choice(_SIMPLE[kind])
+        return (
+            text.replace("@attribute", self._attribute())
+            .replace("@capacity", self._capacity())
+            .replace("@string", random.choice(_STRINGS))
+            .replace("@domain", self._domain())
+            .replace("@name", random.choice(_ATTRIBUTES))
+        )
 
     def _template(self, text: str, *kinds: str) -> Callable[[int], str]:
         return lambda depth: text.format(*[self.of(kind, depth) for kind in kinds])
@@ -148,7 +191,10 @@ class Generator:
             self._choice(("({0} && {1})", "({0} || {1})", "({0} && {1} && {0})"), "bool", "bool"),
             self._template("!({0})", "bool"),
             *[self._choice(relation, kind, kind) for kind in kinds],
-            *[self._choice(equality, kind, kind) for kind in (*kinds, "ints", "strings", "map", "quantity", "semver", "maybe int", "dyns")],
+            *[
+                self._choice(equality, kind, kind)
+                for kind in (*kinds, "ints", "strings", "map", "quantity", "semver", "maybe int", "dyns")
+            ],
             self._choice(relation, "int", "double"),
             self._choice(relation, "uint", "int"),
             self._choice(equality, "dyn", "string"),
@@ -168,7 +214,9 @@ class Generator:
             lambda depth: f'has(device.attributes["{self._domain()}"].{self._random.choice(_ATTRIBUTES)})',
             self._choice(("has({0}.a)", "has({0}.missing)"), "map"),
             self._choice(("has({0}.a)",), "dyn"),
-            self._choice(("{0}.contains({1})", "{0}.startsWith({1})", "{0}.endsWith({1})"), "string", "string"),
+            self._choice(
+                ("{0}.contains({1})", "{0}.startsWith({1})", "{0}.endsWith({1})"), "string", "string"
+            ),
             self._choice(("{0}.contains({1})", "{0}.startsWith({1})", "{0}.endsWith({1})"), "dyn", "string"),
             lambda depth: f'{self.of("string", depth)}.matches("{pattern(_PATTERNS[:-1])}")',
             lambda depth: f'{self.of("dyn", depth)}.matches("{pattern(_PATTERNS)}")',
@@ -179,7 +227,13 @@ class Generator:
             self._loop(quantifiers, "dyns", "dyn", "bool"),
             self._loop(two, "ints", "int", "bool"),
             self._loop(two, "strings", "string", "bool"),
-            self._loop(("{{'a': {3}}}.all({1}, {2})", "{{'a': {3}}}.exists(k, {1}, {2})"), "ints", "string", "bool", "string"),
+            self._loop(
+                ("{{'a': {3}}}.all({1}, {2})", "{{'a': {3}}}.exists(k, {1}, {2})"),
+                "ints",
+                "string",
+                "bool",
+                "string",
+            ),
             self._template("bool({0})", "string"),
             self._template("bool({0})", "dyn"),
             self._choice(("{0}.hasValue()",), "maybe dyn"),
@@ -194,13 +248,16 @@ class Generator:
             self._template("{0}.isSorted()", "ints"),
             self._template("{0}.isSorted()", "strings"),
             self._template("{0}.includes({1})", "dyn", "dyn"),
-            self._choice(("sets.contains({0}, {1})", "sets.intersects({0}, {1})", "sets.equivalent({0}, {1})"), "ints", "ints"),
+            self._choice(
+                ("sets.contains({0}, {1})", "sets.intersects({0}, {1})", "sets.equivalent({0}, {1})"),
+                "ints",
+                "ints",
+            ),
             self._choice(("type({0}) == int", "type({0}) == string", "type({0}) == type({0})"), "dyn"),
             self._choice(("isIP({0})", "isCIDR({0})", "isURL({0})"), "string"),
         ]
 
     def _ints(self) -> list[Callable[[int], str]]:
-        times = ("getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getHours", "getMinutes", "getSeconds", "getMilliseconds")
         return [
             self._choice(("{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} / {1}", "{0} % {1}"), "int", "int"),
             self._template("-({0})", "int"),
@@ -228,11 +285,15 @@ class Generator:
             self._choice(("{0}.sign()", "{0}.asInteger()"), "quantity"),
             self._template("{0}.orValue({1})", "maybe int", "int"),
             self._template("{0}.value()", "maybe int"),
-            lambda depth: f"{self.of('timestamp', depth)}.{self._random.choice(times)}()",
-            lambda depth: f'{self.of("timestamp", depth)}.{self._random.choice(times)}("{self._random.choice(("+01:30", "-05:00", "UTC", "nowhere", "1:x"))}")',
-            lambda depth: f"{self.of('duration', depth)}.{self._random.choice(times[6:])}()",
+            lambda depth: f"{self.of('timestamp', depth)}.{self._random.choice(_TIMES)}()",
+            self._time_in_zone,
+            lambda depth: f"{self.of('duration', depth)}.{self._random.choice(_TIMES[6:])}()",
             self._template("{0}.orValue({1})", "maybe dyn", "int"),
         ]
+
+    def _time_in_zone(self, depth: int) -> str:
+        part, zone = self._random.choice(_TIMES), self._random.choice(_ZONES)
+        return f'{self.of("timestamp", depth)}.{part}("{zone}")'
 
     def _uints(self) -> list[Callable[[int], str]]:
         return [
@@ -322,7 +383,10 @@ class Generator:
     def _lists(self, kind: str) -> list[Callable[[int], str]]:
         kinds = f"{kind}s"
         special: list[Callable[[int], str]] = (
-            [self._template("{0}.split({1})", "string", "string"), self._template("{0}.findAll({1})", "string", "string")]
+            [
+                self._template("{0}.split({1})", "string", "string"),
+                self._template("{0}.findAll({1})", "string", "string"),
+            ]
             if kind == "string"
             else [lambda depth: f"lists.range({self._random.randint(0, 5)})"]
         )
@@ -333,9 +397,16 @@ class Generator:
             self._template("[{0}, {1}]", kind, kind),
             self._template("[{0}, ?{1}]", kind, f"maybe {kind}"),
             self._loop(("{0}.map({1}, {2})", "{0}.transformList(i, {1}, {2})"), kinds, kind, kind),
-            self._loop(("{0}.map({1}, {2}, {3})", "{0}.transformList(i, {1}, {2}, {3})"), kinds, kind, "bool", kind),
+            self._loop(
+                ("{0}.map({1}, {2}, {3})", "{0}.transformList(i, {1}, {2}, {3})"), kinds, kind, "bool", kind
+            ),
             self._loop(("{0}.filter({1}, {2})",), kinds, kind, "bool"),
-            self._loop(("{0}.map({1}, {2})",), "strings" if kind == "int" else "ints", "string" if kind == "int" else "int", kind),
+            self._loop(
+                ("{0}.map({1}, {2})",),
+                "strings" if kind == "int" else "ints",
+                "string" if kind == "int" else "int",
+                kind,
+            ),
             self._loop(("{0}.sortBy({1}, {2})",), kinds, kind, "int"),
             self._choice(("{0}.sort()", "{0}.reverse()", "{0}.distinct()"), kinds),
             self._template("{0}.slice({1}, {2})", kinds, "int", "int"),

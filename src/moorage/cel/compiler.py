@@ -1,8 +1,9 @@
 """The fast way of evaluating: steps become Python functions, each of a frame.
 
-A frame is a list: first the cost so far, then variables. What a step costs whenever it is taken is known beforehand
-and counted once for the whole expression; a function adds to the frame only what depends on values. Whatever goes
-wrong raises, and then the evaluation is done again by `tracking`, which knows what errors do to costs.
+A frame is a list: first the cost so far, then variables. What a step costs whenever it is taken is known
+beforehand and counted once for the whole expression; a function adds to the frame what depends on values.
+Whatever goes wrong raises, and then the evaluation is done again by `tracking`, which knows what errors do
+to costs.
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ class _Compiler:
             assert isinstance(attribute, steps.Relative)
             base = self.code(attribute.operand)
         qualifiers = attribute.qualifiers
-        if _may_be_optional(attribute.base) or any([qualifier.optional for qualifier in qualifiers]):
+        if _may_be_optional(attribute.base) or any(qualifier.optional for qualifier in qualifiers):
             return self._optional_chain(base, qualifiers)
         names = []
         for qualifier in qualifiers:
