@@ -119,9 +119,7 @@ def invocation(step: Invocation, arguments: Sequence[Run]) -> tuple[Run, int]:
         if fast is not None:
             return fast, 1
     run, cost = _generic(step, arguments)
-    if step.type.name not in ("list", "map", "dyn") and all(
-        [_is_constant(argument) for argument in arguments]
-    ):
+    if step.type.name not in ("list", "map", "dyn") and all(map(_is_constant, arguments)):
         frame = [0]
         try:
             value = run(frame)

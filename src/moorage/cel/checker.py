@@ -274,7 +274,7 @@ class _Checker:
         node.type = self.substitutions.resolve(node.result.type)
 
     def _iteration_types(self, node: Comprehension) -> tuple[Type, Type]:
-        """Of the variables: of lists the element, or the index and the element; of maps the key and the value."""
+        """Of the variables: of lists the element, or index and element; of maps the key and the value."""
         over = self.substitutions.resolve(node.range.type)
         if over.name == "list":
             element = over.parameters[0]

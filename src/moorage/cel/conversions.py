@@ -189,6 +189,11 @@ def _fraction(digits: str, unit: int) -> int:
     return int(number * (unit / scale)) if number else 0
 
 
+def bytes_of_string(text: str) -> bytes:
+    """Strings from elsewhere may hold bytes that are no text."""
+    return text.encode(errors="surrogateescape")
+
+
 def string_of_bytes(data: bytes) -> str:
     try:
         return data.decode()

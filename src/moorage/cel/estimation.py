@@ -38,8 +38,11 @@ def estimate(root: Expression, functions: Mapping[str, Function], size_of: SizeO
 
 
 class _Path:
-    """Names that lead somewhere. Two paths that go on from the same one share its storage, as in the original,
-    where the second then overwrites the last name of the first."""
+    """Names that lead somewhere.
+
+    Two paths that go on from the same one share its storage, as in the original, where the second then
+    overwrites the last name of the first.
+    """
 
     __slots__ = ("_capacity", "_length", "_names")
 
@@ -147,17 +150,17 @@ class _Estimation:
         size: Range | None = None
         call_cost = _NEVER
         declared = {overload.id: overload for overload in self._functions[node.function].overloads}
-        for id in node.overloads:
-            result = self._overload(node, declared[id], arguments, argument_costs)
+        for name in node.overloads:
+            result = self._overload(node, declared[name], arguments, argument_costs)
             call_cost = union(call_cost, result.cost)
             if result.result_size is not None:
                 size = result.result_size if size is None else union(size, result.result_size)
-            if id in ("index_list", "index_map"):
+            if name in ("index_list", "index_map"):
                 container = node.arguments[0]
                 entries = self._entries(container)
                 size = None if entries is None else entries.value
                 self._paths[node.id] = self._path(container).then(
-                    "@items" if id == "index_list" else "@values"
+                    "@items" if name == "index_list" else "@values"
                 )
             if size is None:
                 size = self._size(node)

@@ -30,8 +30,29 @@ _RELATIONS = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", 
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _SUMS = {"+": "_+_", "-": "_-_"}
 _RESERVED = frozenset(
-    "as break const continue else false for function if import in let loop package namespace null return true "
-    "var void while".split()
+    (
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    )
 )
 _OPERAND = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "
@@ -84,9 +105,10 @@ class _Parser:
         return result
 
     def _disjunction(self) -> Expression:
-        alternatives, either = [], []
+        alternatives: list[Expression] = []
+        either: list[int] = []
         while True:
-            terms, both = [self._relation()], []
+            terms, both = [self._relation()], list[int]()
             while self._token.kind == "&&":
                 both.append(self._advance().offset)
                 terms.append(self._relation())

@@ -109,13 +109,13 @@ class _Planner:
         if name == "_?_:_":
             return self._plan_conditional(node, arguments)
         if name in ("_==_", "_!=_"):
-            return steps.Equality(node.id, node.type, *arguments, name == "_!=_")
+            return steps.Equality(node.id, node.type, name == "_!=_", *arguments)
         if name in ("_[_]", "_[?_]", "_?._"):
             return self._plan_index(node, *arguments, optional=name != "_[_]")
         if name == "@not_strictly_false":
             return steps.NotStrictlyFalse(node.id, node.type, *arguments)
         if name in ("or", "orValue") and len(arguments) == 2:
-            return steps.Alternative(node.id, node.type, *arguments, name == "orValue")
+            return steps.Alternative(node.id, node.type, name == "orValue", *arguments)
         call = self._invocation(node, arguments)
         if node.overloads == ("in_list",):
             return self._membership(call)
@@ -199,7 +199,7 @@ class _Planner:
 
     def _plan_list(self, node: ListLiteral) -> Step:
         elements = [self.plan(element) for element in node.elements]
-        if not node.optional and all([isinstance(element, Constant) for element in elements]):
+        if not node.optional and all(isinstance(element, Constant) for element in elements):
             return Constant(node.id, node.type, tuple([element.value for element in elements]))  # type: ignore[attr-defined]
         return steps.ListStep(node.id, node.type, elements, node.optional)
 

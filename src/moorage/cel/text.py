@@ -14,7 +14,7 @@ from moorage.cel.values import Duration, Optional, Timestamp
 
 
 def double_text(number: float) -> str:
-    """The shortest digits that give the number back; from a million on, and below 0.0001, with an exponent."""
+    """The shortest digits that give the number back; from a million on and below 0.0001 with an exponent."""
     if isnan(number):
         return "NaN"
     if isinf(number):
