@@ -25,7 +25,7 @@ from tests.plugins.devices.device_worlds import SELECTORS, claims, classes, devi
 Document = dict[str, Any]
 
 
-def copies(node_names: list[str], made: list[list[Document]], holding: list[Document]) -> list[Document]:
+def copies(node_names: list[str], made: list[list[Document]]) -> list[Document]:
     """Pools of one kind for each node, named like the node."""
     return [
         resource_slice(f"{name}-{number}", each, driver=f"{'ab'[number]}.example", pool=name, nodeName=name)
@@ -44,7 +44,7 @@ def test_equal_signatures_mean_equal_answers(
     made: list[list[Document]], wanted: list[Document], data: st.DataObject
 ) -> None:
     names = ["n1", "n2", "n3"]
-    offered = copies(names, made, [])
+    offered = copies(names, made)
     cluster = Cluster(offered, classes().values(), data.draw(holders(offered)), selectors=SELECTORS)
     allocator = cluster.allocator(*wanted)
     answers: dict[object, list[Any]] = {}
