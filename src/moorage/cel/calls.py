@@ -119,7 +119,7 @@ def invocation(step: Invocation, arguments: Sequence[Run]) -> tuple[Run, int]:
         if fast is not None:
             return fast, 1
     run, cost = _generic(step, arguments)
-    if step.type.name not in ("list", "map", "dyn") and all([_is_constant(argument) for argument in arguments]):
+    if step.type.name not in ("list", "map", "dyn") and all(map(_is_constant, arguments)):
         frame = [0]
         try:
             value = run(frame)
@@ -199,5 +199,3 @@ def _chosen_call(step: Invocation) -> Callable[..., Any]:
 
 def _is_proven(parameter: types.Type, argument: Step) -> bool:
     return is_proven(parameter, argument.type)
-
-

@@ -212,7 +212,9 @@ class _Checker:
         node.overloads = tuple(open_overloads)
 
     def _no_overload(self, node: Call, arguments: Sequence[Type]) -> str:
-        shown = [type_text(self.substitutions.resolve(argument, free_to_dynamic=True)) for argument in arguments]
+        shown = [
+            type_text(self.substitutions.resolve(argument, free_to_dynamic=True)) for argument in arguments
+        ]
         receiver = f"{shown.pop(0)}." if node.target is not None else ""
         return f"found no matching overload for '{node.function}' applied to '{receiver}({', '.join(shown)})'"
 
@@ -272,7 +274,7 @@ class _Checker:
         node.type = self.substitutions.resolve(node.result.type)
 
     def _iteration_types(self, node: Comprehension) -> tuple[Type, Type]:
-        """Of the variables: of lists the element, or the index and the element; of maps the key and the value."""
+        """Of the variables: of lists the element, or index and element; of maps the key and the value."""
         over = self.substitutions.resolve(node.range.type)
         if over.name == "list":
             element = over.parameters[0]

@@ -1,8 +1,9 @@
 """The fast way of evaluating: steps become Python functions, each of a frame.
 
-A frame is a list: first the cost so far, then variables. What a step costs whenever it is taken is known beforehand
-and counted once for the whole expression; a function adds to the frame only what depends on values. Whatever goes
-wrong raises, and then the evaluation is done again by `tracking`, which knows what errors do to costs.
+A frame is a list: first the cost so far, then variables. What a step costs whenever it is taken is known
+beforehand and counted once for the whole expression; a function adds to the frame what depends on values.
+Whatever goes wrong raises, and then the evaluation is done again by `tracking`, which knows what errors do
+to costs.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ class _Compiler:
     def _loop(self, step: steps.Loop) -> Code:
         initial = self.code(step.initial)
         self._lazy[step.accumulator_slot] = initial
-        if isinstance(step.range, steps.Constant) and not step.range.value:
+        if isinstance(step.range, steps.Constant) and step.range.value == ():
             return self._binding(step)
         over, condition, body = self.code(step.range), self.code(step.condition), self.code(step.step)
         result = self.code(step.result)
@@ -235,7 +236,7 @@ class _Compiler:
             assert isinstance(attribute, steps.Relative)
             base = self.code(attribute.operand)
         qualifiers = attribute.qualifiers
-        if _may_be_optional(attribute.base) or any([qualifier.optional for qualifier in qualifiers]):
+        if _may_be_optional(attribute.base) or any(qualifier.optional for qualifier in qualifiers):
             return self._optional_chain(base, qualifiers)
         names = []
         for qualifier in qualifiers:
@@ -307,14 +308,12 @@ class _Compiler:
                 optional = optional or qualifier.optional
                 frame[0] += cost
                 value = look(frame, value, optional or qualifier.test_only)
-                if value is ABSENT:
-                    if optional:
-                        return NO_VALUE
-                    value = False
-                elif qualifier.test_only and not optional:
-                    value = True
                 if value.__class__ is Failure:
                     raise Unusual
+                if value is ABSENT and optional:
+                    return NO_VALUE
+                if qualifier.test_only and not optional:
+                    value = value is not ABSENT
                 frame[0] += SELECT
             if value.__class__ is Failure:
                 raise Unusual

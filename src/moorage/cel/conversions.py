@@ -19,7 +19,9 @@ _DOUBLE = re.compile(
     r"|[+-]?(?:inf|infinity)\Z|nan\Z",
     re.ASCII | re.IGNORECASE,
 )
-_HEXADECIMAL = re.compile(r"[+-]?0x(?:[0-9a-f_]+\.?[0-9a-f_]*|\.[0-9a-f_]+)p[+-]?[0-9]+\Z", re.ASCII | re.IGNORECASE)
+_HEXADECIMAL = re.compile(
+    r"[+-]?0x(?:[0-9a-f_]+\.?[0-9a-f_]*|\.[0-9a-f_]+)p[+-]?[0-9]+\Z", re.ASCII | re.IGNORECASE
+)
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -121,7 +123,13 @@ def timestamp_of_string(text: str) -> Timestamp:
     year, month, day, hour, minute, second = map(int, match.groups()[:6])
     fraction, sign, zone_hours, zone_minutes = match.groups()[6:]
     leap_day = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if not (1 <= month <= 12 and 1 <= day <= _DAYS[month - 1] + leap_day and hour < 24 and minute < 60 and second < 60):
+    if not (
+        1 <= month <= 12
+        and 1 <= day <= _DAYS[month - 1] + leap_day
+        and hour < 24
+        and minute < 60
+        and second < 60
+    ):
         raise conversion_error(text, "google.protobuf.Timestamp")
     offset = 0
     if sign:
@@ -179,6 +187,11 @@ def _fraction(digits: str, unit: int) -> int:
             break
         number, scale = larger, scale * 10
     return int(number * (unit / scale)) if number else 0
+
+
+def bytes_of_string(text: str) -> bytes:
+    """Strings from elsewhere may hold bytes that are no text."""
+    return text.encode(errors="surrogateescape")
 
 
 def string_of_bytes(data: bytes) -> str:

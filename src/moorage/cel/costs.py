@@ -37,7 +37,10 @@ def wrapped_size(value: Any) -> int:
 def traversal_cost(value: Any) -> int:
     """Of visiting everything in a value."""
     if isinstance(value, str):
-        return int((len(value) if value.isascii() else len(value.encode())) * STRING_TRAVERSAL)
+        return int(
+            (len(value) if value.isascii() else len(value.encode(errors="surrogateescape")))
+            * STRING_TRAVERSAL
+        )
     if isinstance(value, bytes):
         return int(len(value) * STRING_TRAVERSAL)
     if isinstance(value, (tuple, list)):

@@ -144,16 +144,18 @@ class _Domains(dict[str, Any]):
 
 
 def device_value(driver: str, device: Mapping[str, Any]) -> Any:
-    """What selectors see of a device of a ResourceSlice; raises EvaluationError. May be kept as long as the device
-    does not change."""
+    """What selectors see of a device of a ResourceSlice; raises EvaluationError.
+
+    It may be kept as long as the device does not change.
+    """
     attributes = _Domains()
     for name, attribute in (device.get("attributes") or {}).items():
-        domain, id = _qualified(name, driver)
-        attributes.setdefault(domain, {})[id] = _attribute_value(name, attribute)
+        domain, short = _qualified(name, driver)
+        attributes.setdefault(domain, {})[short] = _attribute_value(name, attribute)
     capacity = _Domains()
     for name, amount in (device.get("capacity") or {}).items():
-        domain, id = _qualified(name, driver)
-        capacity.setdefault(domain, {})[id] = parse_quantity(str(amount.get("value", "0")))
+        domain, short = _qualified(name, driver)
+        capacity.setdefault(domain, {})[short] = parse_quantity(str(amount.get("value", "0")))
     return {
         "driver": driver,
         "allowMultipleAllocations": device.get("allowMultipleAllocations") is True,
@@ -163,8 +165,8 @@ def device_value(driver: str, device: Mapping[str, Any]) -> Any:
 
 
 def _qualified(name: str, driver: str) -> tuple[str, str]:
-    domain, slash, id = name.partition("/")
-    return (domain, id) if slash else (driver, name)
+    domain, slash, short = name.partition("/")
+    return (domain, short) if slash else (driver, name)
 
 
 def _attribute_value(name: str, attribute: Mapping[str, Any]) -> Any:
@@ -219,9 +221,21 @@ def _as_bool(result: Any) -> Any:
         inner = inner.value
     if isinstance(inner, (bool, Failure)):
         return inner
-    shown = type_of_value(result).name
-    reason = f"type conversion error from '{type_of_value(inner).name}' to 'bool'"
-    return Failure(f"CEL result of type {shown} could not be converted to bool: {reason}")
+    reason = _REASONS.get(
+        type_of_value(inner).name, f"type conversion error from {type_of_value(inner).name} to 'bool'"
+    )
+    return Failure(
+        f"CEL result of type {type_of_value(result).name} could not be converted to bool: {reason}"
+    )
+
+
+_REASONS = {
+    "int": "unsupported type conversion from 'int' to bool",
+    "uint": "unsupported type conversion from 'uint' to bool",
+    "double": "type conversion error from Double to 'bool'",
+    "string": "unsupported native conversion from string to 'bool'",
+    "kubernetes.Semver": "type conversion error from 'Semver' to 'bool'",
+}
 
 
 def compile_selector(expression: str) -> Selector:

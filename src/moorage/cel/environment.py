@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 from moorage.cel import parser
 from moorage.cel.checker import Names, check
 from moorage.cel.compiler import compile_steps
-from moorage.cel.declarations import Function, Library, Overload, Range
+from moorage.cel.declarations import Function, Library, Overload
 from moorage.cel.estimation import SizeOf, estimate
 from moorage.cel.libraries import optionals, standard, times
 from moorage.cel.macros import MACROS
 from moorage.cel.planner import plan
 from moorage.cel.recursion import room_for
-from moorage.cel.source import CompileError, Source
+from moorage.cel.source import Source
 from moorage.cel.steps import Step
 from moorage.cel.syntax import depth
-from moorage.cel.tracking import LIMIT_EXCEEDED, Tracking
+from moorage.cel.tracking import Tracking
 from moorage.cel.types import Type
 from moorage.cel.validators import validate
 from moorage.cel.values import MAX_UINT, EvaluationError, Failure
@@ -51,7 +51,7 @@ class Program:
         """At most so much can an evaluation cost, by what is known of the sizes of variables."""
 
     def evaluate(self, bindings: Mapping[str, Any]) -> Evaluation:
-        """The value and what it cost; raises EvaluationError, which has the cost too."""
+        """The value and what it cost; raises EvaluationError."""
         result = self.outcome([bindings[name] for name in self._variables])
         if isinstance(result.value, Failure):
             raise EvaluationError(result.value.message)
@@ -80,6 +80,8 @@ class Program:
             value = tracking.evaluate(self._steps)
         except EvaluationError as error:
             value = Failure(str(error))
+        except Exception as error:  # no expression stops the scheduler
+            value = Failure(f"internal error: {error}")
         return Evaluation(value, tracking.cost)
 
 
@@ -114,7 +116,9 @@ class Environment:
         """Raises CompileError."""
         source = Source(_SURROGATES.sub("\ufffd", expression))
         if len(expression) > MAX_CODE_POINTS:
-            message = f"expression code point size exceeds limit: size: {len(expression)}, limit {MAX_CODE_POINTS}"
+            message = (
+                f"expression code point size exceeds limit: size: {len(expression)}, limit {MAX_CODE_POINTS}"
+            )
             raise source.error([source.issue(-1, message)])
         with room_for(parser.MAX_NESTING):
             root, _ = parser.parse(source, MACROS)
@@ -140,7 +144,9 @@ def _merged(libraries: Iterable[Library]) -> dict[str, Function]:
 
 
 def _joined(one: Function, other: Function) -> Function:
-    overloads: dict[str, Overload] = {overload.id: overload for overload in (*one.overloads, *other.overloads)}
+    overloads: dict[str, Overload] = {
+        overload.id: overload for overload in (*one.overloads, *other.overloads)
+    }
     return Function(
         one.name,
         tuple(overloads.values()),
@@ -148,6 +154,3 @@ def _joined(one: Function, other: Function) -> Function:
         one.is_guarded and other.is_guarded,
         one.allows_mixed_literals or other.allows_mixed_literals,
     )
-
-
-__all__ = ["LIMIT_EXCEEDED", "CompileError", "Environment", "Evaluation", "Program", "Range"]

@@ -38,8 +38,11 @@ def estimate(root: Expression, functions: Mapping[str, Function], size_of: SizeO
 
 
 class _Path:
-    """Names that lead somewhere. Two paths that go on from the same one share its storage, as in the original,
-    where the second then overwrites the last name of the first."""
+    """Names that lead somewhere.
+
+    Two paths that go on from the same one share its storage, as in the original, where the second then
+    overwrites the last name of the first.
+    """
 
     __slots__ = ("_capacity", "_length", "_names")
 
@@ -147,16 +150,18 @@ class _Estimation:
         size: Range | None = None
         call_cost = _NEVER
         declared = {overload.id: overload for overload in self._functions[node.function].overloads}
-        for id in node.overloads:
-            result = self._overload(node, declared[id], arguments, argument_costs)
+        for name in node.overloads:
+            result = self._overload(node, declared[name], arguments, argument_costs)
             call_cost = union(call_cost, result.cost)
             if result.result_size is not None:
                 size = result.result_size if size is None else union(size, result.result_size)
-            if id in ("index_list", "index_map"):
+            if name in ("index_list", "index_map"):
                 container = node.arguments[0]
                 entries = self._entries(container)
                 size = None if entries is None else entries.value
-                self._paths[node.id] = self._path(container).then("@items" if id == "index_list" else "@values")
+                self._paths[node.id] = self._path(container).then(
+                    "@items" if name == "index_list" else "@values"
+                )
             if size is None:
                 size = self._size(node)
         if size is not None:
@@ -201,7 +206,9 @@ class _Estimation:
             found = CallEstimate(_ONE)
         return CallEstimate(add(found.cost, all_arguments), found.result_size)
 
-    def _conditional(self, node: Call, arguments: list[Argument], argument_costs: list[Range]) -> CallEstimate:
+    def _conditional(
+        self, node: Call, arguments: list[Argument], argument_costs: list[Range]
+    ) -> CallEstimate:
         condition, truthy, falsy = argument_costs
         one, other = self._entries(node.arguments[1]), self._entries(node.arguments[2])
         if one is not None and (joined := one.joined(other)) is not None:

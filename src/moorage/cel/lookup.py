@@ -42,14 +42,15 @@ _OPAQUE_THAT_SURVIVE = "kubernetes.NamedFormat"
 def unwrapped(optional: Optional) -> Any:
     """What is in an optional value that is read through a variable or a condition.
 
-    The original takes it out as a value of its own language, which loses something: opaque values become unusable,
-    an optional value within it is taken out too, types become their names, and maps with a default lose it.
+    The original takes it out as a value of its own language, which loses something: opaque values become
+    unusable, an optional value within it is taken out too, types become their names, and maps that have a
+    default lose it.
     """
-    value = optional
+    value: Any = optional
     while isinstance(value, Optional):
         value = value.value if value.has_value else None
     if isinstance(value, Type):
         return value.name
     if hasattr(value, "CEL_TYPE") and value.CEL_TYPE.name != _OPAQUE_THAT_SURVIVE:
         return Failure(f"unsupported conversion to ref.Val: {value}")
-    return dict(value) if isinstance(value, dict) and value.__class__ is not dict else value
+    return dict(value) if hasattr(value, "__missing__") else value

@@ -62,10 +62,10 @@ class Maker:
     def member_call(self, function: str, target: Expression, *arguments: Expression) -> Expression:
         return Call(self.id(), self._offset, function, target, list(arguments))
 
-    def list(self, *elements: Expression) -> Expression:
+    def list_of(self, *elements: Expression) -> Expression:
         return ListLiteral(self.id(), self._offset, [*elements])
 
-    def map(self) -> Expression:
+    def empty_map(self) -> Expression:
         return MapLiteral(self.id(), self._offset, [])
 
     def loop(
@@ -86,7 +86,7 @@ class Maker:
     def binding(self, name: str, value: Expression, result: Expression) -> Expression:
         """A loop over nothing: only its accumulator is wanted, which has a value when it is asked for."""
         return self.loop(
-            self.list(),
+            self.list_of(),
             (_UNUSED, ""),
             initial=value,
             condition=self.literal(False),
@@ -186,9 +186,7 @@ def _quantifier(kind: str, count: int) -> Macro:
             more = make.call("_+_", make.accumulator(), make.literal(1))
             step = make.call("_?_:_", predicate, more, make.accumulator())
             result = make.call("_==_", make.accumulator(), make.literal(1))
-        return make.loop(
-            target, variables, initial=initial, condition=condition, step=step, result=result
-        )
+        return make.loop(target, variables, initial=initial, condition=condition, step=step, result=result)
 
     return expand
 
@@ -201,10 +199,10 @@ def _transformation(kind: str, count: int) -> Macro:
         variables = _variables(arguments, count, "argument is not an identifier")
         transform = arguments[0] if kind == "filter" else arguments[-1]
         if kind in ("list", "filter"):
-            initial = make.list()
-            step = make.call("_+_", make.accumulator(), make.list(transform))
+            initial = make.list_of()
+            step = make.call("_+_", make.accumulator(), make.list_of(transform))
         else:
-            initial = make.map()
+            initial = make.empty_map()
             inserted = (transform,) if kind == "entries" else (make.name(variables[0]), transform)
             step = make.call("cel.@mapInsert", make.accumulator(), *inserted)
         if kind == "filter" or len(arguments) > count + 1:
@@ -249,7 +247,8 @@ def _sort_by(make: Maker, target: Expression | None, arguments: list[Expression]
     if not isinstance(target, (ListLiteral, Select, Identifier, Comprehension, Call)):
         assert target is not None
         raise MacroError(
-            target.offset, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+            target.offset,
+            "sortBy can only be applied to a list, identifier, comprehension, call or select expression",
         )
     name = "@__sortBy_input__"
     keys = _transformation("list", 1)(make, make.name(name), arguments)
@@ -262,7 +261,6 @@ MACROS: dict[tuple[str, int, bool], Macro] = {
     ("all", 2, True): _quantifier("all", 1),
     ("exists", 2, True): _quantifier("exists", 1),
     ("exists_one", 2, True): _quantifier("one", 1),
-    ("existsOne", 2, True): _quantifier("one", 1),
     ("map", 2, True): _transformation("list", 1),
     ("map", 3, True): _transformation("list", 1),
     ("filter", 2, True): _transformation("filter", 1),

@@ -18,8 +18,10 @@ from moorage.cel.values import (
     EvaluationError,
     Map,
     Optional,
+    StringMap,
     Timestamp,
     Uint,
+    identity,
 )
 
 MIN_SECONDS, MAX_SECONDS = -62135596800, 253402300799
@@ -38,6 +40,7 @@ _TYPES: dict[type, Type] = {
     list: types.list_of(types.DYN),
     AccumulatedList: types.list_of(types.DYN),
     dict: types.map_of(types.DYN, types.DYN),
+    StringMap: types.map_of(types.DYN, types.DYN),
     Map: types.map_of(types.DYN, types.DYN),
     Timestamp: types.TIMESTAMP,
     Duration: types.DURATION,
@@ -74,7 +77,12 @@ def equals(left: Any, right: Any) -> bool:
     if left is None or right is None:
         return left is right
     if kind in _NUMBERS:
-        return right.__class__ in _NUMBERS and not _is_nan(left) and not _is_nan(right) and _order(left, right) == 0
+        return (
+            right.__class__ in _NUMBERS
+            and not _is_nan(left)
+            and not _is_nan(right)
+            and _order(left, right) == 0
+        )
     if kind in _COMPARED_AS_THEY_ARE:
         return False
     if isinstance(left, (tuple, list)):
@@ -129,7 +137,7 @@ def compare(left: Any, right: Any) -> int:
             raise EvaluationError("NaN values cannot be ordered")
         return _order(left, right)
     if kind is other and kind in _COMPARED_AS_THEY_ARE:
-        return (left > right) - (left < right)
+        return int(left > right) - int(left < right)
     raise no_such_overload()
 
 
@@ -140,7 +148,7 @@ def _order(left: Any, right: Any) -> int:
             right = _rounded(left, right)
     elif right.__class__ is float:
         left = _rounded(right, left)
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 def _rounded(double: float, whole: int) -> float:
@@ -153,9 +161,12 @@ def _rounded(double: float, whole: int) -> float:
 def find(mapping: Mapping[Any, Any], key: Any) -> Any:
     """What indexing finds, or MISSING."""
     if mapping.__class__ is Map:
-        return mapping.find(key)  # type: ignore[attr-defined]
+        return mapping.find(key)
     if key.__class__ is not str:
-        return MISSING
+        if mapping.__class__ is StringMap and mapping:
+            identity(key)  # the original wants to compute one, which not all values have
+        default = getattr(mapping, "__missing__", None)
+        return MISSING if default is None else default(key)
     try:
         return mapping[key]
     except KeyError:
@@ -174,7 +185,11 @@ def is_in(element: Any, container: Any) -> bool:
     if container.__class__ is Map:
         return element in container
     if isinstance(container, Mapping):
-        return element.__class__ is str and element in container
+        if element.__class__ is str:
+            return element in container
+        if container.__class__ is StringMap and container:
+            identity(element)
+        return False
     raise no_such_overload()
 
 
@@ -183,7 +198,9 @@ def list_index(index: Any) -> int:
     kind = index.__class__
     if kind is int:
         return int(index)
-    if (kind is float and index.is_integer() and MIN_INT < index < MAX_INT) or (kind is Uint and index <= MAX_INT):
+    if (kind is float and index.is_integer() and MIN_INT < index < MAX_INT) or (
+        kind is Uint and index <= MAX_INT
+    ):
         return int(index)
     if kind is float or kind is Uint:
         raise EvaluationError(f"unsupported index value {index} in list")

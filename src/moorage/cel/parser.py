@@ -30,8 +30,29 @@ _RELATIONS = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", 
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _SUMS = {"+": "_+_", "-": "_-_"}
 _RESERVED = frozenset(
-    "as break const continue else false for function if import in let loop package namespace null return true "
-    "var void while".split()
+    (
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    )
 )
 _OPERAND = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "
@@ -84,9 +105,10 @@ class _Parser:
         return result
 
     def _disjunction(self) -> Expression:
-        alternatives, either = [], []
+        alternatives: list[Expression] = []
+        either: list[int] = []
         while True:
-            terms, both = [self._relation()], []
+            terms, both = [self._relation()], list[int]()
             while self._token.kind == "&&":
                 both.append(self._advance().offset)
                 terms.append(self._relation())
@@ -95,7 +117,9 @@ class _Parser:
                 return self._balanced("_||_", alternatives, either, 0, len(either) - 1)
             either.append(self._advance().offset)
 
-    def _balanced(self, function: str, terms: list[Expression], offsets: list[int], low: int, high: int) -> Expression:
+    def _balanced(
+        self, function: str, terms: list[Expression], offsets: list[int], low: int, high: int
+    ) -> Expression:
         """A tree of equal depth on both sides, as the operators can be grouped at will."""
         if high < low:
             return terms[low]
@@ -167,7 +191,9 @@ class _Parser:
         if name.kind == "ESC_IDENTIFIER":
             self._issue(name.offset, "unsupported syntax: '`'")
         elif name.kind != "IDENTIFIER":
-            self._unexpected("{'?', IDENTIFIER, ESC_IDENTIFIER}" if not optional else "{IDENTIFIER, ESC_IDENTIFIER}")
+            self._unexpected(
+                "{'?', IDENTIFIER, ESC_IDENTIFIER}" if not optional else "{IDENTIFIER, ESC_IDENTIFIER}"
+            )
         self._advance()
         if not optional and name.kind == "IDENTIFIER" and self._token.kind == "(":
             opening, arguments = self._arguments()

@@ -71,7 +71,9 @@ class _Planner:
             return self._constant(node, node.name)
         for scope in reversed(self._scopes):
             if node.name in scope:
-                return AttributeStep(node.id, node.type, steps.Variable(node.id, node.type, scope[node.name], node.name))
+                return AttributeStep(
+                    node.id, node.type, steps.Variable(node.id, node.type, scope[node.name], node.name)
+                )
         raise ProgramError(f"no such attribute(s): {node.name}")
 
     def _constant(self, node: Expression, name: str) -> Step:
@@ -107,13 +109,13 @@ class _Planner:
         if name == "_?_:_":
             return self._plan_conditional(node, arguments)
         if name in ("_==_", "_!=_"):
-            return steps.Equality(node.id, node.type, *arguments, name == "_!=_")
+            return steps.Equality(node.id, node.type, name == "_!=_", *arguments)
         if name in ("_[_]", "_[?_]", "_?._"):
             return self._plan_index(node, *arguments, optional=name != "_[_]")
         if name == "@not_strictly_false":
             return steps.NotStrictlyFalse(node.id, node.type, *arguments)
         if name in ("or", "orValue") and len(arguments) == 2:
-            return steps.Alternative(node.id, node.type, *arguments, name == "orValue")
+            return steps.Alternative(node.id, node.type, name == "orValue", *arguments)
         call = self._invocation(node, arguments)
         if node.overloads == ("in_list",):
             return self._membership(call)
@@ -126,10 +128,14 @@ class _Planner:
     def _plan_conditional(self, node: Call, arguments: list[Step]) -> Step:
         condition, *branches = arguments
         attributes = [
-            branch.attribute if isinstance(branch, AttributeStep) else steps.Relative(branch.id, branch.type, branch)
+            branch.attribute
+            if isinstance(branch, AttributeStep)
+            else steps.Relative(branch.id, branch.type, branch)
             for branch in branches
         ]
-        return AttributeStep(node.id, node.type, steps.Conditional(node.id, node.type, condition, *attributes))
+        return AttributeStep(
+            node.id, node.type, steps.Conditional(node.id, node.type, condition, *attributes)
+        )
 
     def _plan_index(self, node: Call, operand: Step, index: Step, *, optional: bool) -> Step:
         step = self._attribute(operand)
@@ -193,7 +199,7 @@ class _Planner:
 
     def _plan_list(self, node: ListLiteral) -> Step:
         elements = [self.plan(element) for element in node.elements]
-        if not node.optional and all([isinstance(element, Constant) for element in elements]):
+        if not node.optional and all(isinstance(element, Constant) for element in elements):
             return Constant(node.id, node.type, tuple([element.value for element in elements]))  # type: ignore[attr-defined]
         return steps.ListStep(node.id, node.type, elements, node.optional)
 
@@ -299,5 +305,3 @@ def _dispatcher(function: Function, overloads: Sequence[Overload]) -> Callable[.
         raise EvaluationError(f"no such overload: {function.name}({shown})")
 
     return call
-
-

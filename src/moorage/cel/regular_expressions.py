@@ -6,13 +6,23 @@ import re
 from functools import lru_cache
 from typing import Any
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _ANY_BYTE = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(.)", re.DOTALL)
 
 
+def matches(pattern: Any, text: str) -> bool:
+    """Anywhere in the text; bytes that are no text count as an unknown character."""
+    try:
+        return pattern.search(text) is not None
+    except UnicodeEncodeError:
+        return pattern.search(_SURROGATES.sub("\ufffd", text)) is not None
+
+
 @lru_cache(maxsize=1024)
-def compile(pattern: str) -> Any:
+def compile(pattern: str) -> Any:  # noqa: A001
     """The compiled expression; raises ValueError."""
-    import re2  # late: what uses no expressions does not pay for it
+    # late: what uses no expressions does not pay for it
+    import re2  # type: ignore[import-untyped]
 
     if any(match[1] == "C" for match in _ANY_BYTE.finditer(pattern)):
         raise ValueError(r"error parsing regexp: invalid escape sequence: `\C`")

@@ -54,8 +54,8 @@ class Source:
         if snippet is None or len(snippet.encode()) > _MAX_SNIPPET:
             return text
         before, at = snippet[: issue.column - 1], snippet[issue.column - 1 : issue.column]
-        dots = "".join("." if character.isascii() else "．" for character in before)  # noqa: RUF001
-        return f"{text}\n | {snippet}\n | {dots}{'^' if at.isascii() else '＾'}"  # noqa: RUF001
+        dots = "".join("." if character.isascii() else "．" for character in before)
+        return f"{text}\n | {snippet}\n | {dots}{'^' if at.isascii() else '＾'}"
 
     def _line(self, line: int) -> str | None:
         if not self.text or not 1 <= line <= len(self._line_starts):

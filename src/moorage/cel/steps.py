@@ -36,7 +36,7 @@ class Qualifier:
     key: Any = None
     index: Attribute | None = None
     index_is_computed: bool = False
-    """The index is the value of a step; else it is an attribute of its own, whose variable then costs nothing."""
+    """The index is the value of a step; else it is an attribute, whose variable then costs nothing."""
     test_only: bool = False
     """In `has()`: whether something is there, not what."""
 
@@ -116,9 +116,9 @@ class Logic(Step):
 
 @dataclass(slots=True, eq=False)
 class Equality(Step):
+    negated: bool
     left: Step
     right: Step
-    negated: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -151,9 +151,9 @@ class Membership(Step):
 class Alternative(Step):
     """`or` and `orValue` of optional values."""
 
+    unwraps: bool
     left: Step
     right: Step
-    unwraps: bool
 
 
 @dataclass(slots=True, eq=False)

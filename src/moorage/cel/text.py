@@ -14,7 +14,7 @@ from moorage.cel.values import Duration, Optional, Timestamp
 
 
 def double_text(number: float) -> str:
-    """The shortest digits that give the number back; from a million on, and below 0.0001, with an exponent."""
+    """The shortest digits that give the number back; from a million on and below 0.0001 with an exponent."""
     if isnan(number):
         return "NaN"
     if isinf(number):
@@ -99,7 +99,9 @@ def value_text(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         return "[" + ", ".join(map(value_text, value)) + "]"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{value_text(key)}: {value_text(entry)}" for key, entry in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{value_text(key)}: {value_text(entry)}" for key, entry in value.items()) + "}"
+        )
     if isinstance(value, Optional):
         return f"optional({value_text(value.value)})" if value.has_value else "optional.none()"
     if isinstance(value, Timestamp):

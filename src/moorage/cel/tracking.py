@@ -1,8 +1,9 @@
 """Evaluation step by step, with everything counted as the original counts it.
 
-Errors are values here, so that the rest of a call is still evaluated and counted after one of its arguments failed.
-The original finds the values of arguments on a stack where each step leaves its result under its id; a step whose
-arguments are not there any more costs nothing. This is the slow way, for expressions that meet an error.
+Errors are values here, so that the rest of a call is still evaluated and counted after one of its arguments
+failed. The original finds the values of arguments on a stack where each step leaves its result under its id; a
+step whose arguments are not there any more costs nothing. This is the slow way, for expressions that meet an
+error.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ class Tracking:
             raise Fault(LIMIT_EXCEEDED)
 
     def _drop(self, *ids: int) -> None:
-        for id in ids:
+        for wanted in ids:
             for index in range(len(self._stack) - 1, -1, -1):
-                if self._stack[index][0] == id:
+                if self._stack[index][0] == wanted:
                     del self._stack[index:]
                     break
 
@@ -83,9 +84,9 @@ class Tracking:
         """The values of the arguments; None: one is not there."""
         values = []
         for argument in reversed(arguments):
-            id = id_of(argument)
+            wanted = id_of(argument)
             for index in range(len(self._stack) - 1, -1, -1):
-                if self._stack[index][0] == id:
+                if self._stack[index][0] == wanted:
                     values.append(self._stack[index][1])
                     del self._stack[index:]
                     break
@@ -215,9 +216,8 @@ class Tracking:
                 return value
             if optional:
                 if not isinstance(value, Optional):
-                    return Failure(
-                        f"cannot initialize optional entry '{value_text(key)}' from non-optional value {value_text(value)}"
-                    )
+                    shown = f"'{value_text(key)}' from non-optional value {value_text(value)}"
+                    return Failure(f"cannot initialize optional entry {shown}")
                 if not value.has_value:
                     entries.discard(key)
                     continue

@@ -1,4 +1,7 @@
-"""Whether a value of one type can be used where another is wanted, and what type parameters then stand for."""
+"""Whether a value of one type can be used for another, and what type parameters then stand for.
+
+What calls itself here does so in plain loops: calls through generators would need the C stack.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,7 @@ class Substitutions:
     def _all_assignable(self, to: Sequence[Type], values: Sequence[Type]) -> bool:
         if len(to) != len(values):
             return False
-        for left, right in zip(to, values, strict=True):
+        for left, right in zip(to, values, strict=True):  # noqa: SIM110
             if not self._is_assignable(left, right):
                 return False
         return True
@@ -177,7 +180,7 @@ class Substitutions:
         if isinstance(type_, TypeParameter):
             bound = self._bound.get(type_.name)
             return bound is None or self._is_free_of(parameter, bound)
-        for inner in type_.parameters:
+        for inner in type_.parameters:  # noqa: SIM110
             if not self._is_free_of(parameter, inner):
                 return False
         return True

@@ -5,7 +5,8 @@
 | bool, double, string, bytes, null | bool, float, str, bytes, None |
 | int, uint | int, `Uint`; both checked for their 64 bits |
 | list | tuple or list |
-| map | a `dict` with keys that are all strings, or a `Map`; whoever reads one takes any `collections.abc.Mapping` |
+| map | a `dict` with keys that are all strings, a `StringMap` or a `Map`; whoever reads one takes any
+  `collections.abc.Mapping` |
 | timestamp, duration | `Timestamp`, `Duration`, in nanoseconds |
 | optional | `Optional` |
 | type | `moorage.cel.types.Type` |
@@ -77,7 +78,7 @@ MISSING: Final = Missing()
 
 
 class Map(Mapping[Any, Any]):
-    """A map with keys of any type, told apart by type: true is not 1. Numbers find equal ones of the other types."""
+    """A map with keys of any type: true is not 1, but numbers find equal ones of other types."""
 
     __slots__ = ("_entries",)
 
@@ -124,10 +125,16 @@ class AccumulatedList(list[Any]):
     __slots__ = ()
 
 
+class StringMap(dict[str, Any]):
+    """A map that an expression wrote out, with keys that are all strings."""
+
+    __slots__ = ()
+
+
 def as_map(pairs: list[tuple[Any, Any]]) -> Mapping[Any, Any]:
     """Of what a map literal has."""
     if all(key.__class__ is str for key, _ in pairs):
-        return dict(pairs)
+        return StringMap(pairs)
     return Map(pairs)
 
 

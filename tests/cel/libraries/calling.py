@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from moorage.cel.costs import actual_size, fixed
-from moorage.cel.operators import type_of_value
 
+from moorage.cel.costs import actual_size, fixed
 from moorage.cel.declarations import Argument, CallEstimate, Function, Overload
 from moorage.cel.libraries.catalog import KUBERNETES
+from moorage.cel.operators import type_of_value
 from moorage.cel.types import list_of
 from moorage.cel.values import EvaluationError, Failure
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from moorage.cel.costs import fixed
 
+from moorage.cel.costs import fixed
 from moorage.cel.declarations import Argument, Range
 from moorage.cel.libraries.format import FORMAT_TYPE, FORMATS
 from moorage.cel.types import STRING

@@ -5,8 +5,8 @@ import ipaddress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moorage.cel.costs import fixed
 
+from moorage.cel.costs import fixed
 from moorage.cel.libraries.ip import IP
 from tests.cel.libraries.calling import call, cost, estimate, fails, known
 

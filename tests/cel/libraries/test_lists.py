@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moorage.cel.costs import fixed
 
+from moorage.cel.costs import fixed
 from moorage.cel.declarations import Argument, Range
 from moorage.cel.types import DYN, INT, STRING, list_of
 from moorage.cel.values import MAX_INT, MAX_UINT, MIN_INT, Duration, Timestamp, Uint

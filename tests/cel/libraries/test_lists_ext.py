@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moorage.cel.costs import fixed
 
+from moorage.cel.costs import fixed
 from moorage.cel.declarations import UNKNOWN, Argument, Range
 from moorage.cel.types import INT, list_of
 from moorage.cel.values import MAX_INT, Duration, Failure, Uint

@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moorage.cel.costs import fixed
 
 from moorage.api.quantities import parse_quantity
+from moorage.cel.costs import fixed
 from moorage.cel.libraries.amounts import Quantity
 from moorage.cel.values import MAX_INT, MIN_INT, EvaluationError
 from tests.cel.libraries.calling import call, cost, estimate, fails, known

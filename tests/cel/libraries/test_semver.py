@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from moorage.cel.costs import fixed
 
+from moorage.cel.costs import fixed
 from tests.cel.libraries.calling import call, cost, estimate, fails, known
 
 IN_ORDER = (

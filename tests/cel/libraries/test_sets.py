@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from moorage.cel.costs import fixed
 
+from moorage.cel.costs import fixed
 from moorage.cel.declarations import Argument, Range
 from moorage.cel.types import INT, list_of
 from moorage.cel.values import Uint

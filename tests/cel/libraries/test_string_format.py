@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from moorage.cel.costs import fixed
 
+from moorage.cel.costs import fixed
 from moorage.cel.declarations import Argument
 from moorage.cel.types import ANY, DYN, STRING, Type, list_of
 from moorage.cel.values import Duration, Map, Timestamp, Uint

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moorage.cel.costs import fixed
 
+from moorage.cel.costs import fixed
 from moorage.cel.declarations import UNKNOWN, Argument, Range
 from moorage.cel.types import STRING, list_of
 from moorage.cel.values import MAX_INT, MIN_INT, Failure

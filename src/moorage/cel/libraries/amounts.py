@@ -125,9 +125,12 @@ def add_int(left: Quantity, right: int) -> Quantity:
 
 
 def subtract(left: Quantity, right: Quantity) -> Quantity:
-    """The negative of the lowest number of 64 bits is that number again."""
-    both_short = left.is_short and right.is_short
-    return _sum(left, wrapped(-right.number) if both_short else -right.number, right)
+    """The negative of the lowest number of 64 bits is that number again, where the result has 64 bits too."""
+    if left.is_short and right.is_short:
+        short = _sum(left, wrapped(-right.number), right)
+        if short.is_short:
+            return short
+    return _sum(left, -right.number, right)
 
 
 def subtract_int(left: Quantity, right: int) -> Quantity:

@@ -51,8 +51,10 @@ def _checks() -> Function:
     return Function(
         "check",
         tuple(
-            Overload(id, (kind, STRING), _DECISION, _fail, actual_cost=_check_cost, estimate=_check_estimate)
-            for id, kind in (("pathcheck_check", _PATH), ("resourcecheck_check", _RESOURCE))
+            Overload(
+                name, (kind, STRING), _DECISION, _fail, actual_cost=_check_cost, estimate=_check_estimate
+            )
+            for name, kind in (("pathcheck_check", _PATH), ("resourcecheck_check", _RESOURCE))
         ),
         unresolved_cost=_check_cost,
     )

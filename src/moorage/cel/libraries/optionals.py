@@ -85,11 +85,19 @@ LIBRARY = Library(
             "_[?_]",
             Overload("list_optindex_optional_int", (_LIST, INT), _OPTIONAL, _or, is_member=False),
             Overload(
-                "optional_list_optindex_optional_int", (optional_of(_LIST), INT), _OPTIONAL, _or, is_member=False
+                "optional_list_optindex_optional_int",
+                (optional_of(_LIST), INT),
+                _OPTIONAL,
+                _or,
+                is_member=False,
             ),
             Overload("map_optindex_optional_value", (_MAP, _K), _OPTIONAL, _or, is_member=False),
             Overload(
-                "optional_map_optindex_optional_value", (optional_of(_MAP), _K), _OPTIONAL, _or, is_member=False
+                "optional_map_optindex_optional_value",
+                (optional_of(_MAP), _K),
+                _OPTIONAL,
+                _or,
+                is_member=False,
             ),
         ),
         _function(

@@ -33,8 +33,8 @@ LIST_OF_A, MAP_OF_A_B = list_of(A), map_of(A, B)
 TYPES: dict[str, Type] = {
     type_.name: type_
     for type_ in (
-        BOOL, BYTES, DOUBLE, DURATION, INT, LIST_OF_A, MAP_OF_A_B, NULL, STRING, TIMESTAMP, Type("type"), UINT,
-        Type("optional_type", (DYN,)),
+        BOOL, BYTES, DOUBLE, DURATION, INT, LIST_OF_A, MAP_OF_A_B, NULL, STRING, TIMESTAMP, UINT,
+        Type("type"), Type("optional_type", (DYN,)),
     )
 }  # fmt: skip
 """Types that expressions can name."""
@@ -110,12 +110,15 @@ def estimate_comparison(arguments: Sequence[Argument]) -> CallEstimate:
 # Operators
 
 
-def _operator(name: str, call: Callable[..., Any], *overloads: tuple[str, tuple[Type, ...], Type]) -> Function:
+def _operator(
+    name: str, call: Callable[..., Any], *overloads: tuple[str, tuple[Type, ...], Type]
+) -> Function:
     """Whatever the checker left open, the values decide."""
     return Function(
         name,
         tuple(
-            Overload(id, parameters, result, call, is_member=False) for id, parameters, result in overloads
+            Overload(name_of, parameters, result, call, is_member=False)
+            for name_of, parameters, result in overloads
         ),
         is_guarded=False,
     )
@@ -134,16 +137,25 @@ def _relation(name: str, verb: str, call: Callable[..., Any]) -> Function:
     for kind in _NUMBERS:
         for other in (kind, *(number for number in (INT, DOUBLE, UINT) if number != kind)):
             suffix = "" if other == kind else f"_{_LONG[other]}"
-            overloads.append(Overload(f"{verb}_{_LONG[kind]}{suffix}", (kind, other), BOOL, call, is_member=False))
-    for kind in (STRING, BYTES):
-        overloads.append(
-            Overload(
-                f"{verb}_{kind.name}", (kind, kind), BOOL, call,
-                is_member=False, actual_cost=compared, estimate=estimate_comparison,
-            )  # fmt: skip
+            overloads.append(
+                Overload(f"{verb}_{_LONG[kind]}{suffix}", (kind, other), BOOL, call, is_member=False)
+            )
+    overloads += [
+        Overload(
+            f"{verb}_{kind.name}",
+            (kind, kind),
+            BOOL,
+            call,
+            is_member=False,
+            actual_cost=compared,
+            estimate=estimate_comparison,
         )
-    for kind, short in ((TIMESTAMP, "timestamp"), (DURATION, "duration")):
-        overloads.append(Overload(f"{verb}_{short}", (kind, kind), BOOL, call, is_member=False))
+        for kind in (STRING, BYTES)
+    ]
+    overloads += [
+        Overload(f"{verb}_{short}", (kind, kind), BOOL, call, is_member=False)
+        for kind, short in ((TIMESTAMP, "timestamp"), (DURATION, "duration"))
+    ]
     return Function(name, tuple(overloads), is_guarded=False)
 
 
@@ -151,10 +163,10 @@ _ADDITION = Function(
     "_+_",
     tuple(
         Overload(
-            id, parameters, result, operators.add, is_member=False,
-            actual_cost=_both_read if id in ("add_string", "add_bytes") else None,
+            name, parameters, result, operators.add, is_member=False,
+            actual_cost=_both_read if name in ("add_string", "add_bytes") else None,
         )
-        for id, parameters, result in (
+        for name, parameters, result in (
             ("add_bytes", (BYTES, BYTES), BYTES),
             ("add_double", (DOUBLE, DOUBLE), DOUBLE),
             ("add_duration_duration", (DURATION, DURATION), DURATION),
@@ -222,18 +234,27 @@ def _same(value: Any) -> Any:
 
 def _conversion(name: str, result: Type, *overloads: tuple[str, Type, Callable[[Any], Any]]) -> Function:
     declared = []
-    for id, parameter, call in overloads:
-        actual = _first_read if id in ("string_to_bytes", "bytes_to_string") else None
-        estimate = {"string_to_bytes": _estimate_to_bytes, "bytes_to_string": _estimate_from_bytes}.get(id)
-        declared.append(Overload(id, (parameter,), result, call, False, actual, estimate))
+    for overload, parameter, call in overloads:
+        actual = _first_read if overload in ("string_to_bytes", "bytes_to_string") else None
+        estimate = {"string_to_bytes": _estimate_to_bytes, "bytes_to_string": _estimate_from_bytes}.get(
+            overload
+        )
+        declared.append(Overload(overload, (parameter,), result, call, False, actual, estimate))
     return Function(name, tuple(declared))
 
 
 _CONVERSIONS = (
     _operator("type", operators.type_of_value, ("type", (A,), type_of(A))),
     _operator("dyn", _same, ("to_dyn", (A,), DYN)),
-    _conversion("bool", BOOL, ("bool_to_bool", BOOL, _same), ("string_to_bool", STRING, conversions.bool_of_string)),
-    _conversion("bytes", BYTES, ("bytes_to_bytes", BYTES, _same), ("string_to_bytes", STRING, str.encode)),
+    _conversion(
+        "bool", BOOL, ("bool_to_bool", BOOL, _same), ("string_to_bool", STRING, conversions.bool_of_string)
+    ),
+    _conversion(
+        "bytes",
+        BYTES,
+        ("bytes_to_bytes", BYTES, _same),
+        ("string_to_bytes", STRING, conversions.bytes_of_string),
+    ),
     _conversion(
         "double",
         DOUBLE,
@@ -314,7 +335,7 @@ def _matches(text: Any, pattern: Any) -> bool:
     if text.__class__ is not str or pattern.__class__ is not str:
         raise operators.no_such_overload()
     try:
-        return regular_expressions.compile(pattern).search(text) is not None
+        return regular_expressions.matches(regular_expressions.compile(pattern), text)
     except ValueError as error:
         raise EvaluationError(str(error)) from None
 
@@ -382,7 +403,8 @@ _STRINGS = (
         (
             Overload("matches", (STRING, STRING), BOOL, _matches, is_member=False),
             Overload(
-                "matches_string", (STRING, STRING), BOOL, _matches, actual_cost=_matched, estimate=_estimate_match
+                "matches_string", (STRING, STRING), BOOL, _matches,
+                actual_cost=_matched, estimate=_estimate_match,
             ),
         ),
         is_guarded=False,

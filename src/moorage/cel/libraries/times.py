@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from moorage.cel.declarations import Function, Library, Overload
@@ -29,7 +29,7 @@ def _offset(time: Timestamp, zone: str) -> int:
         raise EvaluationError(f"unknown time zone {zone}") from None
     # years at both ends of the calendar are taken for near ones, as the zone is then the same
     seconds = min(max(time.nanos // SECOND, -62000000000), 253000000000)
-    moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=seconds)
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
     offset = moment.astimezone(found).utcoffset()
     return 0 if offset is None else int(offset.total_seconds())
 
