@@ -1,4 +1,4 @@
-"""Which nodes the claims of a pod leave, for all nodes at once, and which volumes the pod would get there."""
+"""Which nodes the claims of a pod leave, for many nodes at once, and which volumes it would get there."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.storage.claims import class_of_claim, class_of_volume
-from moorage.plugins.storage.free_volumes import NONE, Ranking, Traits, capacity_of, request_of
+from moorage.plugins.storage.first_of_groups import NONE
+from moorage.plugins.storage.free_volumes import Ranking, Traits, capacity_of, request_of
 from moorage.plugins.storage.provisioning import has_provisioner
+from moorage.plugins.storage.reach import Reached
 from moorage.plugins.storage.storage import Storage
 from moorage.state.columns import Bools, Int32s
-from moorage.state.nodes import Nodes
+from moorage.state.nodes import Nodes, Rows
+
+Codes = NDArray[np.int8]
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
@@ -36,7 +40,7 @@ _STATUSES = [
 
 
 class Match(NamedTuple):
-    """The volume for a claim on every row: its place among the free ones, a named one below 0, or NONE."""
+    """The volume for a claim on each row: its place among the free ones, a named one below 0, or NONE."""
 
     claim: PersistentVolumeClaim
     ranking: Ranking | None
@@ -51,7 +55,10 @@ class Binding(NamedTuple):
 
 
 class Judgement:
-    """What claims mean for every row of the node table, as it is in this cycle."""
+    """What claims mean for nodes, as they are in this cycle.
+
+    Only the rows are looked at that somebody asks about: that is a stretch of the table most of the time.
+    """
 
     def __init__(
         self,
@@ -60,33 +67,48 @@ class Judgement:
         delayed: Sequence[PersistentVolumeClaim],
     ) -> None:
         self._storage = storage
-        self._codes = np.zeros(len(storage.table), dtype=np.int8)
-        self._named: list[PersistentVolume] = []
-        self._matches: list[Match] = []
+        self._reached: list[Reached] = []
+        """Of the volume of each bound claim, up to the first that has none."""
+        self._is_gone = False
+        """Whether a bound claim has no volume."""
         self._selected = [claim for claim in delayed if SELECTED_NODE in claim.annotations]
+        self._unsorted = [claim for claim in delayed if SELECTED_NODE not in claim.annotations]
+        self._sorted: list[PersistentVolumeClaim] | None = None
+        self._named: list[PersistentVolume] = []
+        self._last: tuple[Rows, list[Match]] = slice(0, 0), []
+        """What was matched when somebody last asked, and on which rows."""
         self.problem = ""
         """Why it cannot be said of some node whether it will do; that ends the attempt."""
-        self._judge_bound(bound)
-        if delayed:
-            self._judge_delayed([claim for claim in delayed if SELECTED_NODE not in claim.annotations])
-        self._verdicts = self._summed_up()
+        self._look_up(bound)
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
-        whole = self._verdicts
-        return whole if whole.codes is None else Verdicts(whole.codes[nodes.rows], whole.statuses)
+        """Sets `problem` if it cannot be said of one of these nodes."""
+        codes = self._judge_bound(nodes)
+        if self._selected or self._unsorted:
+            self._judge_delayed(codes, nodes.rows)
+        return self._summed_up(codes)
 
     def bindings(self, row: int) -> list[Binding]:
         """The volumes that exist and would be used on a node that passed."""
+        place, matches = self._matched_at(row)
         return [
             Binding(self._volume(match, pick), match.claim)
-            for match in self._matches
-            if (pick := int(match.picks[row])) != NONE
+            for match in matches
+            if (pick := match.picks.item(place)) != NONE
         ]
 
     def to_provision(self, row: int) -> list[PersistentVolumeClaim]:
         """The claims for which volumes would be made there, each of them once."""
-        unmatched = (match.claim for match in self._matches if match.picks[row] == NONE)
+        place, matches = self._matched_at(row)
+        unmatched = (match.claim for match in matches if match.picks.item(place) == NONE)
         return list({claim.key: claim for claim in (*self._selected, *unmatched)}.values())
+
+    def _matched_at(self, row: int) -> tuple[int, list[Match]]:
+        """The matches on some rows, and the place of this row among them."""
+        rows, matches = self._last
+        if not isinstance(rows, slice) or not rows.start <= row < rows.stop:
+            rows, matches = self._last = slice(row, row + 1), self._match(slice(row, row + 1), 1)
+        return row - rows.start, matches
 
     def _volume(self, match: Match, pick: int) -> PersistentVolume:
         if pick < 0:
@@ -98,73 +120,103 @@ class Judgement:
 
     # Bound claims
 
-    def _judge_bound(self, claims: Sequence[PersistentVolumeClaim]) -> None:
-        """Nodes that fail for one claim are not asked about the next."""
-        codes = self._codes
+    def _look_up(self, claims: Sequence[PersistentVolumeClaim]) -> None:
         for claim in claims:
             volume = self._storage.volumes.get(claim.spec.volume_name)
             if volume is None:
-                codes[codes == 0] = _GONE
+                self._is_gone = True
                 return
-            reached = self._storage.reach.of_bound(volume)
-            left = codes == 0
-            if reached.fitting is not None:
-                self._mark(left & ~reached.fitting, _AFFINITY)
-            for row in reached.unknown:
-                if left[row]:
-                    codes[row], self.problem = _FAILED, reached.problem
+            self._reached.append(self._storage.reach.of_bound(volume))
+
+    def _judge_bound(self, nodes: Nodes) -> Codes:
+        """Nodes that fail for one claim are not asked about the next."""
+        codes = np.zeros(len(nodes), dtype=np.int8)
+        for fitting, unknown, problem in self._reached:
+            failed = None if unknown is None else unknown[nodes.rows] & (codes == 0)
+            if fitting is not None:
+                # A mask of bytes 0 and 1 is one of codes.
+                np.maximum(codes, (~fitting[nodes.rows]).view(np.int8) * _AFFINITY, out=codes)
+            if failed is not None and failed.any():
+                self._fail(codes, failed, problem)
+        if self._is_gone:
+            codes[codes == 0] = _GONE
+        return codes
 
     # Claims that wait for a node
 
-    def _judge_delayed(self, claims: list[PersistentVolumeClaim]) -> None:
-        left = self._codes != _FAILED
-        elsewhere = left & ~self._selected_node()
-        self._mark(elsewhere, _UNBOUND)
-        left &= ~elsewhere
+    def _judge_delayed(self, codes: Codes, rows: Rows) -> None:
+        left: Bools = codes != _FAILED
+        if self._selected:
+            elsewhere = left & ~self._selected_node(rows)
+            _mark(codes, elsewhere, _UNBOUND)
+            left &= ~elsewhere
         if not left.any():
             return
-        claims.sort(key=request_of)
-        for claim in claims:
-            try:
-                parse_selector(claim.spec.selector)
-            except SelectorError as error:
-                text = f"error creating internal label selector for claim: {claim.key}: {error}"
-                self._fail(left, text)
-                return
-            self._matches.append(self._match(claim))
+        problem = self._problem_with_selectors()
+        if problem:
+            self._fail(codes, left, problem)
+            return
+        matches = self._match(rows, len(codes))
+        self._last = rows, matches
         for claim in self._selected:
-            self._provision(claim, left, left.copy())
-        for match in self._matches:
-            self._provision(match.claim, left, left & (match.picks == NONE))
+            self._provision(codes, rows, claim, left, left.copy())
+        for match in matches:
+            self._provision(codes, rows, match.claim, left, left & (match.picks == NONE))
 
-    def _selected_node(self) -> Bools:
-        """The node that an earlier attempt chose; every node if there was none."""
+    def _selected_node(self, rows: Rows) -> Bools:
+        """The node that an earlier attempt chose."""
+        here = np.zeros(len(self._storage.table), dtype=np.bool_)
         names = {claim.annotations[SELECTED_NODE] for claim in self._selected}
-        here = np.full(len(self._codes), not names, dtype=np.bool_)
         info = self._storage.table.by_name.get(names.pop()) if len(names) == 1 else None
         if info is not None:
             here[info.row] = True
-        return here
+        return here[rows]
 
-    def _match(self, claim: PersistentVolumeClaim) -> Match:
+    def _by_size(self) -> list[PersistentVolumeClaim]:
+        """The claims that want volumes, the smallest first."""
+        if self._sorted is None:
+            self._sorted = sorted(self._unsorted, key=request_of)
+        return self._sorted
+
+    def _problem_with_selectors(self) -> str:
+        for claim in self._by_size():
+            try:
+                parse_selector(claim.spec.selector)
+            except SelectorError as error:
+                return f"error creating internal label selector for claim: {claim.key}: {error}"
+        return ""
+
+    def _match(self, rows: Rows, size: int) -> list[Match]:
+        """What each claim would get on each of so many rows, if the claims before it have theirs."""
+        matches: list[Match] = []
+        for claim in self._by_size():
+            matches.append(self._match_one(claim, rows, size, matches))
+        return matches
+
+    def _match_one(self, claim: PersistentVolumeClaim, rows: Rows, size: int, others: list[Match]) -> Match:
         """A volume that names the claim goes before all others, also where it does not fit."""
-        storage_class, size = class_of_claim(claim), len(self._codes)
+        storage_class = class_of_claim(claim)
+        ranking = self._storage.volumes.ranking(storage_class)
+        picked = [match.picks for match in others if match.ranking is ranking]
+        naming = [
+            volume
+            for volume in self._storage.volumes.naming(claim)
+            if class_of_volume(volume) == storage_class and _could_serve(volume, claim)
+        ]
+        if not naming and ranking is not None:
+            return Match(claim, ranking, ranking.best(claim, rows, picked))
         picks = np.full(size, NONE, dtype=np.int32)
         is_open = np.ones(size, dtype=np.bool_)
-        for volume in self._storage.volumes.naming(claim):
-            if class_of_volume(volume) != storage_class or not _could_serve(volume, claim):
-                continue
+        for volume in naming:
             number = self._number(volume)
             here = is_open.copy()
-            for match in self._matches:
+            for match in others:
                 here &= match.picks != number
             fitting = self._storage.reach.of_free(volume)
-            picks[here if fitting is None else here & fitting] = number
+            picks[here if fitting is None else here & fitting[rows]] = number
             is_open &= ~here
-        ranking = self._storage.volumes.ranking(storage_class)
         if ranking is not None and is_open.any():
-            picked = [match.picks for match in self._matches if match.ranking is ranking]
-            picks = np.where(is_open, ranking.best(claim, picked), picks)
+            picks = np.where(is_open, ranking.best(claim, rows, picked), picks)
         return Match(claim, ranking, picks)
 
     def _number(self, volume: PersistentVolume) -> int:
@@ -175,53 +227,56 @@ class Judgement:
         self._named.append(volume)
         return -len(self._named)
 
-    def _provision(self, claim: PersistentVolumeClaim, left: Bools, needed: Bools) -> None:
+    def _provision(
+        self, codes: Codes, rows: Rows, claim: PersistentVolumeClaim, left: Bools, needed: Bools
+    ) -> None:
         """Takes those rows from `left` on which no volume can be made for the claim."""
         if not needed.any():
             return
         name = class_of_claim(claim)
         storage_class = self._storage.classes.get(name)
         if storage_class is None:
-            self._fail(needed, f'failed to find storage class "{name}"')
+            self._fail(codes, needed, f'failed to find storage class "{name}"')
             left &= ~needed
             return
-        refused = needed
-        if has_provisioner(storage_class):
-            refused = _outside(needed, self._storage.provisioning.is_allowed(storage_class))
-        self._mark(refused, _UNBOUND)
-        left &= ~refused
-        short = _outside(needed & left, self._storage.provisioning.has_capacity(claim, storage_class))
-        self._mark(short, _NO_SPACE)
-        left &= ~short
+        if not has_provisioner(storage_class):
+            _mark(codes, needed, _UNBOUND)
+            left &= ~needed
+            return
+        allowed = self._storage.provisioning.is_allowed(storage_class, rows)
+        if allowed is not None:
+            refused = needed & ~allowed
+            _mark(codes, refused, _UNBOUND)
+            left &= ~refused
+        enough = self._storage.provisioning.has_capacity(claim, storage_class, rows)
+        if enough is not None:
+            short = needed & left & ~enough
+            _mark(codes, short, _NO_SPACE)
+            left &= ~short
 
-    def _mark(self, rows: Bools, reason: int) -> None:
-        np.bitwise_or(self._codes, np.int8(reason), out=self._codes, where=rows)
-
-    def _fail(self, rows: Bools, problem: str) -> None:
-        self._codes[rows] = _FAILED
+    def _fail(self, codes: Codes, rows: Bools, problem: str) -> None:
+        codes[rows] = _FAILED
         self.problem = problem
 
-    def _summed_up(self) -> Verdicts:
+    def _summed_up(self, codes: Codes) -> Verdicts:
         """The codes that occur, numbered from 1."""
-        highest = int(self._codes.max(initial=0))
+        highest = int(codes.max(initial=0))
         if highest == 0:
             return Verdicts.passed()
-        rejected = self._codes != 0
-        if np.array_equal(rejected, self._codes == highest):
+        rejected: Bools = codes != 0
+        if not ((codes == highest) ^ rejected).any():
             return Verdicts.where(rejected, self._status(highest))
-        present = np.flatnonzero(np.bincount(self._codes, minlength=_FAILED + 1)[1:]) + 1
+        present = np.flatnonzero(np.bincount(codes, minlength=_FAILED + 1)[1:]) + 1
         places = np.zeros(_FAILED + 1, dtype=np.int8)
         places[present] = np.arange(1, len(present) + 1)
-        codes: NDArray[np.int8] = places[self._codes]
-        return Verdicts(codes, (None, *map(self._status, present.tolist())))
+        return Verdicts(places[codes], (None, *map(self._status, present.tolist())))
 
     def _status(self, code: int) -> Status:
         return Status.error(self.problem) if code == _FAILED else _STATUSES[code]
 
 
-def _outside(rows: Bools, mask: Bools | None) -> Bools:
-    """The rows that a mask does not have; None stands for a mask of all."""
-    return np.zeros_like(rows) if mask is None else rows & ~mask
+def _mark(codes: Codes, rows: Bools, reason: int) -> None:
+    codes |= rows.view(np.int8) * np.int8(reason)
 
 
 def _could_serve(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

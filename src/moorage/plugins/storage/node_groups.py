@@ -12,9 +12,13 @@ from moorage.api.selectors import IN, NodeSelector, NodeSelectorTerm
 from moorage.plugins.node_matching import selector_mask
 from moorage.state.columns import Int32s, Int64s
 from moorage.state.node_table import NodeTable
+from moorage.state.nodes import Rows
 
 _FEW = 8
 """So many nodes are sooner looked at one by one than all nodes at once."""
+
+Pairs = tuple[NDArray[np.intp], Int32s]
+_NO_PAIRS: Pairs = np.empty(0, np.intp), np.empty(0, np.int32)
 
 
 @lru_cache(maxsize=16384)
@@ -45,33 +49,51 @@ class NodeGroups:
         )
         """The group of each selector, in their order."""
         self._version = -1
-        self._pairs: tuple[NDArray[np.intp], Int32s] = (np.empty(0, np.intp), np.empty(0, np.int32))
+        self._pairs = _NO_PAIRS
+        self._begins: NDArray[np.intp] = np.zeros(1, np.intp)
+        """Where the pairs of each row begin, and where those of the last one end."""
 
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def least(self, by_group: Int32s) -> Int32s:
-        """For every row, the smallest number that a group of it has."""
-        rows, groups = self.pairs()
-        found = np.full(len(self._table), by_group[0], dtype=by_group.dtype)
-        np.minimum.at(found, rows, by_group[groups])
+    def least(self, by_group: Int32s, rows: Rows) -> Int32s:
+        """For each of the rows, the smallest number that a group of it has."""
+        places, groups = self.pairs_among(rows)
+        size = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+        found = np.full(size, by_group[0], dtype=by_group.dtype)
+        np.minimum.at(found, places, by_group[groups])
         return found
 
     def greatest(self, by_group: Int64s) -> Int64s:
         """For every row, the largest number that a group of it has."""
-        rows, groups = self.pairs()
+        rows, groups = self._pairs_now()
         found = np.full(len(self._table), by_group[0], dtype=by_group.dtype)
         np.maximum.at(found, rows, by_group[groups])
         return found
 
-    def pairs(self) -> tuple[NDArray[np.intp], Int32s]:
-        """Rows and the groups they belong to, all groups but 0."""
+    def pairs_among(self, rows: Rows) -> Pairs:
+        """The places of rows among these, and the groups that they belong to; all groups but 0."""
+        all_rows, groups = self._pairs_now()
+        begins = self._begins
+        if isinstance(rows, slice):
+            pairs = slice(begins[rows.start], begins[rows.stop])
+            return all_rows[pairs] - rows.start, groups[pairs]
+        counts = begins[rows + 1] - begins[rows]
+        places = np.repeat(np.arange(len(rows)), counts)
+        before = np.cumsum(counts) - counts
+        return places, groups[np.arange(len(places)) + (begins[rows] - before)[places]]
+
+    def _pairs_now(self) -> Pairs:
+        """Rows in ascending order and the groups they belong to, all groups but 0."""
         if self._version != self._table.labels_version:
-            self._pairs = self._match()
+            rows, groups = self._match()
+            order = np.argsort(rows, kind="stable")
+            self._pairs = rows[order], groups[order]
+            self._begins = np.searchsorted(self._pairs[0], np.arange(len(self._table) + 1))
             self._version = self._table.labels_version
         return self._pairs
 
-    def _match(self) -> tuple[NDArray[np.intp], Int32s]:
+    def _match(self) -> Pairs:
         of_one_label: dict[str, dict[str, int]] = {}
         others: list[tuple[NodeSelector, int]] = []
         for selector, number in self._numbers.items():
@@ -83,10 +105,10 @@ class NodeGroups:
         found = [self._with_label(key, numbers) for key, numbers in of_one_label.items()]
         found += self._with_selectors(others)
         if not found:
-            return np.empty(0, np.intp), np.empty(0, np.int32)
+            return _NO_PAIRS
         return np.concatenate([rows for rows, _ in found]), np.concatenate([groups for _, groups in found])
 
-    def _with_label(self, key: str, numbers: dict[str, int]) -> tuple[NDArray[np.intp], Int32s]:
+    def _with_label(self, key: str, numbers: dict[str, int]) -> Pairs:
         """The groups that ask for one value of this label."""
         label, size = self._table.label(key), len(self._table)
         group_of_code = np.zeros(len(label.codes), dtype=np.int32)
@@ -97,9 +119,7 @@ class NodeGroups:
         rows = np.flatnonzero(groups)
         return rows, groups[rows]
 
-    def _with_selectors(
-        self, selectors: list[tuple[NodeSelector, int]]
-    ) -> list[tuple[NDArray[np.intp], Int32s]]:
+    def _with_selectors(self, selectors: list[tuple[NodeSelector, int]]) -> list[Pairs]:
         found = []
         rows_by_value: dict[str, dict[str, list[int]]] = {}
         for selector, number in selectors:

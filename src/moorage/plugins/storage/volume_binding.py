@@ -97,9 +97,12 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
         volumes: PodVolumes = cycle.read(_STATE)
         if volumes.judgement is None:
             volumes.judgement = Judgement(self._storage, volumes.bound, volumes.delayed)
-            if volumes.judgement.problem:
-                self._failed("predicate")
-        return volumes.judgement.verdicts(nodes)
+        judgement = volumes.judgement
+        had_problem = judgement.problem != ""
+        verdicts = judgement.verdicts(nodes)
+        if judgement.problem and not had_problem:
+            self._failed("predicate")
+        return verdicts
 
     def pre_scores_alike(self, pod: Pod) -> bool:
         return True
