@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from moorage.state.columns import Bools, Int32s
 from moorage.state.row_changes import RowChanges
 
-NONE = np.iinfo(np.int32).max
+NONE = int(np.iinfo(np.int32).max)
 """Stands for "no member" where members are numbered."""
 
 _FEW = 32
@@ -49,6 +49,9 @@ class FirstOfGroups:
         self._suits = suits
         self._first = first_of_groups(members, self.serving())
         self._position = members.changes.end
+        self.turns = RowChanges()
+        """The groups that came to have a first one, or ceased to, since `times_made` last changed."""
+        self.times_made = 1
 
     def serving(self) -> Bools:
         """Which members are free and suit."""
@@ -63,24 +66,34 @@ class FirstOfGroups:
             self._position = changes.end
             if changed is None or len(changed) > _FEW:
                 self._first = first_of_groups(self._members, self.serving())
+                self.times_made += 1
             else:
                 for member in changed:
                     self._correct(member)
         return self._first
 
+    def next(self, member: int) -> int:
+        """The first one that serves after this one in its group, or NONE."""
+        members = self._members
+        others = members.after(member)
+        serving = others[members.is_free[others] & self._suits[others]]
+        return int(serving[0]) if len(serving) else NONE
+
     def _correct(self, member: int) -> None:
         """In whatever order changed members are looked at, all of them together make the first ones right."""
         if not self._suits[member]:
             return
-        members, first = self._members, self._first
-        group = members.group_of[member]
-        if members.is_free[member]:
-            if member < first[group]:
-                first[group] = member
-        elif member == first[group]:
-            others = members.after(member)
-            serving = others[members.is_free[others] & self._suits[others]]
-            first[group] = serving[0] if len(serving) else NONE
+        group = self._members.group_of.item(member)
+        known = self._first.item(group)
+        if self._members.is_free[member]:
+            new = min(member, known)
+        elif member == known:
+            new = self.next(member)
+        else:
+            return
+        self._first[group] = new
+        if (new == NONE) != (known == NONE):
+            self.turns.note(group)
 
 
 def first_of_groups(members: Members, serving: Bools) -> Int32s:

@@ -11,7 +11,9 @@ from moorage.api.quantities import parse
 from moorage.api.selectors import LabelSelector, NodeSelector, Selector, parse_selector
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.plugins.storage.first_of_groups import NONE, FirstOfGroups, Members, first_of_groups
+from moorage.plugins.storage.masks import Mask
 from moorage.plugins.storage.node_groups import NodeGroups, for_labels
+from moorage.plugins.storage.unserved_rows import UnservedRows
 from moorage.state.columns import Bools, Int32s
 from moorage.state.lru import Lru
 from moorage.state.node_table import NodeTable
@@ -78,6 +80,13 @@ class _Kind(NamedTuple):
     selector: LabelSelector | None
 
 
+class _Offer(NamedTuple):
+    """What there is for claims of one kind."""
+
+    smallest: FirstOfGroups
+    unserved: UnservedRows
+
+
 class FreeVolumes:
     """Free volumes, kept as they come and go.
 
@@ -131,7 +140,7 @@ class Ranking:
         self._traits = list(numbers)
         self._trait_of = np.array(codes, dtype=np.int32)
         self._by_selector = Lru[LabelSelector, Bools](_KNOWN_SELECTORS)
-        self._by_kind = Lru[_Kind, FirstOfGroups](_KNOWN_KINDS)
+        self._by_kind = Lru[_Kind, _Offer](_KNOWN_KINDS)
 
     def bring_back(self, free: _Free) -> bool:
         """Marks a volume as free; False if it is not in here, or was different."""
@@ -146,13 +155,17 @@ class Ranking:
         if place is not None:
             self._members.set_free(place, False)
 
+    def lacking(self, claim: PersistentVolumeClaim, rows: Rows) -> Mask:
+        """On which of the rows no volume serves the claim; raises what `best` does."""
+        return self._offer(claim).unserved.among(rows)
+
     def best(self, claim: PersistentVolumeClaim, rows: Rows, picked: list[Int32s]) -> Int32s:
         """For each of the rows, the place of the smallest volume that serves the claim there, or NONE.
 
         `picked` has for each of them the places that other claims of the pod have there. Raises
         SelectorError, QuantityError.
         """
-        smallest = self._smallest(claim)
+        smallest = self._offer(claim).smallest
         first = smallest.now()
         if not picked:
             return self._groups.least(first, rows)
@@ -180,14 +193,13 @@ class Ranking:
         np.minimum.at(found, places, offered)
         return found
 
-    def _smallest(self, claim: PersistentVolumeClaim) -> FirstOfGroups:
-        """The smallest volume of each group for claims of this kind."""
-        traits, selector = Traits.of(claim), claim.spec.selector
+    def _offer(self, claim: PersistentVolumeClaim) -> _Offer:
         too_small = bisect_left(self._capacities, request_of(claim))
-        kind = _Kind(traits, too_small, selector)
+        kind = _Kind(Traits.of(claim), too_small, claim.spec.selector)
         found = self._by_kind.get(kind)
         if found is None:
-            found = self._by_kind.put(kind, FirstOfGroups(self._members, self._suiting(kind)))
+            smallest = FirstOfGroups(self._members, self._suiting(kind))
+            found = self._by_kind.put(kind, _Offer(smallest, UnservedRows(self._groups, smallest)))
         return found
 
     def _suiting(self, kind: _Kind) -> Bools:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moorage.api.selectors import SelectorError, parse_selector
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
@@ -15,13 +14,12 @@ from moorage.framework.verdicts import Verdicts
 from moorage.plugins.storage.claims import class_of_claim, class_of_volume
 from moorage.plugins.storage.first_of_groups import NONE
 from moorage.plugins.storage.free_volumes import Ranking, Traits, capacity_of, request_of
+from moorage.plugins.storage.masks import Mask, both, either, has_any, part, without
 from moorage.plugins.storage.provisioning import has_provisioner
 from moorage.plugins.storage.reach import Reached
 from moorage.plugins.storage.storage import Storage
 from moorage.state.columns import Bools, Int32s
 from moorage.state.nodes import Nodes, Rows
-
-Codes = NDArray[np.int8]
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
@@ -75,40 +73,33 @@ class Judgement:
         self._unsorted = [claim for claim in delayed if SELECTED_NODE not in claim.annotations]
         self._sorted: list[PersistentVolumeClaim] | None = None
         self._named: list[PersistentVolume] = []
-        self._last: tuple[Rows, list[Match]] = slice(0, 0), []
-        """What was matched when somebody last asked, and on which rows."""
         self.problem = ""
         """Why it cannot be said of some node whether it will do; that ends the attempt."""
         self._look_up(bound)
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         """Sets `problem` if it cannot be said of one of these nodes."""
-        codes = self._judge_bound(nodes)
+        found = _Rejections()
+        self._judge_bound(found, nodes.rows)
         if self._selected or self._unsorted:
-            self._judge_delayed(codes, nodes.rows)
-        return self._summed_up(codes)
+            self._judge_delayed(found, nodes.rows, len(nodes))
+        if found.problem:
+            self.problem = found.problem
+        return found.summed_up(len(nodes))
 
     def bindings(self, row: int) -> list[Binding]:
         """The volumes that exist and would be used on a node that passed."""
-        place, matches = self._matched_at(row)
         return [
             Binding(self._volume(match, pick), match.claim)
-            for match in matches
-            if (pick := match.picks.item(place)) != NONE
+            for match in self._match(slice(row, row + 1), 1)
+            if (pick := match.picks.item(0)) != NONE
         ]
 
     def to_provision(self, row: int) -> list[PersistentVolumeClaim]:
         """The claims for which volumes would be made there, each of them once."""
-        place, matches = self._matched_at(row)
-        unmatched = (match.claim for match in matches if match.picks.item(place) == NONE)
+        matches = self._match(slice(row, row + 1), 1)
+        unmatched = (match.claim for match in matches if match.picks.item(0) == NONE)
         return list({claim.key: claim for claim in (*self._selected, *unmatched)}.values())
-
-    def _matched_at(self, row: int) -> tuple[int, list[Match]]:
-        """The matches on some rows, and the place of this row among them."""
-        rows, matches = self._last
-        if not isinstance(rows, slice) or not rows.start <= row < rows.stop:
-            rows, matches = self._last = slice(row, row + 1), self._match(slice(row, row + 1), 1)
-        return row - rows.start, matches
 
     def _volume(self, match: Match, pick: int) -> PersistentVolume:
         if pick < 0:
@@ -128,40 +119,33 @@ class Judgement:
                 return
             self._reached.append(self._storage.reach.of_bound(volume))
 
-    def _judge_bound(self, nodes: Nodes) -> Codes:
+    def _judge_bound(self, found: _Rejections, rows: Rows) -> None:
         """Nodes that fail for one claim are not asked about the next."""
-        codes = np.zeros(len(nodes), dtype=np.int8)
         for fitting, unknown, problem in self._reached:
-            failed = None if unknown is None else unknown[nodes.rows] & (codes == 0)
-            if fitting is not None:
-                # A mask of bytes 0 and 1 is one of codes.
-                np.maximum(codes, (~fitting[nodes.rows]).view(np.int8) * _AFFINITY, out=codes)
-            if failed is not None and failed.any():
-                self._fail(codes, failed, problem)
+            if unknown is not None:
+                found.fail(both(found.left, unknown[rows]), problem)
+            found.mark(without(True, part(fitting, rows)), _AFFINITY)
         if self._is_gone:
-            codes[codes == 0] = _GONE
-        return codes
+            found.mark(found.left, _GONE)
 
     # Claims that wait for a node
 
-    def _judge_delayed(self, codes: Codes, rows: Rows) -> None:
-        left: Bools = codes != _FAILED
+    def _judge_delayed(self, found: _Rejections, rows: Rows, size: int) -> None:
+        left = without(True, found.failed)
         if self._selected:
-            elsewhere = left & ~self._selected_node(rows)
-            _mark(codes, elsewhere, _UNBOUND)
-            left &= ~elsewhere
-        if not left.any():
+            here = both(left, self._selected_node(rows))
+            found.mark(without(left, here), _UNBOUND)
+            left = here
+        if not has_any(left):
             return
         problem = self._problem_with_selectors()
         if problem:
-            self._fail(codes, left, problem)
+            found.fail(left, problem)
             return
-        matches = self._match(rows, len(codes))
-        self._last = rows, matches
         for claim in self._selected:
-            self._provision(codes, rows, claim, left, left.copy())
-        for match in matches:
-            self._provision(codes, rows, match.claim, left, left & (match.picks == NONE))
+            left = self._provision(found, rows, claim, left, left)
+        for claim, lacking in self._lacking(rows, size):
+            left = self._provision(found, rows, claim, left, both(left, lacking))
 
     def _selected_node(self, rows: Rows) -> Bools:
         """The node that an earlier attempt chose."""
@@ -185,6 +169,14 @@ class Judgement:
             except SelectorError as error:
                 return f"error creating internal label selector for claim: {claim.key}: {error}"
         return ""
+
+    def _lacking(self, rows: Rows, size: int) -> list[tuple[PersistentVolumeClaim, Mask]]:
+        """The claims that want volumes, and on which of so many rows there is none for them."""
+        claims = self._by_size()
+        if len(claims) == 1 and not self._storage.volumes.naming(claims[0]):
+            ranking = self._storage.volumes.ranking(class_of_claim(claims[0]))
+            return [(claims[0], True if ranking is None else ranking.lacking(claims[0], rows))]
+        return [(match.claim, match.picks == NONE) for match in self._match(rows, size)]
 
     def _match(self, rows: Rows, size: int) -> list[Match]:
         """What each claim would get on each of so many rows, if the claims before it have theirs."""
@@ -228,44 +220,69 @@ class Judgement:
         return -len(self._named)
 
     def _provision(
-        self, codes: Codes, rows: Rows, claim: PersistentVolumeClaim, left: Bools, needed: Bools
-    ) -> None:
-        """Takes those rows from `left` on which no volume can be made for the claim."""
-        if not needed.any():
-            return
+        self, found: _Rejections, rows: Rows, claim: PersistentVolumeClaim, left: Mask, needed: Mask
+    ) -> Mask:
+        """Rejects those rows on which no volume can be made for the claim; returns what is left."""
+        if not has_any(needed):
+            return left
         name = class_of_claim(claim)
         storage_class = self._storage.classes.get(name)
         if storage_class is None:
-            self._fail(codes, needed, f'failed to find storage class "{name}"')
-            left &= ~needed
-            return
-        if not has_provisioner(storage_class):
-            _mark(codes, needed, _UNBOUND)
-            left &= ~needed
-            return
-        allowed = self._storage.provisioning.is_allowed(storage_class, rows)
-        if allowed is not None:
-            refused = needed & ~allowed
-            _mark(codes, refused, _UNBOUND)
-            left &= ~refused
-        enough = self._storage.provisioning.has_capacity(claim, storage_class, rows)
-        if enough is not None:
-            short = needed & left & ~enough
-            _mark(codes, short, _NO_SPACE)
-            left &= ~short
+            found.fail(needed, f'failed to find storage class "{name}"')
+            return without(left, needed)
+        refused = needed
+        if has_provisioner(storage_class):
+            refused = without(needed, self._storage.provisioning.is_allowed(storage_class, rows))
+            needed = without(needed, refused)
+            short = without(needed, self._storage.provisioning.has_capacity(claim, storage_class, rows))
+            found.mark(short, _NO_SPACE)
+            left = without(left, short)
+        found.mark(refused, _UNBOUND)
+        return without(left, refused)
 
-    def _fail(self, codes: Codes, rows: Bools, problem: str) -> None:
-        codes[rows] = _FAILED
-        self.problem = problem
 
-    def _summed_up(self, codes: Codes) -> Verdicts:
-        """The codes that occur, numbered from 1."""
-        highest = int(codes.max(initial=0))
-        if highest == 0:
+class _Rejections:
+    """Why which of some rows are rejected."""
+
+    def __init__(self) -> None:
+        self._masks: dict[int, Mask] = {}
+        self.problem = ""
+
+    @property
+    def failed(self) -> Mask:
+        return self._masks.get(_FAILED, False)
+
+    @property
+    def left(self) -> Mask:
+        """The rows that are not rejected."""
+        left: Mask = True
+        for rows in self._masks.values():
+            left = without(left, rows)
+        return left
+
+    def mark(self, rows: Mask, reason: int) -> None:
+        if rows is not False:
+            self._masks[reason] = either(self._masks.get(reason, False), rows)
+
+    def fail(self, rows: Mask, problem: str) -> None:
+        """Of these rows nothing else counts any more."""
+        if has_any(rows):
+            self.mark(rows, _FAILED)
+            self.problem = problem
+
+    def summed_up(self, size: int) -> Verdicts:
+        """The reasons that occur, numbered from 1."""
+        if not self._masks:
             return Verdicts.passed()
-        rejected: Bools = codes != 0
-        if not ((codes == highest) ^ rejected).any():
-            return Verdicts.where(rejected, self._status(highest))
+        if len(self._masks) == 1:
+            ((reason, rows),) = self._masks.items()
+            rejected = np.ones(size, dtype=np.bool_) if isinstance(rows, bool) else rows
+            return Verdicts.where(rejected, self._status(reason))
+        codes = np.zeros(size, dtype=np.int8)
+        for reason, rows in self._masks.items():
+            if reason != _FAILED:
+                codes |= np.int8(reason) * rows
+        codes[self.failed] = _FAILED
         present = np.flatnonzero(np.bincount(codes, minlength=_FAILED + 1)[1:]) + 1
         places = np.zeros(_FAILED + 1, dtype=np.int8)
         places[present] = np.arange(1, len(present) + 1)
@@ -273,10 +290,6 @@ class Judgement:
 
     def _status(self, code: int) -> Status:
         return Status.error(self.problem) if code == _FAILED else _STATUSES[code]
-
-
-def _mark(codes: Codes, rows: Bools, reason: int) -> None:
-    codes |= rows.view(np.int8) * np.int8(reason)
 
 
 def _could_serve(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,12 @@ from moorage.state.nodes import Rows
 _FEW = 8
 """So many nodes are sooner looked at one by one than all nodes at once."""
 
-Pairs = tuple[NDArray[np.intp], Int32s]
-_NO_PAIRS: Pairs = np.empty(0, np.intp), np.empty(0, np.int32)
+
+class Pairs(NamedTuple):
+    """Rows and groups that they belong to, in two columns."""
+
+    rows: NDArray[np.intp]
+    groups: Int32s
 
 
 @lru_cache(maxsize=16384)
@@ -49,12 +54,22 @@ class NodeGroups:
         )
         """The group of each selector, in their order."""
         self._version = -1
-        self._pairs = _NO_PAIRS
-        self._begins: NDArray[np.intp] = np.zeros(1, np.intp)
+        self._pairs = Pairs(np.empty(0, np.intp), np.empty(0, np.int32))
+        self._begins: NDArray[np.intp]
         """Where the pairs of each row begin, and where those of the last one end."""
+        self._rows_by_group: list[NDArray[np.intp]] | None = None
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+    @property
+    def version(self) -> int:
+        """Changes when the pairs do."""
+        return self._table.labels_version
+
+    @property
+    def row_count(self) -> int:
+        return len(self._table)
 
     def least(self, by_group: Int32s, rows: Rows) -> Int32s:
         """For each of the rows, the smallest number that a group of it has."""
@@ -66,30 +81,38 @@ class NodeGroups:
 
     def greatest(self, by_group: Int64s) -> Int64s:
         """For every row, the largest number that a group of it has."""
-        rows, groups = self._pairs_now()
+        rows, groups = self.pairs_now()
         found = np.full(len(self._table), by_group[0], dtype=by_group.dtype)
         np.maximum.at(found, rows, by_group[groups])
         return found
 
     def pairs_among(self, rows: Rows) -> Pairs:
-        """The places of rows among these, and the groups that they belong to; all groups but 0."""
-        all_rows, groups = self._pairs_now()
-        begins = self._begins
+        """The pairs of these rows, each with the place that its row has among them."""
+        pairs, begins = self.pairs_now(), self._begins
         if isinstance(rows, slice):
-            pairs = slice(begins[rows.start], begins[rows.stop])
-            return all_rows[pairs] - rows.start, groups[pairs]
+            wanted = slice(begins[rows.start], begins[rows.stop])
+            return Pairs(pairs.rows[wanted] - rows.start, pairs.groups[wanted])
         counts = begins[rows + 1] - begins[rows]
         places = np.repeat(np.arange(len(rows)), counts)
         before = np.cumsum(counts) - counts
-        return places, groups[np.arange(len(places)) + (begins[rows] - before)[places]]
+        return Pairs(places, pairs.groups[np.arange(len(places)) + (begins[rows] - before)[places]])
 
-    def _pairs_now(self) -> Pairs:
-        """Rows in ascending order and the groups they belong to, all groups but 0."""
+    def rows_of(self, group: int) -> NDArray[np.intp]:
+        """The rows that belong to a group other than 0."""
+        rows, groups = self.pairs_now()
+        if self._rows_by_group is None:
+            ends = np.cumsum(np.bincount(groups, minlength=len(self)))
+            self._rows_by_group = np.split(rows[np.argsort(groups, kind="stable")], ends[:-1])
+        return self._rows_by_group[group]
+
+    def pairs_now(self) -> Pairs:
+        """All pairs, by ascending rows."""
         if self._version != self._table.labels_version:
             rows, groups = self._match()
             order = np.argsort(rows, kind="stable")
-            self._pairs = rows[order], groups[order]
-            self._begins = np.searchsorted(self._pairs[0], np.arange(len(self._table) + 1))
+            self._pairs = Pairs(rows[order], groups[order])
+            self._begins = np.searchsorted(self._pairs.rows, np.arange(len(self._table) + 1))
+            self._rows_by_group = None
             self._version = self._table.labels_version
         return self._pairs
 
@@ -105,8 +128,10 @@ class NodeGroups:
         found = [self._with_label(key, numbers) for key, numbers in of_one_label.items()]
         found += self._with_selectors(others)
         if not found:
-            return _NO_PAIRS
-        return np.concatenate([rows for rows, _ in found]), np.concatenate([groups for _, groups in found])
+            return Pairs(np.empty(0, np.intp), np.empty(0, np.int32))
+        return Pairs(
+            np.concatenate([each.rows for each in found]), np.concatenate([each.groups for each in found])
+        )
 
     def _with_label(self, key: str, numbers: dict[str, int]) -> Pairs:
         """The groups that ask for one value of this label."""
@@ -117,7 +142,7 @@ class NodeGroups:
         group_of_code[0] = 0
         groups = group_of_code[label.column.data[:size]]
         rows = np.flatnonzero(groups)
-        return rows, groups[rows]
+        return Pairs(rows, groups[rows])
 
     def _with_selectors(self, selectors: list[tuple[NodeSelector, int]]) -> list[Pairs]:
         found = []
@@ -126,7 +151,7 @@ class NodeGroups:
             rows = self._few_rows(selector, rows_by_value)
             if rows is None:
                 rows = np.flatnonzero(selector_mask(self._table, selector))
-            found.append((rows, np.full(len(rows), number, dtype=np.int32)))
+            found.append(Pairs(rows, np.full(len(rows), number, dtype=np.int32)))
         return found
 
     def _few_rows(
