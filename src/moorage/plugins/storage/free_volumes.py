@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -192,6 +193,17 @@ class Ranking:
         found = np.full(size, NONE, dtype=np.int32)
         np.minimum.at(found, places, offered)
         return found
+
+    def best_at(self, claim: PersistentVolumeClaim, row: int, taken: Collection[str]) -> str | None:
+        """The name of the volume that `best` finds for one row; `taken` are those of other claims there."""
+        smallest = self._offer(claim).smallest
+        first, found = smallest.now(), NONE
+        for group in (0, *self._groups.groups_of(row)):
+            place = first.item(group)
+            while place != NONE and self.entries[place].name in taken:
+                place = smallest.next(place)
+            found = min(found, place)
+        return None if found == NONE else self.entries[found].name
 
     def _offer(self, claim: PersistentVolumeClaim) -> _Offer:
         too_small = bisect_left(self._capacities, request_of(claim))

@@ -52,6 +52,10 @@ class Binding(NamedTuple):
     claim: PersistentVolumeClaim
 
 
+Choice = tuple[PersistentVolumeClaim, PersistentVolume | None]
+"""A claim, and the volume that it would get; None if one is to be made."""
+
+
 class Judgement:
     """What claims mean for nodes, as they are in this cycle.
 
@@ -72,7 +76,8 @@ class Judgement:
         self._selected = [claim for claim in delayed if SELECTED_NODE in claim.annotations]
         self._unsorted = [claim for claim in delayed if SELECTED_NODE not in claim.annotations]
         self._sorted: list[PersistentVolumeClaim] | None = None
-        self._named: list[PersistentVolume] = []
+        self._chosen: tuple[int, list[Choice]] | None = None
+        """What was chosen for the row that was last asked about."""
         self.problem = ""
         """Why it cannot be said of some node whether it will do; that ends the attempt."""
         self._look_up(bound)
@@ -89,25 +94,38 @@ class Judgement:
 
     def bindings(self, row: int) -> list[Binding]:
         """The volumes that exist and would be used on a node that passed."""
-        return [
-            Binding(self._volume(match, pick), match.claim)
-            for match in self._match(slice(row, row + 1), 1)
-            if (pick := match.picks.item(0)) != NONE
-        ]
+        return [Binding(volume, claim) for claim, volume in self._chosen_for(row) if volume is not None]
 
     def to_provision(self, row: int) -> list[PersistentVolumeClaim]:
         """The claims for which volumes would be made there, each of them once."""
-        matches = self._match(slice(row, row + 1), 1)
-        unmatched = (match.claim for match in matches if match.picks.item(0) == NONE)
+        unmatched = (claim for claim, volume in self._chosen_for(row) if volume is None)
         return list({claim.key: claim for claim in (*self._selected, *unmatched)}.values())
 
-    def _volume(self, match: Match, pick: int) -> PersistentVolume:
-        if pick < 0:
-            return self._named[-pick - 1]
-        assert match.ranking is not None
-        volume = self._storage.volumes.get(match.ranking.entries[pick].name)
-        assert volume is not None, "nothing changes within a cycle"
-        return volume
+    def _chosen_for(self, row: int) -> list[Choice]:
+        if self._chosen is None or self._chosen[0] != row:
+            self._chosen = row, self._choose(row)
+        return self._chosen[1]
+
+    def _choose(self, row: int) -> list[Choice]:
+        """The same as `_match` finds, for one row."""
+        chosen: list[Choice] = []
+        taken: set[str] = set()
+        for claim in self._by_size():
+            volume = self._volume_for(claim, row, taken)
+            chosen.append((claim, volume))
+            if volume is not None:
+                taken.add(volume.name)
+        return chosen
+
+    def _volume_for(self, claim: PersistentVolumeClaim, row: int, taken: set[str]) -> PersistentVolume | None:
+        volumes = self._storage.volumes
+        for volume in self._naming(claim):
+            if volume.name not in taken:
+                fitting = self._storage.reach.of_free(volume)
+                return volume if fitting is None or fitting[row] else None
+        ranking = volumes.ranking(class_of_claim(claim))
+        name = None if ranking is None else ranking.best_at(claim, row, taken)
+        return None if name is None else volumes.get(name)
 
     # Bound claims
 
@@ -181,43 +199,47 @@ class Judgement:
     def _match(self, rows: Rows, size: int) -> list[Match]:
         """What each claim would get on each of so many rows, if the claims before it have theirs."""
         matches: list[Match] = []
+        numbers: dict[str, int] = {}
         for claim in self._by_size():
-            matches.append(self._match_one(claim, rows, size, matches))
+            matches.append(self._match_one(claim, rows, size, matches, numbers))
         return matches
 
-    def _match_one(self, claim: PersistentVolumeClaim, rows: Rows, size: int, others: list[Match]) -> Match:
-        """A volume that names the claim goes before all others, also where it does not fit."""
-        storage_class = class_of_claim(claim)
-        ranking = self._storage.volumes.ranking(storage_class)
-        picked = [match.picks for match in others if match.ranking is ranking]
-        naming = [
-            volume
-            for volume in self._storage.volumes.naming(claim)
-            if class_of_volume(volume) == storage_class and _could_serve(volume, claim)
-        ]
-        if not naming and ranking is not None:
-            return Match(claim, ranking, ranking.best(claim, rows, picked))
+    def _match_one(
+        self,
+        claim: PersistentVolumeClaim,
+        rows: Rows,
+        size: int,
+        others: list[Match],
+        numbers: dict[str, int],
+    ) -> Match:
+        """A volume that names the claim goes before all others, also where it does not fit.
+
+        `numbers` has those of volumes that name their claims, below 0.
+        """
         picks = np.full(size, NONE, dtype=np.int32)
         is_open = np.ones(size, dtype=np.bool_)
-        for volume in naming:
-            number = self._number(volume)
+        for volume in self._naming(claim):
+            number = numbers.setdefault(volume.name, -len(numbers) - 1)
             here = is_open.copy()
             for match in others:
                 here &= match.picks != number
             fitting = self._storage.reach.of_free(volume)
             picks[here if fitting is None else here & fitting[rows]] = number
             is_open &= ~here
+        ranking = self._storage.volumes.ranking(class_of_claim(claim))
         if ranking is not None and is_open.any():
+            picked = [match.picks for match in others if match.ranking is ranking]
             picks = np.where(is_open, ranking.best(claim, rows, picked), picks)
         return Match(claim, ranking, picks)
 
-    def _number(self, volume: PersistentVolume) -> int:
-        """The number of a volume that names its claim, below 0."""
-        for place, known in enumerate(self._named):
-            if known is volume:
-                return -place - 1
-        self._named.append(volume)
-        return -len(self._named)
+    def _naming(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
+        """The volumes that name the claim and could serve it."""
+        storage_class = class_of_claim(claim)
+        return [
+            volume
+            for volume in self._storage.volumes.naming(claim)
+            if class_of_volume(volume) == storage_class and _could_serve(volume, claim)
+        ]
 
     def _provision(
         self, found: _Rejections, rows: Rows, claim: PersistentVolumeClaim, left: Mask, needed: Mask

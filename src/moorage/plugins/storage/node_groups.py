@@ -57,7 +57,8 @@ class NodeGroups:
         self._pairs = Pairs(np.empty(0, np.intp), np.empty(0, np.int32))
         self._begins: NDArray[np.intp]
         """Where the pairs of each row begin, and where those of the last one end."""
-        self._rows_by_group: list[NDArray[np.intp]] | None = None
+        self._by_group: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
+        """The rows of one group after the other, and where those of each group end."""
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -97,13 +98,20 @@ class NodeGroups:
         before = np.cumsum(counts) - counts
         return Pairs(places, pairs.groups[np.arange(len(places)) + (begins[rows] - before)[places]])
 
+    def groups_of(self, row: int) -> list[int]:
+        """The groups of one row, all but 0."""
+        groups, begins = self.pairs_now().groups, self._begins
+        found: list[int] = groups[begins[row] : begins[row + 1]].tolist()
+        return found
+
     def rows_of(self, group: int) -> NDArray[np.intp]:
         """The rows that belong to a group other than 0."""
         rows, groups = self.pairs_now()
-        if self._rows_by_group is None:
+        if self._by_group is None:
             ends = np.cumsum(np.bincount(groups, minlength=len(self)))
-            self._rows_by_group = np.split(rows[np.argsort(groups, kind="stable")], ends[:-1])
-        return self._rows_by_group[group]
+            self._by_group = rows[np.argsort(groups, kind="stable")], ends
+        by_group, ends = self._by_group
+        return by_group[ends[group - 1] : ends[group]]
 
     def pairs_now(self) -> Pairs:
         """All pairs, by ascending rows."""
@@ -112,7 +120,7 @@ class NodeGroups:
             order = np.argsort(rows, kind="stable")
             self._pairs = Pairs(rows[order], groups[order])
             self._begins = np.searchsorted(self._pairs.rows, np.arange(len(self._table) + 1))
-            self._rows_by_group = None
+            self._by_group = None
             self._version = self._table.labels_version
         return self._pairs
 

@@ -55,6 +55,13 @@ class UnservedRows:
         if group == 0 or self._is_serving[group] == is_serving:
             return
         self._is_serving[group] = is_serving
+        change = 1 if is_serving else -1
         rows = self._groups.rows_of(group)
-        self._serving_groups[rows] += 1 if is_serving else -1
+        if len(rows) == 1:
+            # As with the volumes that are part of a node: numbers are much faster than arrays of one.
+            row = rows.item(0)
+            count = self._serving_groups[row] = self._serving_groups.item(row) + change
+            self._unserved[row] = count == 0
+            return
+        self._serving_groups[rows] += change
         self._unserved[rows] = self._serving_groups[rows] == 0
