@@ -142,6 +142,8 @@ class Ranking:
         self._trait_of = np.array(codes, dtype=np.int32)
         self._by_selector = Lru[LabelSelector, Bools](_KNOWN_SELECTORS)
         self._by_kind = Lru[_Kind, _Offer](_KNOWN_KINDS)
+        self._last: tuple[PersistentVolumeClaim, _Offer] | None = None
+        """What was last asked for: a cycle asks for the same claim several times."""
 
     def bring_back(self, free: _Free) -> bool:
         """Marks a volume as free; False if it is not in here, or was different."""
@@ -206,12 +208,15 @@ class Ranking:
         return None if found == NONE else self.entries[found].name
 
     def _offer(self, claim: PersistentVolumeClaim) -> _Offer:
+        if self._last is not None and self._last[0] is claim:
+            return self._last[1]
         too_small = bisect_left(self._capacities, request_of(claim))
         kind = _Kind(Traits.of(claim), too_small, claim.spec.selector)
         found = self._by_kind.get(kind)
         if found is None:
             smallest = FirstOfGroups(self._members, self._suiting(kind))
             found = self._by_kind.put(kind, _Offer(smallest, UnservedRows(self._groups, smallest)))
+        self._last = claim, found
         return found
 
     def _suiting(self, kind: _Kind) -> Bools:

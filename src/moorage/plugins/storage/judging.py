@@ -245,18 +245,18 @@ class Judgement:
         self, found: _Rejections, rows: Rows, claim: PersistentVolumeClaim, left: Mask, needed: Mask
     ) -> Mask:
         """Rejects those rows on which no volume can be made for the claim; returns what is left."""
-        if not has_any(needed):
+        if needed is False:
             return left
         name = class_of_claim(claim)
         storage_class = self._storage.classes.get(name)
         if storage_class is None:
             found.fail(needed, f'failed to find storage class "{name}"')
             return without(left, needed)
-        refused = needed
-        if has_provisioner(storage_class):
+        refused: Mask = needed
+        if has_provisioner(storage_class) and has_any(needed):
             refused = without(needed, self._storage.provisioning.is_allowed(storage_class, rows))
-            needed = without(needed, refused)
-            short = without(needed, self._storage.provisioning.has_capacity(claim, storage_class, rows))
+            granted = without(needed, refused)
+            short = without(granted, self._storage.provisioning.has_capacity(claim, storage_class, rows))
             found.mark(short, _NO_SPACE)
             left = without(left, short)
         found.mark(refused, _UNBOUND)
