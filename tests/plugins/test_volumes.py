@@ -6,7 +6,7 @@ import pytest
 
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.status import Code
-from moorage.plugins.storage.claims import uses_claims
+from moorage.plugins.storage.claims import claims_of
 from moorage.plugins.storage.node_volume_limits import NodeVolumeLimits
 from moorage.plugins.storage.volume_binding import VolumeBinding
 from moorage.plugins.storage.volume_restrictions import VolumeRestrictions
@@ -34,7 +34,7 @@ EPHEMERAL: Document = {"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec"
     ],
 )
 def test_which_pods_have_claims(volumes: list[Document], claims: bool) -> None:
-    assert uses_claims(make_pod("p", volumes=volumes)) == claims
+    assert bool(claims_of(make_pod("p", volumes=volumes))) == claims
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)

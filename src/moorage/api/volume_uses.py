@@ -29,29 +29,28 @@ class VolumeUse(NamedTuple):
     what: str | CSIVolume | tuple[str, ...]
 
 
-_sources = attrgetter(
-    "persistent_volume_claim",
-    "ephemeral",
-    "iscsi",
-    "rbd",
-    *(successor.field for successor in SUCCESSORS if successor.migrates),
+_disk_sources = attrgetter(
+    "iscsi", "rbd", *(successor.field for successor in SUCCESSORS if successor.migrates)
 )
-_NO_SOURCES = _sources(Volume())
+_NO_DISK = _disk_sources(Volume())
 
 
 def uses_of(pod: Pod) -> tuple[VolumeUse, ...]:
     """Everything the volumes of a pod take; the volumes that every pod has take nothing."""
-    volumes = [volume for volume in pod.spec.volumes if _sources(volume) != _NO_SOURCES]
-    return tuple(use for volume in volumes for use in _uses_of_volume(pod, volume)) if volumes else ()
+    found: list[VolumeUse] = []
+    meta = pod.metadata
+    for volume in pod.spec.volumes:
+        claim = volume.claim_name(meta.name)
+        if claim is not None:
+            is_plain = volume.persistent_volume_claim is not None
+            key = f"{meta.namespace}/{claim}" if meta.namespace else claim
+            found.append(VolumeUse(UseKind.CLAIM if is_plain else UseKind.EPHEMERAL_CLAIM, key))
+        elif _disk_sources(volume) != _NO_DISK:
+            found += _uses_without_claim(volume)
+    return tuple(found)
 
 
-def _uses_of_volume(pod: Pod, volume: Volume) -> Iterator[VolumeUse]:
-    claim = volume.claim_name(pod.metadata.name)
-    if claim is not None:
-        plain = volume.persistent_volume_claim is not None
-        key = f"{pod.metadata.namespace}/{claim}" if pod.metadata.namespace else claim
-        yield VolumeUse(UseKind.CLAIM if plain else UseKind.EPHEMERAL_CLAIM, key)
-        return
+def _uses_without_claim(volume: Volume) -> Iterator[VolumeUse]:
     yield from _disks(volume)
     try:
         attached = inline_csi_volume(volume)

@@ -29,12 +29,16 @@ _POST_BIND = Question("PostBind", nothing_of("post_bind"))
 
 def nothing_to_pre_bind(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> bool:
     """Whether it is known without waiting for an answer that no PreBind plugin will have work."""
-    if profile.pre_bind_without_claims or pod.has_claims or cycle.has_claims:
+    has_claims = pod.has_claims or cycle.has_claims
+    # Who is timed is asked once, in the usual way.
+    if profile.pre_bind_without_claims or (has_claims and cycle.is_timed):
         return False
     if asks_everyone(profile, cycle, pod):
         for plugin in profile.pre_bind:
             method, is_timed = plugin.pre_bind_pre_flight, cycle.is_timed
-            ask(_PRE_BIND_PRE_FLIGHT, profile, plugin, is_timed, method, cycle, pod, node_name)
+            status = ask(_PRE_BIND_PRE_FLIGHT, profile, plugin, is_timed, method, cycle, pod, node_name)
+            if has_claims and (status is None or status.code is not Code.SKIP):
+                return False
     return True
 
 

@@ -18,11 +18,6 @@ class ClaimOfPod(NamedTuple):
     ephemeral: bool
 
 
-def uses_claims(pod: Pod) -> bool:
-    """Whether a pod has volumes that stand for persistent volume claims."""
-    return any(volume.persistent_volume_claim or volume.ephemeral for volume in pod.spec.volumes)
-
-
 def claim_of(pod: Pod, volume: Volume) -> ClaimOfPod | None:
     """The claim that a volume of a pod stands for; None for the other kinds of volumes."""
     name = volume.claim_name(pod.name)
@@ -31,8 +26,7 @@ def claim_of(pod: Pod, volume: Volume) -> ClaimOfPod | None:
 
 def claims_of(pod: Pod) -> list[ClaimOfPod]:
     """The claims of a pod, in the order of its volumes."""
-    found = (claim_of(pod, volume) for volume in pod.spec.volumes)
-    return [claim for claim in found if claim is not None]
+    return [claim for volume in pod.spec.volumes if (claim := claim_of(pod, volume)) is not None]
 
 
 def uses_claim(pod: Pod, claim: PersistentVolumeClaim, *, ephemeral: bool = True) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -10,15 +11,17 @@ import numpy as np
 from moorage.api.quantities import parse
 from moorage.api.selectors import LabelSelector, NodeSelector, Selector, parse_selector
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
+from moorage.plugins.storage.first_of_groups import NONE, FirstOfGroups, Members, first_of_groups
+from moorage.plugins.storage.masks import Mask
 from moorage.plugins.storage.node_groups import NodeGroups, for_labels
+from moorage.plugins.storage.unserved_rows import UnservedRows
 from moorage.state.columns import Bools, Int32s
 from moorage.state.lru import Lru
 from moorage.state.node_table import NodeTable
-
-NONE = np.iinfo(np.int32).max
-"""Stands for "no volume" where volumes are numbered."""
+from moorage.state.nodes import Rows
 
 _KNOWN_SELECTORS = 64
+_KNOWN_KINDS = 32
 
 
 def capacity_of(volume: PersistentVolume) -> int:
@@ -69,6 +72,22 @@ class _Free(NamedTuple):
     labels: dict[str, str]
 
 
+class _Kind(NamedTuple):
+    """What claims have in common that get the same volumes."""
+
+    traits: Traits
+    too_small: int
+    """How many volumes are."""
+    selector: LabelSelector | None
+
+
+class _Offer(NamedTuple):
+    """What there is for claims of one kind."""
+
+    smallest: FirstOfGroups
+    unserved: UnservedRows
+
+
 class FreeVolumes:
     """Free volumes, kept as they come and go.
 
@@ -105,72 +124,109 @@ class FreeVolumes:
 
 
 class Ranking:
-    """Free volumes in columns, by ascending capacity and then by name."""
+    """Free volumes in columns, by ascending capacity and then by name.
+
+    Which volumes are the best for a kind of claims is found out once, and corrected for every volume that is
+    taken or comes back.
+    """
 
     def __init__(self, table: NodeTable, entries: list[_Free]) -> None:
         self.entries = entries
         self._capacities = [entry.capacity for entry in entries]
         self._places = {entry.name: place for place, entry in enumerate(entries)}
         self._groups = NodeGroups(table, (entry.affinity for entry in entries))
-        self._is_free = np.ones(len(entries), dtype=np.bool_)
+        self._members = Members(self._groups.group_of, len(self._groups))
         numbers: dict[Traits, int] = {}
         codes = [numbers.setdefault(entry.traits, len(numbers)) for entry in entries]
         self._traits = list(numbers)
         self._trait_of = np.array(codes, dtype=np.int32)
         self._by_selector = Lru[LabelSelector, Bools](_KNOWN_SELECTORS)
+        self._by_kind = Lru[_Kind, _Offer](_KNOWN_KINDS)
+        self._last: tuple[PersistentVolumeClaim, _Offer] | None = None
+        """What was last asked for: a cycle asks for the same claim several times."""
 
     def bring_back(self, free: _Free) -> bool:
         """Marks a volume as free; False if it is not in here, or was different."""
         place = self._places.get(free.name)
         if place is None or self.entries[place] != free:
             return False
-        self._is_free[place] = True
+        self._members.set_free(place, True)
         return True
 
     def take(self, name: str) -> None:
         place = self._places.get(name)
         if place is not None:
-            self._is_free[place] = False
+            self._members.set_free(place, False)
 
-    def best(self, claim: PersistentVolumeClaim, picked: list[Int32s]) -> Int32s:
-        """For every row, the place of the smallest volume that serves the claim there, or NONE.
+    def lacking(self, claim: PersistentVolumeClaim, rows: Rows) -> Mask:
+        """On which of the rows no volume serves the claim; raises what `best` does."""
+        return self._offer(claim).unserved.among(rows)
 
-        `picked` has for every row the places that other claims of the pod have there. Raises SelectorError,
-        QuantityError.
+    def best(self, claim: PersistentVolumeClaim, rows: Rows, picked: list[Int32s]) -> Int32s:
+        """For each of the rows, the place of the smallest volume that serves the claim there, or NONE.
+
+        `picked` has for each of them the places that other claims of the pod have there. Raises
+        SelectorError, QuantityError.
         """
-        serving = self._serving(claim)
-        first = self._first_of_groups(serving)
+        smallest = self._offer(claim).smallest
+        first = smallest.now()
         if not picked:
-            return self._groups.least(first)
-        rows, groups = self._groups.pairs()
-        row_count = len(picked[0])
+            return self._groups.least(first, rows)
+        places, groups = self._groups.pairs_among(rows)
+        size = len(picked[0])
         # Every node belongs to group 0.
-        rows = np.concatenate([np.arange(row_count), rows])
-        groups = np.concatenate([np.zeros(row_count, dtype=np.int32), groups])
+        places = np.concatenate([np.arange(size), places])
+        groups = np.concatenate([np.zeros(size, dtype=np.int32), groups])
         offered = first[groups]
-        taken_here = [places[rows] for places in picked]
+        taken_here = [taken[places] for taken in picked]
+        serving: Bools | None = None
         while True:
-            is_taken = np.zeros(len(rows), dtype=np.bool_)
-            for places in taken_here:
-                is_taken |= (places == offered) & (offered != NONE)
+            is_taken = np.zeros(len(places), dtype=np.bool_)
+            for taken in taken_here:
+                is_taken |= (taken == offered) & (offered != NONE)
             if not is_taken.any():
                 break
+            if serving is None:
+                serving = smallest.serving()
             serving[first[first != NONE]] = False
-            first = self._first_of_groups(serving)
+            first = first_of_groups(self._members, serving)
             # Whoever was not offered a volume that is taken keeps what it has.
             offered = np.where(is_taken, first[groups], offered)
-        found = np.full(row_count, NONE, dtype=np.int32)
-        np.minimum.at(found, rows, offered)
+        found = np.full(size, NONE, dtype=np.int32)
+        np.minimum.at(found, places, offered)
         return found
 
-    def _serving(self, claim: PersistentVolumeClaim) -> Bools:
-        wanted = Traits.of(claim)
-        by_trait = np.array([traits.serve(wanted) for traits in self._traits], dtype=np.bool_)
-        serving = self._is_free & by_trait[self._trait_of] if len(self.entries) else self._is_free.copy()
-        serving[: bisect_left(self._capacities, request_of(claim))] = False
-        if claim.spec.selector is not None:
-            serving &= self._selected(claim.spec.selector)
-        return serving
+    def best_at(self, claim: PersistentVolumeClaim, row: int, taken: Collection[str]) -> str | None:
+        """The name of the volume that `best` finds for one row; `taken` are those of other claims there."""
+        smallest = self._offer(claim).smallest
+        first, found = smallest.now(), NONE
+        for group in (0, *self._groups.groups_of(row)):
+            place = first.item(group)
+            while place != NONE and self.entries[place].name in taken:
+                place = smallest.next(place)
+            found = min(found, place)
+        return None if found == NONE else self.entries[found].name
+
+    def _offer(self, claim: PersistentVolumeClaim) -> _Offer:
+        if self._last is not None and self._last[0] is claim:
+            return self._last[1]
+        too_small = bisect_left(self._capacities, request_of(claim))
+        kind = _Kind(Traits.of(claim), too_small, claim.spec.selector)
+        found = self._by_kind.get(kind)
+        if found is None:
+            smallest = FirstOfGroups(self._members, self._suiting(kind))
+            found = self._by_kind.put(kind, _Offer(smallest, UnservedRows(self._groups, smallest)))
+        self._last = claim, found
+        return found
+
+    def _suiting(self, kind: _Kind) -> Bools:
+        """The volumes that claims of a kind can have, free or not."""
+        by_trait = np.array([traits.serve(kind.traits) for traits in self._traits], dtype=np.bool_)
+        suiting: Bools = by_trait[self._trait_of] if self.entries else np.zeros(0, dtype=np.bool_)
+        suiting[: kind.too_small] = False
+        if kind.selector is not None:
+            suiting &= self._selected(kind.selector)
+        return suiting
 
     def _selected(self, selector: LabelSelector) -> Bools:
         found = self._by_selector.get(selector)
@@ -179,11 +235,3 @@ class Ranking:
             matching = [parsed.matches(entry.labels) for entry in self.entries]
             found = self._by_selector.put(selector, np.array(matching, dtype=np.bool_))
         return found
-
-    def _first_of_groups(self, serving: Bools) -> Int32s:
-        """For every group the smallest volume in it that serves, or NONE."""
-        first = np.full(len(self._groups), NONE, dtype=np.int32)
-        # From the largest to the smallest, so that the smallest one stays.
-        places = np.flatnonzero(serving)[::-1]
-        first[self._groups.group_of[places]] = places
-        return first

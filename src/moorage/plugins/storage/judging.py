@@ -1,4 +1,4 @@
-"""Which nodes the claims of a pod leave, for all nodes at once, and which volumes the pod would get there."""
+"""Which nodes the claims of a pod leave, for many nodes at once, and which volumes it would get there."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moorage.api.selectors import SelectorError, parse_selector
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.storage.claims import class_of_claim, class_of_volume
-from moorage.plugins.storage.free_volumes import NONE, Ranking, Traits, capacity_of, request_of
+from moorage.plugins.storage.first_of_groups import NONE
+from moorage.plugins.storage.free_volumes import Ranking, Traits, capacity_of, request_of
+from moorage.plugins.storage.masks import Mask, both, either, has_any, part, without
 from moorage.plugins.storage.provisioning import has_provisioner
+from moorage.plugins.storage.reach import Reached
 from moorage.plugins.storage.storage import Storage
 from moorage.state.columns import Bools, Int32s
-from moorage.state.nodes import Nodes
+from moorage.state.nodes import Nodes, Rows
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
@@ -36,7 +38,7 @@ _STATUSES = [
 
 
 class Match(NamedTuple):
-    """The volume for a claim on every row: its place among the free ones, a named one below 0, or NONE."""
+    """The volume for a claim on each row: its place among the free ones, a named one below 0, or NONE."""
 
     claim: PersistentVolumeClaim
     ranking: Ranking | None
@@ -50,8 +52,15 @@ class Binding(NamedTuple):
     claim: PersistentVolumeClaim
 
 
+Choice = tuple[PersistentVolumeClaim, PersistentVolume | None]
+"""A claim, and the volume that it would get; None if one is to be made."""
+
+
 class Judgement:
-    """What claims mean for every row of the node table, as it is in this cycle."""
+    """What claims mean for nodes, as they are in this cycle.
+
+    Only the rows are looked at that somebody asks about: that is a stretch of the table most of the time.
+    """
 
     def __init__(
         self,
@@ -60,168 +69,249 @@ class Judgement:
         delayed: Sequence[PersistentVolumeClaim],
     ) -> None:
         self._storage = storage
-        self._codes = np.zeros(len(storage.table), dtype=np.int8)
-        self._named: list[PersistentVolume] = []
-        self._matches: list[Match] = []
+        self._reached: list[Reached] = []
+        """Of the volume of each bound claim, up to the first that has none."""
+        self._is_gone = False
+        """Whether a bound claim has no volume."""
         self._selected = [claim for claim in delayed if SELECTED_NODE in claim.annotations]
+        self._unsorted = [claim for claim in delayed if SELECTED_NODE not in claim.annotations]
+        self._sorted: list[PersistentVolumeClaim] | None = None
+        self._chosen: tuple[int, list[Choice]] | None = None
+        """What was chosen for the row that was last asked about."""
         self.problem = ""
         """Why it cannot be said of some node whether it will do; that ends the attempt."""
-        self._judge_bound(bound)
-        if delayed:
-            self._judge_delayed([claim for claim in delayed if SELECTED_NODE not in claim.annotations])
-        self._verdicts = self._summed_up()
+        self._look_up(bound)
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
-        whole = self._verdicts
-        return whole if whole.codes is None else Verdicts(whole.codes[nodes.rows], whole.statuses)
+        """Sets `problem` if it cannot be said of one of these nodes."""
+        found = _Rejections()
+        self._judge_bound(found, nodes.rows)
+        if self._selected or self._unsorted:
+            self._judge_delayed(found, nodes.rows, len(nodes))
+        if found.problem:
+            self.problem = found.problem
+        return found.summed_up(len(nodes))
 
     def bindings(self, row: int) -> list[Binding]:
         """The volumes that exist and would be used on a node that passed."""
-        return [
-            Binding(self._volume(match, pick), match.claim)
-            for match in self._matches
-            if (pick := int(match.picks[row])) != NONE
-        ]
+        return [Binding(volume, claim) for claim, volume in self._chosen_for(row) if volume is not None]
 
     def to_provision(self, row: int) -> list[PersistentVolumeClaim]:
         """The claims for which volumes would be made there, each of them once."""
-        unmatched = (match.claim for match in self._matches if match.picks[row] == NONE)
+        unmatched = (claim for claim, volume in self._chosen_for(row) if volume is None)
         return list({claim.key: claim for claim in (*self._selected, *unmatched)}.values())
 
-    def _volume(self, match: Match, pick: int) -> PersistentVolume:
-        if pick < 0:
-            return self._named[-pick - 1]
-        assert match.ranking is not None
-        volume = self._storage.volumes.get(match.ranking.entries[pick].name)
-        assert volume is not None, "nothing changes within a cycle"
-        return volume
+    def _chosen_for(self, row: int) -> list[Choice]:
+        if self._chosen is None or self._chosen[0] != row:
+            self._chosen = row, self._choose(row)
+        return self._chosen[1]
+
+    def _choose(self, row: int) -> list[Choice]:
+        """The same as `_match` finds, for one row."""
+        chosen: list[Choice] = []
+        taken: set[str] = set()
+        for claim in self._by_size():
+            volume = self._volume_for(claim, row, taken)
+            chosen.append((claim, volume))
+            if volume is not None:
+                taken.add(volume.name)
+        return chosen
+
+    def _volume_for(self, claim: PersistentVolumeClaim, row: int, taken: set[str]) -> PersistentVolume | None:
+        volumes = self._storage.volumes
+        for volume in self._naming(claim):
+            if volume.name not in taken:
+                fitting = self._storage.reach.of_free(volume)
+                return volume if fitting is None or fitting[row] else None
+        ranking = volumes.ranking(class_of_claim(claim))
+        name = None if ranking is None else ranking.best_at(claim, row, taken)
+        return None if name is None else volumes.get(name)
 
     # Bound claims
 
-    def _judge_bound(self, claims: Sequence[PersistentVolumeClaim]) -> None:
-        """Nodes that fail for one claim are not asked about the next."""
-        codes = self._codes
+    def _look_up(self, claims: Sequence[PersistentVolumeClaim]) -> None:
         for claim in claims:
             volume = self._storage.volumes.get(claim.spec.volume_name)
             if volume is None:
-                codes[codes == 0] = _GONE
+                self._is_gone = True
                 return
-            reached = self._storage.reach.of_bound(volume)
-            left = codes == 0
-            if reached.fitting is not None:
-                self._mark(left & ~reached.fitting, _AFFINITY)
-            for row in reached.unknown:
-                if left[row]:
-                    codes[row], self.problem = _FAILED, reached.problem
+            self._reached.append(self._storage.reach.of_bound(volume))
+
+    def _judge_bound(self, found: _Rejections, rows: Rows) -> None:
+        """Nodes that fail for one claim are not asked about the next."""
+        for fitting, unknown, problem in self._reached:
+            if unknown is not None:
+                found.fail(both(found.left, unknown[rows]), problem)
+            found.mark(without(True, part(fitting, rows)), _AFFINITY)
+        if self._is_gone:
+            found.mark(found.left, _GONE)
 
     # Claims that wait for a node
 
-    def _judge_delayed(self, claims: list[PersistentVolumeClaim]) -> None:
-        left = self._codes != _FAILED
-        elsewhere = left & ~self._selected_node()
-        self._mark(elsewhere, _UNBOUND)
-        left &= ~elsewhere
-        if not left.any():
+    def _judge_delayed(self, found: _Rejections, rows: Rows, size: int) -> None:
+        left = without(True, found.failed)
+        if self._selected:
+            here = both(left, self._selected_node(rows))
+            found.mark(without(left, here), _UNBOUND)
+            left = here
+        if not has_any(left):
             return
-        claims.sort(key=request_of)
-        for claim in claims:
-            try:
-                parse_selector(claim.spec.selector)
-            except SelectorError as error:
-                text = f"error creating internal label selector for claim: {claim.key}: {error}"
-                self._fail(left, text)
-                return
-            self._matches.append(self._match(claim))
+        problem = self._problem_with_selectors()
+        if problem:
+            found.fail(left, problem)
+            return
         for claim in self._selected:
-            self._provision(claim, left, left.copy())
-        for match in self._matches:
-            self._provision(match.claim, left, left & (match.picks == NONE))
+            left = self._provision(found, rows, claim, left, left)
+        for claim, lacking in self._lacking(rows, size):
+            left = self._provision(found, rows, claim, left, both(left, lacking))
 
-    def _selected_node(self) -> Bools:
-        """The node that an earlier attempt chose; every node if there was none."""
+    def _selected_node(self, rows: Rows) -> Bools:
+        """The node that an earlier attempt chose."""
+        here = np.zeros(len(self._storage.table), dtype=np.bool_)
         names = {claim.annotations[SELECTED_NODE] for claim in self._selected}
-        here = np.full(len(self._codes), not names, dtype=np.bool_)
         info = self._storage.table.by_name.get(names.pop()) if len(names) == 1 else None
         if info is not None:
             here[info.row] = True
-        return here
+        return here[rows]
 
-    def _match(self, claim: PersistentVolumeClaim) -> Match:
-        """A volume that names the claim goes before all others, also where it does not fit."""
-        storage_class, size = class_of_claim(claim), len(self._codes)
+    def _by_size(self) -> list[PersistentVolumeClaim]:
+        """The claims that want volumes, the smallest first."""
+        if self._sorted is None:
+            self._sorted = sorted(self._unsorted, key=request_of)
+        return self._sorted
+
+    def _problem_with_selectors(self) -> str:
+        for claim in self._by_size():
+            try:
+                parse_selector(claim.spec.selector)
+            except SelectorError as error:
+                return f"error creating internal label selector for claim: {claim.key}: {error}"
+        return ""
+
+    def _lacking(self, rows: Rows, size: int) -> list[tuple[PersistentVolumeClaim, Mask]]:
+        """The claims that want volumes, and on which of so many rows there is none for them."""
+        claims = self._by_size()
+        if len(claims) == 1 and not self._storage.volumes.naming(claims[0]):
+            ranking = self._storage.volumes.ranking(class_of_claim(claims[0]))
+            return [(claims[0], True if ranking is None else ranking.lacking(claims[0], rows))]
+        return [(match.claim, match.picks == NONE) for match in self._match(rows, size)]
+
+    def _match(self, rows: Rows, size: int) -> list[Match]:
+        """What each claim would get on each of so many rows, if the claims before it have theirs."""
+        matches: list[Match] = []
+        numbers: dict[str, int] = {}
+        for claim in self._by_size():
+            matches.append(self._match_one(claim, rows, size, matches, numbers))
+        return matches
+
+    def _match_one(
+        self,
+        claim: PersistentVolumeClaim,
+        rows: Rows,
+        size: int,
+        others: list[Match],
+        numbers: dict[str, int],
+    ) -> Match:
+        """A volume that names the claim goes before all others, also where it does not fit.
+
+        `numbers` has those of volumes that name their claims, below 0.
+        """
         picks = np.full(size, NONE, dtype=np.int32)
         is_open = np.ones(size, dtype=np.bool_)
-        for volume in self._storage.volumes.naming(claim):
-            if class_of_volume(volume) != storage_class or not _could_serve(volume, claim):
-                continue
-            number = self._number(volume)
+        for volume in self._naming(claim):
+            number = numbers.setdefault(volume.name, -len(numbers) - 1)
             here = is_open.copy()
-            for match in self._matches:
+            for match in others:
                 here &= match.picks != number
             fitting = self._storage.reach.of_free(volume)
-            picks[here if fitting is None else here & fitting] = number
+            picks[here if fitting is None else here & fitting[rows]] = number
             is_open &= ~here
-        ranking = self._storage.volumes.ranking(storage_class)
+        ranking = self._storage.volumes.ranking(class_of_claim(claim))
         if ranking is not None and is_open.any():
-            picked = [match.picks for match in self._matches if match.ranking is ranking]
-            picks = np.where(is_open, ranking.best(claim, picked), picks)
+            picked = [match.picks for match in others if match.ranking is ranking]
+            picks = np.where(is_open, ranking.best(claim, rows, picked), picks)
         return Match(claim, ranking, picks)
 
-    def _number(self, volume: PersistentVolume) -> int:
-        """The number of a volume that names its claim, below 0."""
-        for place, known in enumerate(self._named):
-            if known is volume:
-                return -place - 1
-        self._named.append(volume)
-        return -len(self._named)
+    def _naming(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
+        """The volumes that name the claim and could serve it."""
+        storage_class = class_of_claim(claim)
+        return [
+            volume
+            for volume in self._storage.volumes.naming(claim)
+            if class_of_volume(volume) == storage_class and _could_serve(volume, claim)
+        ]
 
-    def _provision(self, claim: PersistentVolumeClaim, left: Bools, needed: Bools) -> None:
-        """Takes those rows from `left` on which no volume can be made for the claim."""
-        if not needed.any():
-            return
+    def _provision(
+        self, found: _Rejections, rows: Rows, claim: PersistentVolumeClaim, left: Mask, needed: Mask
+    ) -> Mask:
+        """Rejects those rows on which no volume can be made for the claim; returns what is left."""
+        if needed is False:
+            return left
         name = class_of_claim(claim)
         storage_class = self._storage.classes.get(name)
         if storage_class is None:
-            self._fail(needed, f'failed to find storage class "{name}"')
-            left &= ~needed
-            return
-        refused = needed
-        if has_provisioner(storage_class):
-            refused = _outside(needed, self._storage.provisioning.is_allowed(storage_class))
-        self._mark(refused, _UNBOUND)
-        left &= ~refused
-        short = _outside(needed & left, self._storage.provisioning.has_capacity(claim, storage_class))
-        self._mark(short, _NO_SPACE)
-        left &= ~short
+            found.fail(needed, f'failed to find storage class "{name}"')
+            return without(left, needed)
+        refused: Mask = needed
+        if has_provisioner(storage_class) and has_any(needed):
+            refused = without(needed, self._storage.provisioning.is_allowed(storage_class, rows))
+            granted = without(needed, refused)
+            short = without(granted, self._storage.provisioning.has_capacity(claim, storage_class, rows))
+            found.mark(short, _NO_SPACE)
+            left = without(left, short)
+        found.mark(refused, _UNBOUND)
+        return without(left, refused)
 
-    def _mark(self, rows: Bools, reason: int) -> None:
-        np.bitwise_or(self._codes, np.int8(reason), out=self._codes, where=rows)
 
-    def _fail(self, rows: Bools, problem: str) -> None:
-        self._codes[rows] = _FAILED
-        self.problem = problem
+class _Rejections:
+    """Why which of some rows are rejected."""
 
-    def _summed_up(self) -> Verdicts:
-        """The codes that occur, numbered from 1."""
-        highest = int(self._codes.max(initial=0))
-        if highest == 0:
+    def __init__(self) -> None:
+        self._masks: dict[int, Mask] = {}
+        self.problem = ""
+
+    @property
+    def failed(self) -> Mask:
+        return self._masks.get(_FAILED, False)
+
+    @property
+    def left(self) -> Mask:
+        """The rows that are not rejected."""
+        left: Mask = True
+        for rows in self._masks.values():
+            left = without(left, rows)
+        return left
+
+    def mark(self, rows: Mask, reason: int) -> None:
+        if rows is not False:
+            self._masks[reason] = either(self._masks.get(reason, False), rows)
+
+    def fail(self, rows: Mask, problem: str) -> None:
+        """Of these rows nothing else counts any more."""
+        if has_any(rows):
+            self.mark(rows, _FAILED)
+            self.problem = problem
+
+    def summed_up(self, size: int) -> Verdicts:
+        """The reasons that occur, numbered from 1."""
+        if not self._masks:
             return Verdicts.passed()
-        rejected = self._codes != 0
-        if np.array_equal(rejected, self._codes == highest):
-            return Verdicts.where(rejected, self._status(highest))
-        present = np.flatnonzero(np.bincount(self._codes, minlength=_FAILED + 1)[1:]) + 1
+        if len(self._masks) == 1:
+            ((reason, rows),) = self._masks.items()
+            rejected = np.ones(size, dtype=np.bool_) if isinstance(rows, bool) else rows
+            return Verdicts.where(rejected, self._status(reason))
+        codes = np.zeros(size, dtype=np.int8)
+        for reason, rows in self._masks.items():
+            if reason != _FAILED:
+                codes |= np.int8(reason) * rows
+        codes[self.failed] = _FAILED
+        present = np.flatnonzero(np.bincount(codes, minlength=_FAILED + 1)[1:]) + 1
         places = np.zeros(_FAILED + 1, dtype=np.int8)
         places[present] = np.arange(1, len(present) + 1)
-        codes: NDArray[np.int8] = places[self._codes]
-        return Verdicts(codes, (None, *map(self._status, present.tolist())))
+        return Verdicts(places[codes], (None, *map(self._status, present.tolist())))
 
     def _status(self, code: int) -> Status:
         return Status.error(self.problem) if code == _FAILED else _STATUSES[code]
-
-
-def _outside(rows: Bools, mask: Bools | None) -> Bools:
-    """The rows that a mask does not have; None stands for a mask of all."""
-    return np.zeros_like(rows) if mask is None else rows & ~mask
 
 
 def _could_serve(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

@@ -26,10 +26,12 @@ from moorage.api.storage import (
 )
 from moorage.framework.handle import Handle
 from moorage.framework.logger import Logger
+from moorage.plugins.storage.masks import Mask, part
 from moorage.plugins.storage.node_groups import NodeGroups, for_labels
 from moorage.plugins.storage.reach import Reach
 from moorage.state.columns import Bools, Int64s
 from moorage.state.node_table import NodeTable
+from moorage.state.nodes import Rows
 
 log = Logger(__name__)
 
@@ -63,27 +65,25 @@ def has_provisioner(storage_class: StorageClass) -> bool:
 
 
 class Provisioning:
-    """Answers with masks of all rows, of which None stands for every node."""
-
     def __init__(self, handle: Handle, reach: Reach) -> None:
         self._reach = reach
         self._drivers = handle.lister_of(CSIDriver)
         self._capacities = Capacities(handle)
 
-    def is_allowed(self, storage_class: StorageClass) -> Bools | None:
-        """Where the class lets its provisioner make volumes."""
+    def is_allowed(self, storage_class: StorageClass, rows: Rows) -> Mask:
+        """On which of the rows the class lets its provisioner make volumes."""
         if not storage_class.allowed_topologies:
-            return None
-        return self._reach.of_labels(for_labels(_allowed(storage_class.allowed_topologies)))
+            return True
+        return part(self._reach.of_labels(for_labels(_allowed(storage_class.allowed_topologies))), rows)
 
-    def has_capacity(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Bools | None:
-        """Where the driver has room for the claim, if it says so at all; raises QuantityError."""
+    def has_capacity(self, claim: PersistentVolumeClaim, storage_class: StorageClass, rows: Rows) -> Mask:
+        """On which of them the driver has room for the claim, if it says so at all; raises QuantityError."""
         requested = claim.spec.resources.requests.get("storage")
         driver = self._drivers.get(storage_class.provisioner)
         if requested is None or driver is None or not driver.spec.storage_capacity:
-            return None
+            return True
         wanted = max(int64_quantities.whole(requested), _NOTHING + 1)
-        enough: Bools = self._capacities.largest(storage_class.name) >= wanted
+        enough: Bools = self._capacities.largest(storage_class.name)[rows] >= wanted
         return enough
 
 

@@ -31,7 +31,7 @@ class Reached(NamedTuple):
     """The rows that a volume can be used on, None for all; and where that cannot be said, and why."""
 
     fitting: Bools | None
-    unknown: list[int] = []
+    unknown: Bools | None = None
     problem: str = ""
 
 
@@ -63,13 +63,15 @@ class Reach:
         if not groups:
             return Reached(plain)
         fitting = np.ones(len(self._table), dtype=np.bool_) if plain is None else plain.copy()
-        unknown: list[int] = []
+        unknown: Bools | None = None
         problem = ""
         for csi_node, rows in groups:
             try:
                 translated = self.of_labels(for_labels(translated_affinity(volume, csi_node)))
             except TranslationError as error:
-                unknown += rows
+                if unknown is None:
+                    unknown = np.zeros(len(self._table), dtype=np.bool_)
+                unknown[rows] = True
                 problem = f"could not translate pv: {error}"
             else:
                 fitting[rows] = True if translated is None else translated[rows]

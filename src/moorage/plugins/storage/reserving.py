@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, field
 
 from moorage.api.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
@@ -68,7 +67,7 @@ def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persiste
         return volume
     changed = changeable(volume)
     if not names_it:
-        changed.spec = copy(volume.spec)
+        changed.spec = volume.spec.__copy__()  # type: ignore[attr-defined]
         changed.spec.claim_ref = ObjectReference(
             kind=claim.kind,
             api_version=claim.api_version(),

@@ -30,12 +30,12 @@ from moorage.framework.verdicts import Verdicts
 from moorage.plugins.storage import binding, binding_events, reserving
 from moorage.plugins.storage.assumed import AssumeFailed
 from moorage.plugins.storage.claims import (
+    ClaimOfPod,
     claim_not_found,
     claims_of,
     class_of_claim,
     is_fully_bound,
     ownership_problem,
-    uses_claims,
 )
 from moorage.plugins.storage.judging import Judgement
 from moorage.plugins.storage.reserving import Reserved
@@ -85,10 +85,11 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         volumes = PodVolumes()
-        if not uses_claims(pod):
+        claims = claims_of(pod)
+        if not claims:
             cycle.write(_STATE, volumes)
             return Status.skip()
-        problem = self._problem_with_claims(pod) or self._sort_claims(pod, volumes)
+        problem = self._problem_with_claims(pod, claims) or self._sort_claims(pod, claims, volumes)
         if problem is None:
             cycle.write(_STATE, volumes)
         return problem
@@ -97,9 +98,12 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
         volumes: PodVolumes = cycle.read(_STATE)
         if volumes.judgement is None:
             volumes.judgement = Judgement(self._storage, volumes.bound, volumes.delayed)
-            if volumes.judgement.problem:
-                self._failed("predicate")
-        return volumes.judgement.verdicts(nodes)
+        judgement = volumes.judgement
+        had_problem = judgement.problem != ""
+        verdicts = judgement.verdicts(nodes)
+        if judgement.problem and not had_problem:
+            self._failed("predicate")
+        return verdicts
 
     def pre_scores_alike(self, pod: Pod) -> bool:
         return True
@@ -172,9 +176,9 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
         client = self.handle.services.client
         return client is None or client.http is None
 
-    def _problem_with_claims(self, pod: Pod) -> Status | None:
+    def _problem_with_claims(self, pod: Pod, claims: list[ClaimOfPod]) -> Status | None:
         """Looks at the claims as the watch brought them."""
-        for name, is_ephemeral in claims_of(pod):
+        for name, is_ephemeral in claims:
             claim = self._storage.claims.stored(name, namespace=pod.namespace)
             if claim is None:
                 return Status.unresolvable(
@@ -194,10 +198,10 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
                 return Status.unresolvable(problem)
         return None
 
-    def _sort_claims(self, pod: Pod, volumes: PodVolumes) -> Status | None:
+    def _sort_claims(self, pod: Pod, claims: list[ClaimOfPod], volumes: PodVolumes) -> Status | None:
         """Which claims are bound and which wait for a node; there may not be any other."""
         has_immediate = False
-        for name, _ in claims_of(pod):
+        for name, _ in claims:
             claim = self._storage.claims.get(name, namespace=pod.namespace)
             assert claim is not None, "nothing changes within a cycle"
             if is_fully_bound(claim):
