@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from moorage.api.simulated_devices import NO_DEVICES, SimulatedDevices
 from moorage.cluster.access.requests import Answer, Request, Stream
 from moorage.cluster.access.tokens import generate_key
 from moorage.cluster.access.users import User
@@ -162,12 +163,16 @@ class Watching:
 
 @contextlib.asynccontextmanager
 async def living(
-    folder: Path, nodes: list[Document] | None = None, *, data: DataFile | None = None
+    folder: Path,
+    nodes: list[Document] | None = None,
+    *,
+    data: DataFile | None = None,
+    devices: SimulatedDevices = NO_DEVICES,
 ) -> AsyncIterator[World]:
     """A world whose controllers and nodes work, in the time of the running loop."""
     loop = asyncio.get_running_loop()
     world = World(data=data, folder=folder, clock=lambda: START + loop.time())
-    await world.cluster.start_unheard(nodes or [])
+    await world.cluster.start_unheard(nodes or [], devices)
     try:
         yield world
     finally:

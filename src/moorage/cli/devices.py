@@ -62,7 +62,7 @@ def objects_for(given: Sequence[GivenDevices], nodes: Sequence[str]) -> Iterator
 
 def _read(text: str) -> SimulatedDevices:
     name, equals, count = text.partition("=")
-    if text == "-" or (text and Path(text).exists()):
+    if text == "-" or _is_file(text):
         return _in_file(text)
     if not equals:
         raise BadInput(f"--devices: '{text}' is neither NAME=COUNT nor a file; give gpu=8 or {_HOLDS}")
@@ -77,6 +77,13 @@ def _read(text: str) -> SimulatedDevices:
             f"{name}=8, or a file for more"
         )
     return counted(name, int(count))
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return bool(text) and Path(text).exists()
+    except (OSError, ValueError):  # no file can be called that
+        return False
 
 
 def _in_file(path: str) -> SimulatedDevices:

@@ -24,6 +24,8 @@ class Options:
     dry_run: bool = False
     force: bool = False
     warnings: list[str] = field(default_factory=list)
+    verb: str = "update"
+    """Of a change, `patch` or `update`."""
     names_itself: bool = False
     """Whether the writer has given its name, which is otherwise that of its program."""
 
@@ -45,6 +47,7 @@ def options_of(query: Query, user: User, request: Request, kind: str) -> Options
         level,
         dry_run=bool(dry_run),
         force=query.flag("force"),
+        verb="patch" if request.method == "PATCH" else "update",
         names_itself=bool(manager),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -44,7 +44,16 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class ResourceClaimStrategy(KindStrategy):
+class _WithFixedSpec(KindStrategy):
+    """Of a spec that cannot change only that is told when it does, and nothing else that is wrong with it."""
+
+    def validate_change(self, new: Document, old: Document, subresource: str) -> Iterable[Cause]:
+        if subresource:
+            return super().validate_change(new, old, subresource)
+        return self.validate_update(new, old)
+
+
+class ResourceClaimStrategy(_WithFixedSpec):
     type_name = "resource.v1.ResourceClaim"
 
     def default(self, document: Document) -> None:
@@ -66,6 +75,7 @@ class ResourceClaimStrategy(KindStrategy):
     def validate_status_update(self, new: Document, old: Document) -> Iterator[Cause]:
         after, before = part(new, "status"), part(old, "status")
         yield from check("resource.v1.ResourceClaimStatus", after, "status")
+        yield from _strange_devices(after)
         reserved = after.get("reservedFor") or []
         allocation, allocated_before = after.get("allocation"), before.get("allocation")
         if reserved and allocation is None:
@@ -82,11 +92,26 @@ class ResourceClaimStrategy(KindStrategy):
             if allocation != allocated_before:
                 yield invalid_value("status.allocation", allocation, IMMUTABLE)
         elif allocation is not None:
-            place = "status.allocation.nodeSelector"
-            yield from check("core.v1.NodeSelector", allocation.get("nodeSelector"), place)
+            asked = {"resource.v1.DeviceClaim": part(part(new, "spec"), "devices")}
+            yield from check("resource.v1.AllocationResult", allocation, "status.allocation", asked)
 
 
-class ResourceClaimTemplateStrategy(KindStrategy):
+def _strange_devices(status: Document) -> Iterator[Cause]:
+    """Drivers tell of devices that a claim has, and of no others."""
+    results = part(part(status, "allocation"), "devices").get("results") or ()
+    given = [_device_key(result) for result in results]
+    for told, place in items_of(status, "devices", "status"):
+        if _device_key(told) not in given:
+            yield invalid_value(place, _device_key(told), "must be an allocated device in the claim")
+
+
+def _device_key(device: Document) -> Document:
+    """As messages show it."""
+    names = {"Driver": "driver", "Pool": "pool", "Device": "device", "ShareID": "shareID"}
+    return {shown: device.get(name) or "" for shown, name in names.items()}
+
+
+class ResourceClaimTemplateStrategy(_WithFixedSpec):
     type_name = "resource.v1.ResourceClaimTemplate"
 
     def default(self, document: Document) -> None:
@@ -169,15 +194,28 @@ def _constraint(constraint: Document, path: str, around: Around) -> Iterator[Cau
     yield required(path, text)
 
 
-@relates("resource.v1.DeviceConstraint", "resource.v1.DeviceClaimConfiguration")
+@relates(
+    "resource.v1.DeviceConstraint",
+    "resource.v1.DeviceClaimConfiguration",
+    "resource.v1.DeviceAllocationConfiguration",
+)
 def _known_requests(found: Document, path: str, around: Around) -> Iterator[Cause]:
-    known = set(_request_names(around["resource.v1.DeviceClaim"]))
     for index, name in enumerate(found.get("requests") or ()):
-        place, segments = f"{path}.requests[{index}]", name.split("/")
-        for segment in segments if len(segments) <= 2 else ():
-            yield from check_form("dns-label", segment, place)
-        if name not in known:
-            yield invalid_value(place, name, _REQUEST_RULE)
+        yield from _request_problems(name, f"{path}.requests[{index}]", around)
+
+
+@relates("resource.v1.DeviceRequestAllocationResult")
+def _answered_request(result: Document, path: str, around: Around) -> Iterator[Cause]:
+    return _request_problems(result.get("request", ""), f"{path}.request", around)
+
+
+def _request_problems(name: str, place: str, around: Around) -> Iterator[Cause]:
+    """What is wrong with a reference to a request of the claim."""
+    segments = name.split("/")
+    for segment in segments if len(segments) <= 2 else ():
+        yield from check_form("dns-label", segment, place)
+    if name not in _request_names(around["resource.v1.DeviceClaim"]):
+        yield invalid_value(place, name, _REQUEST_RULE)
 
 
 def _request_names(claim: Document) -> Iterator[str]:

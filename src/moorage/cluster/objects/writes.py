@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import msgspec
 
+from moorage.cluster.access import claim_rights
 from moorage.cluster.access.escalation import check_escalation
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.requests import Place
@@ -81,7 +82,8 @@ class Objects:
             name_rule=metadata_rules.name_rule_of(definition.storage),
             qualified_finalizers=strategy.qualified_finalizers,
         )
-        _refuse(definition, document, [*causes, *strategy.validate(document)])
+        rights = claim_rights.creation_problems(definition, document, self.store)
+        _refuse(definition, document, [*rights, *causes, *strategy.validate(document)])
         check_escalation(self._authorizer, options.user, definition, document, None)
         options.warnings += strategy.warnings(document)
         charge(attempt, dry_run=options.dry_run)
@@ -141,7 +143,9 @@ class Objects:
             document["metadata"]["generation"] = known["metadata"].get("generation", 0) + 1
         qualified = strategy.qualified_finalizers
         causes = metadata_rules.validate_metadata_update(document, known, qualified_finalizers=qualified)
-        _refuse(definition, document, [*causes, *strategy.validate_change(document, known, subresource)])
+        rights = self._lacking_rights(definition, known, document, options, subresource)
+        changes = strategy.validate_change(document, known, subresource)
+        _refuse(definition, document, [*rights, *causes, *changes])
         if not subresource:
             check_escalation(self._authorizer, options.user, definition, document, known)
             options.warnings += strategy.update_warnings(document, known)
@@ -198,6 +202,14 @@ class Objects:
         old = self.get(definition, namespace, name)
         admit(Attempt(definition, old.document, old.document, DELETE, self.store))
         return deletion.delete(self.store, definition, old, options, self.clock())
+
+    def _lacking_rights(
+        self, definition: Definition, old: Document, new: Document, options: Options, subresource: str
+    ) -> Iterable[Cause]:
+        if definition.storage != claim_rights.CLAIMS or subresource != "status":
+            return ()
+        user, verb = options.user, options.verb
+        return claim_rights.status_problems(self._authorizer, user, verb, new, old, self.store)
 
     def _write(self, definition: Definition, old: Stored, document: Document, options: Options) -> Stored:
         known = old.document

@@ -338,17 +338,17 @@ def test_no_running_pod_loses_its_devices_and_nobody_who_is_gone_keeps_them(
         for shared in SHARED:
             devices.create_claim(shared)
         onlooker = Onlooker(devices.store)
-        for step, pod, shared, pause in steps:
-            step(devices, pod, shared)
+        for step, name, shared, pause in steps:
+            step(devices, name, shared)
             await asyncio.sleep(pause)
         await asyncio.sleep(2 * LONG)
         assert onlooker.wrongs == []
         known = {pod.uid: pod for pod in devices.store.objects("pods")}
         for claim in devices.store.objects(CLAIMS):
             for consumer in claim.status.get("reservedFor") or ():
-                pod = known.get(consumer["uid"])
-                assert pod is not None, f"{claim.name} is reserved for {consumer['name']}, which is gone"
-                assert pod.status.get("phase") != "Succeeded"
+                user = known.get(consumer["uid"])
+                assert user is not None, f"{claim.name} is reserved for {consumer['name']}, which is gone"
+                assert user.status.get("phase") != "Succeeded"
             if claim.owners:
                 owner = known.get(claim.owners[0]["uid"])
                 assert owner is not None, f"{claim.name} has outlived its pod"
