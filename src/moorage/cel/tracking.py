@@ -1,9 +1,9 @@
 """Evaluation step by step, with everything counted as the original counts it.
 
 Errors are values here, so that the rest of a call is still evaluated and counted after one of its arguments
-failed. The original finds the values of arguments on a stack where each step leaves its result under its id; a
-step whose arguments are not there any more costs nothing. This is the slow way, for expressions that meet an
-error.
+failed. The original finds the values of arguments on a stack where each step leaves its result under its id;
+a step whose arguments are not there any more costs nothing. This is the slow way, for expressions that meet
+an error.
 """
 
 from __future__ import annotations
