@@ -288,10 +288,12 @@ class Pod(Object, kw_only=True):
     @property
     def has_claims(self) -> bool:
         """Whether it has volumes that stand for claims, or claims devices; not for plugins."""
-        spec = self.spec
-        if spec.resource_claims:
-            return True
-        for volume in spec.volumes:
+        return bool(self.spec.resource_claims) or self.claims_volumes
+
+    @property
+    def claims_volumes(self) -> bool:
+        """Whether it has volumes that stand for claims; not for plugins."""
+        for volume in self.spec.volumes:
             if volume.persistent_volume_claim is not None or volume.ephemeral is not None:
                 return True
         return False

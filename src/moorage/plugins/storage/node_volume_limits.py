@@ -62,7 +62,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         self._known = handle.state.volumes
 
     def pre_filters_alike(self, pod: Pod) -> bool:
-        return not pod.has_claims
+        return not pod.claims_volumes
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         return None if any(map(_may_count, pod.spec.volumes)) else Status.skip()

@@ -81,7 +81,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
         return binding_events.events()
 
     def pre_filters_alike(self, pod: Pod) -> bool:
-        return not pod.has_claims
+        return not pod.claims_volumes
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         volumes = PodVolumes()

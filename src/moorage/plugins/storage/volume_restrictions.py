@@ -58,7 +58,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
         self._volumes = handle.state.volumes
 
     def pre_filters_alike(self, pod: Pod) -> bool:
-        return not pod.has_claims
+        return not pod.claims_volumes
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         if not pod.volume_uses:

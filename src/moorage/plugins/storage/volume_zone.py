@@ -69,7 +69,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         self._masks = Fresh(_KNOWN_ZONES, self._out_of_reach)
 
     def pre_filters_alike(self, pod: Pod) -> bool:
-        return not pod.has_claims
+        return not pod.claims_volumes
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         found = self._topologies(pod)
