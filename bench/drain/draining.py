@@ -53,6 +53,8 @@ async def drain(
                     meanwhile.cancel()
                     await asyncio.gather(meanwhile, return_exceptions=True)
         await remove_pods(client)
+        if workload.afterwards is not None:
+            await workload.afterwards(client)
     first, last = min(binds.times.values()), max(binds.times.values())
     pods = len(expected)
     rate = pods / max(last - binds.began, 0.001)

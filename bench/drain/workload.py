@@ -58,6 +58,8 @@ class Workload:
     """What is made anew before each run, and before its pods."""
     meanwhile: Callable[[HttpClient, Size], Coroutine[Any, Any, None]] | None = None
     """What goes on until the last pod is bound."""
+    afterwards: Callable[[HttpClient], Coroutine[Any, Any, None]] | None = None
+    """What is done after each run, when its pods are gone."""
 
 
 def for_the_bench(document: Document, **spec: Any) -> Document:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from bench.drain import daemonset, preemption, unschedulable, volumes
+from bench.drain import daemonset, device_claims, preemption, unschedulable, volumes
 from bench.drain.workload import Bounds, Document, Size, Workload, for_the_bench
 from moorage.what_if.workloads import make_pods
 
@@ -33,5 +33,6 @@ WORKLOADS: dict[str, Workload] = {
         unschedulable.WORKLOAD,
         preemption.WORKLOAD,
         volumes.WORKLOAD,
+        device_claims.WORKLOAD,
     )
 }
