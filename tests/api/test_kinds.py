@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from moorage.api import coordination, nodes, pods, storage, workloads
+from moorage.api import coordination, devices, nodes, pods, storage, workloads
 from moorage.api.kinds import KINDS
 from moorage.api.meta import Object
 
@@ -16,6 +16,7 @@ from moorage.api.meta import Object
         ("CSIDriver", "storage.k8s.io/v1", "csidrivers", False),
         ("CSINode", "storage.k8s.io/v1", "csinodes", False),
         ("CSIStorageCapacity", "storage.k8s.io/v1", "csistoragecapacities", True),
+        ("DeviceClass", "resource.k8s.io/v1", "deviceclasses", False),
         ("Event", "events.k8s.io/v1", "events", True),
         ("Lease", "coordination.k8s.io/v1", "leases", True),
         ("Namespace", "v1", "namespaces", False),
@@ -27,6 +28,8 @@ from moorage.api.meta import Object
         ("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", False),
         ("ReplicaSet", "apps/v1", "replicasets", True),
         ("ReplicationController", "v1", "replicationcontrollers", True),
+        ("ResourceClaim", "resource.k8s.io/v1", "resourceclaims", True),
+        ("ResourceSlice", "resource.k8s.io/v1", "resourceslices", False),
         ("Service", "v1", "services", True),
         ("StatefulSet", "apps/v1", "statefulsets", True),
         ("StorageClass", "storage.k8s.io/v1", "storageclasses", False),
@@ -44,7 +47,7 @@ def test_a_kind(kind: str, api_version: str, resource: str, namespaced: bool) ->
 
 
 def test_every_object_is_listed() -> None:
-    modules = (coordination, nodes, pods, storage, workloads)
+    modules = (coordination, devices, nodes, pods, storage, workloads)
     classes = {
         item
         for module in modules
