@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from moorage.cluster.base.store import Document
+from moorage.cluster.life.controllers.devices.claims import CLAIMS
 from moorage.cluster.life.nodes import Nodes, containers, default_nodes
 from moorage.cluster.life.nodes.machine import Machine as SharedMachine
 from tests.cluster.life.controllers.fake_writer import FakeWriter
@@ -332,6 +333,27 @@ def test_a_pod_waits_for_what_its_volumes_are_made_of(tmp_path: Path) -> None:
         await until(lambda: machine.status["phase"] == "Running")
 
     on_machine(tmp_path, test)
+
+
+def test_a_pod_waits_for_its_devices(tmp_path: Path) -> None:
+    async def test(machine: Machine) -> None:
+        claim = {"metadata": {"name": "gpu", "namespace": "default"}, "spec": {}}
+        stored = machine.writer.create(CLAIMS, claim)
+        machine.run("print('works')", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+        await until(lambda: "FailedPrepareDynamicResources" in reasons(machine))
+        assert machine.status["phase"] == "Pending"
+        [state] = machine.container["state"].values()
+        assert state == {"reason": "ContainerCreating"}
+        pod = machine.writer.document("pods", "default", "p")
+        consumer = {"resource": "pods", "name": "p", "uid": pod["metadata"]["uid"]}
+        machine.writer.set_status(CLAIMS, stored, allocation={}, reservedFor=[consumer])
+        await until(lambda: "works" in machine.log)
+
+    on_machine(tmp_path, test)
+
+
+def reasons(machine: Machine) -> list[str]:
+    return [each.document["reason"] for each in machine.writer.store.objects("events")]
 
 
 def test_a_pod_is_ready_when_its_probe_says_so(tmp_path: Path) -> None:
