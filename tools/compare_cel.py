@@ -1,6 +1,6 @@
 """Compares moorage.cel with the original's evaluator on random selectors and devices.
 
-    python tools/compare_cel.py PROGRAM [--count 20000] [--seed 1] [--record FILE]
+    python tools/compare_cel.py PROGRAM [--count 20000] [--seed 1] [--mutate] [--record FILE]
 
 The program reads one JSON document `{"expression", "driver", "device"}` per line and answers each with
 `result`, `runtimeError` or `compileError`, `cost` and `maxCost`. With `--record` some hundred cases and their
@@ -20,10 +20,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from moorage.cel.devices import compile_selector, device_value
-from moorage.cel.source import CompileError
-from moorage.cel.values import EvaluationError, Failure
 from tests.cel.generating import cases
+from tests.cel.recordings import answer
 
 _BATCH = 500
 _KINDS = ("result", "runtimeError", "compileError")
@@ -35,9 +33,9 @@ def main() -> None:
     kinds: Counter[str] = Counter()
     recorded: list[dict[str, Any]] = []
     for start in range(0, arguments.count, _BATCH):
-        batch = cases(arguments.seed + start, min(_BATCH, arguments.count - start))
+        batch = cases(arguments.seed + start, min(_BATCH, arguments.count - start), mutate=arguments.mutate)
         for case, theirs in zip(batch, _theirs(arguments.program, batch), strict=True):
-            ours = answer(case)
+            ours = answer(case["expression"], case["driver"], case["device"])
             kind = next((kind for kind in _KINDS if kind in theirs), "crash")
             kinds[kind] += 1
             if kind == "crash":
@@ -77,6 +75,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--shown", type=int, default=20)
+    parser.add_argument("--mutate", action="store_true", help="break most of the expressions")
     parser.add_argument("--record")
     return parser.parse_args()
 
@@ -95,22 +94,6 @@ def _theirs(program: str, batch: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {name: value for name, value in json.loads(line).items() if name in wanted}
         for line in process.stdout.splitlines()
     ]
-
-
-def answer(case: dict[str, Any]) -> dict[str, Any]:
-    """What moorage.cel says of a case."""
-    try:
-        selector = compile_selector(case["expression"])
-    except CompileError as error:
-        return {"compileError": str(error)}
-    try:
-        value = device_value(case["driver"], case["device"])
-    except EvaluationError as error:
-        return {"runtimeError": str(error), "maxCost": selector.max_cost}
-    result, cost = selector.evaluate(value)
-    name = "runtimeError" if isinstance(result, Failure) else "result"
-    shown = result.message if isinstance(result, Failure) else result
-    return {name: shown, "cost": cost, "maxCost": selector.max_cost}
 
 
 def _difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:

@@ -506,11 +506,80 @@ def random_device(random: Random) -> dict[str, Any]:
     return device
 
 
-def cases(seed: int, count: int) -> list[dict[str, Any]]:
+_PIECES = (
+    *(
+        " ",
+        ".",
+        ",",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "?",
+        ":",
+        "-",
+        "!",
+        "+",
+        "*",
+        "/",
+        "%",
+        "&&",
+        "||",
+        "==",
+        "<",
+    ),
+    *(
+        "in",
+        "1",
+        "0x1F",
+        "0x",
+        "1u",
+        ".5",
+        "1e3",
+        "1.",
+        "9223372036854775808",
+        "null",
+        "true",
+        "a",
+        "x",
+        "dyn",
+    ),
+    *("'", '"', "\\", "\\n", "b'", 'r"', "\n", "\t", "// ", "`", "_", "ä", "#", "optional", "if", "..", "--"),
+    *(
+        "device",
+        "size",
+        "has",
+        "'''",
+        "u",
+        "\\x41",
+        "\\777",
+        "\\u00e4",
+        "google.protobuf.Timestamp",
+        "x{}",
+        "!!",
+    ),
+)
+
+
+def mutated(random: Random, expression: str) -> str:
+    """With a few pieces taken out, put in or put in place of others."""
+    for _ in range(random.choice((1, 1, 2, 3))):
+        start = random.randrange(len(expression) + 1)
+        end = min(len(expression), start + random.choice((0, 0, 1, 2, 5)))
+        expression = expression[:start] + random.choice(("", *_PIECES)) + expression[end:]
+    return expression
+
+
+def cases(seed: int, count: int, *, mutate: bool = False) -> list[dict[str, Any]]:
     """Expressions with devices, as the original's evaluator reads them."""
     random = Random(seed)
     generator = Generator(random)
-    return [
-        {"expression": generator.selector(), "driver": DRIVER, "device": random_device(random)}
-        for _ in range(count)
-    ]
+    made = []
+    for _ in range(count):
+        expression = generator.selector()
+        if mutate:
+            expression = mutated(random, expression)
+        made.append({"expression": expression, "driver": DRIVER, "device": random_device(random)})
+    return made

@@ -42,13 +42,21 @@ class Unusual(Exception):
     """Something the fast way does not do."""
 
 
+class LimitReached(Exception):
+    """The evaluation costs more than it may, whatever is counted too early here."""
+
+
 def compile_steps(root: Step, limit: int) -> Code:
-    return _Compiler(limit).code(root)
+    compiler = _Compiler()
+    code = compiler.code(root)
+    compiler.set_limit(limit)
+    return code
 
 
 class _Compiler:
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
+        self._fixed_costs = 0
+        self._bound = [0]  # where loops end
         self._lazy: dict[int, Code] = {}  # accumulators that get their value when they are asked for
         self._ways: dict[type[Step], Callable[[Any], Code]] = {
             steps.Constant: self._constant,
@@ -65,7 +73,13 @@ class _Compiler:
         }
 
     def code(self, step: Step) -> Code:
-        return self._ways[step.__class__](step)
+        code = self._ways[step.__class__](step)
+        self._fixed_costs += code.cost
+        return code
+
+    def set_limit(self, limit: int) -> None:
+        """Loops may count what follows them already, but no more than all fixed costs."""
+        self._bound[0] = limit + self._fixed_costs
 
     def _constant(self, step: steps.Constant) -> Code:
         return Code(calls.constant(step.value), 0)
@@ -172,7 +186,7 @@ class _Compiler:
         over, condition, body = self.code(step.range), self.code(step.condition), self.code(step.step)
         result = self.code(step.result)
         slot, second, accumulator = step.slot, step.second_slot, step.accumulator_slot
-        limit = self._limit
+        bound = self._bound
         over_run, condition_run, condition_cost = over.run, condition.run, condition.cost
         body_run, body_cost, result_run = body.run, body.cost, result.run
 
@@ -189,8 +203,8 @@ class _Compiler:
                 else:
                     frame[slot] = value
                 frame[0] += condition_cost
-                if frame[0] > limit:
-                    raise Unusual
+                if frame[0] > bound[0]:
+                    raise LimitReached
                 if condition_run(frame) is False:
                     break
                 frame[0] += body_cost

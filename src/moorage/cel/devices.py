@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from moorage.cel import types
 from moorage.cel.declarations import Argument, CallEstimate, Function, Library, Overload, Range
-from moorage.cel.environment import Environment, Evaluation, Program
+from moorage.cel.environment import Environment, Evaluation, Program, ResultTypeError
 from moorage.cel.libraries import authorization
 from moorage.cel.libraries.amounts import parse as parse_quantity
 from moorage.cel.libraries.catalog import KUBERNETES
@@ -18,7 +17,6 @@ from moorage.cel.operators import equals, type_of_value
 from moorage.cel.planner import ProgramError
 from moorage.cel.source import CompileError
 from moorage.cel.types import ANY, BOOL, DYN, STRING, Type, map_of
-from moorage.cel.unification import type_text
 from moorage.cel.values import EvaluationError, Failure, Optional
 
 MAX_COST = 1_000_000
@@ -128,6 +126,7 @@ def _environment() -> Environment:
         objects={_DEVICE.name: _FIELDS},
         size_of=_size_of,
         cost_limit=MAX_COST,
+        result_types=(BOOL, ANY),
     )
 
 
@@ -188,11 +187,12 @@ def _attribute_value(name: str, attribute: Mapping[str, Any]) -> Any:
 class Selector:
     """An expression that says of devices whether they are wanted."""
 
-    __slots__ = ("_program", "expression", "max_cost")
+    __slots__ = ("_program", "_value", "expression", "max_cost")
 
     def __init__(self, expression: str, program: Program) -> None:
         self.expression = expression
         self._program = program
+        self._value = program.value
         self.max_cost = program.max_cost
 
     def matches(self, driver: str, device: Mapping[str, Any]) -> bool:
@@ -201,17 +201,16 @@ class Selector:
 
     def matches_value(self, value: Any) -> bool:
         """Of what `device_value` gave; raises EvaluationError."""
-        result = self._program.outcome([value]).value
-        if result is True or result is False:
-            return bool(result)
-        result = _as_bool(result)
+        result = self._value(value)
+        if result.__class__ is not bool:
+            result = _as_bool(result)
         if isinstance(result, Failure):
             raise EvaluationError(result.message)
-        return bool(result)
+        return result is True
 
     def evaluate(self, value: Any) -> Evaluation:
         """The verdict on what `device_value` gave, or a Failure, with its cost."""
-        result, cost = self._program.outcome([value])
+        result, cost = self._program.outcome(value)
         return Evaluation(_as_bool(result), cost)
 
 
@@ -242,11 +241,11 @@ def compile_selector(expression: str) -> Selector:
     """Raises CompileError."""
     try:
         program = _environment().compile(expression)
+    except ResultTypeError as error:
+        found = str(error).replace("any", "google.protobuf.Any")
+        raise CompileError(f"must evaluate to bool or the unknown type, not {found}") from None
     except ProgramError as error:
         raise CompileError(f"program instantiation failed: {error}", error.issues) from None
     except CompileError as error:
         raise CompileError(f"compilation failed: {error}", error.issues) from None
-    if program.result_type not in (types.BOOL, types.ANY):
-        found = type_text(program.result_type)
-        raise CompileError(f"must evaluate to bool or the unknown type, not {found}")
     return Selector(expression, program)

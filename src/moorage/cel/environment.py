@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 from moorage.cel import parser
 from moorage.cel.checker import Names, check
-from moorage.cel.compiler import compile_steps
+from moorage.cel.compiler import LimitReached, compile_steps
 from moorage.cel.declarations import Function, Library, Overload
 from moorage.cel.estimation import SizeOf, estimate
 from moorage.cel.libraries import optionals, standard, times
 from moorage.cel.macros import MACROS
 from moorage.cel.planner import plan
 from moorage.cel.recursion import room_for
-from moorage.cel.source import Source
+from moorage.cel.source import CompileError, Source
 from moorage.cel.steps import Step
 from moorage.cel.syntax import depth
-from moorage.cel.tracking import Tracking
+from moorage.cel.tracking import LIMIT_EXCEEDED, Tracking
 from moorage.cel.types import Type
 from moorage.cel.validators import validate
 from moorage.cel.values import MAX_UINT, EvaluationError, Failure
@@ -46,34 +46,48 @@ class Program:
         self._limit = limit
         self._levels = 0
         self._run, self._fixed_cost = compile_steps(steps, limit)
+        self._most = limit - self._fixed_cost
         self.result_type: Type = steps.type
         self.max_cost = MAX_UINT
         """At most so much can an evaluation cost, by what is known of the sizes of variables."""
 
     def evaluate(self, bindings: Mapping[str, Any]) -> Evaluation:
         """The value and what it cost; raises EvaluationError."""
-        result = self.outcome([bindings[name] for name in self._variables])
+        result = self.outcome(*[bindings[name] for name in self._variables])
         if isinstance(result.value, Failure):
             raise EvaluationError(result.value.message)
         return result
 
-    def outcome(self, values: list[Any]) -> Evaluation:
+    def outcome(self, *values: Any) -> Evaluation:
         """Of the variables in their order; an error is a value here, a Failure."""
         if self._levels > _SHALLOW:
             with room_for(self._levels):
-                return self._outcome(values)
-        return self._outcome(values)
+                return self._outcome(*values)
+        return self._outcome(*values)
 
-    def _outcome(self, values: list[Any]) -> Evaluation:
+    def value(self, *values: Any) -> Any:
+        """As `outcome`, without the cost."""
+        if self._levels > _SHALLOW:
+            return self.outcome(*values).value
+        frame = [0, *values, *self._padding]
+        try:
+            value = self._run(frame)
+        except LimitReached:
+            return Failure(LIMIT_EXCEEDED)
+        except Exception:
+            return self.exact_outcome(*values).value
+        return value if frame[0] <= self._most else self.exact_outcome(*values).value
+
+    def _outcome(self, *values: Any) -> Evaluation:
         frame = [0, *values, *self._padding]
         try:
             value = self._run(frame)
         except Exception:  # whatever it is, the slow way knows what to make of it
-            return self.exact_outcome(values)
+            return self.exact_outcome(*values)
         cost = self._fixed_cost + frame[0]
-        return Evaluation(value, cost) if cost <= self._limit else self.exact_outcome(values)
+        return Evaluation(value, cost) if cost <= self._limit else self.exact_outcome(*values)
 
-    def exact_outcome(self, values: list[Any]) -> Evaluation:
+    def exact_outcome(self, *values: Any) -> Evaluation:
         """The slow way, which knows what errors cost."""
         tracking = Tracking([0, *values, *self._padding], self._limit)
         try:
@@ -83,6 +97,10 @@ class Program:
         except Exception as error:  # no expression stops the scheduler
             value = Failure(f"internal error: {error}")
         return Evaluation(value, tracking.cost)
+
+
+class ResultTypeError(CompileError):
+    """An expression is well formed, but it is not one of what was asked for."""
 
 
 class Environment:
@@ -96,8 +114,10 @@ class Environment:
         objects: Mapping[str, Mapping[str, Type]] | None = None,
         size_of: SizeOf = lambda path: None,
         cost_limit: int = MAX_UINT,
+        result_types: tuple[Type, ...] = (),
     ) -> None:
-        """Objects are types with fields; `size_of` tells the largest sizes of what variables hold."""
+        """Objects are types with fields; `size_of` tells the largest sizes of what variables hold; no result
+        types: all of them."""
         libraries = (*_LANGUAGE, *libraries)
         self._names = Names(
             functions=_merged(libraries),
@@ -111,6 +131,7 @@ class Environment:
         self._slots = {name: index for index, name in enumerate(variables, 1)}
         self._size_of = size_of
         self._cost_limit = cost_limit
+        self._result_types = result_types
 
     def compile(self, expression: str) -> Program:
         """Raises CompileError."""
@@ -126,6 +147,8 @@ class Environment:
         with room_for(levels):
             check(root, source, self._names)
             validate(root, source, self._names.functions)
+            if self._result_types and root.type not in self._result_types:
+                raise ResultTypeError(str(root.type))
             steps, slots = plan(root, self._names, self._slots)
             program = Program(steps, slots, tuple(self._slots), self._cost_limit)
             program._levels = levels

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.cel.operators import find, list_index, type_of_value
-from moorage.cel.text import value_text
+from moorage.cel.operators import find, list_index
+from moorage.cel.text import original_name, value_text
 from moorage.cel.types import Type
 from moorage.cel.values import MISSING, EvaluationError, Failure, Optional, Uint
 
@@ -20,7 +20,7 @@ def look_up(value: Any, key: Any, if_present: bool) -> Any:
     if isinstance(value, Failure):
         return value
     if key.__class__ not in _KEYS:
-        return Failure(f"invalid qualifier type: {type_of_value(key).name}")
+        return Failure(f"invalid qualifier type: {original_name(key)}")
     if isinstance(value, Mapping):
         found = find(value, key)
         if found is not MISSING:

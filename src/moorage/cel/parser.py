@@ -81,7 +81,8 @@ class _Parser:
     def parse(self) -> tuple[Expression, Maker]:
         root = self._expression()
         if self._token.kind != "<EOF>":
-            self._unexpected("<EOF>", "extraneous")
+            is_last = next(self._tokens).kind == "<EOF>"
+            self._unexpected("<EOF>", "extraneous" if is_last else "mismatched")
         if self._issues:
             raise self._source.error(self._issues)
         if root.nesting > MAX_NESTING:

@@ -22,6 +22,7 @@ from moorage.cel.syntax import (
     MapLiteral,
     Select,
 )
+from moorage.cel.text import original_name
 from moorage.cel.types import Type, TypeParameter
 from moorage.cel.values import MAX_INT, EvaluationError, Uint, as_map, identity
 
@@ -96,7 +97,7 @@ class _Planner:
         step.attribute.add(Qualifier(node.id, False, node.field, test_only=node.test_only))
         if node.test_only:
             return AttributeStep(node.id, node.type, step.attribute, test_only=True)
-        step.type = node.type
+        step.id, step.type = node.id, node.type
         return step
 
     # Calls
@@ -141,7 +142,7 @@ class _Planner:
         step = self._attribute(operand)
         if isinstance(index, Constant):
             if not isinstance(index.value, _KEYS):
-                raise ProgramError(f"invalid qualifier type: {type_of_value(index.value).name}")
+                raise ProgramError(f"invalid qualifier type: {original_name(index.value)}")
             qualifier = Qualifier(node.id, optional, index.value)
         elif isinstance(index, AttributeStep):
             qualifier = Qualifier(node.id, optional, index=index.attribute)
@@ -149,7 +150,7 @@ class _Planner:
             computed = steps.Relative(node.id, index.type, index)
             qualifier = Qualifier(node.id, optional, index=computed, index_is_computed=True)
         step.attribute.add(qualifier)
-        step.type = node.type
+        step.id, step.type = node.id, node.type
         return step
 
     def _invocation(self, node: Call, arguments: list[Step]) -> steps.Invocation:
@@ -291,15 +292,27 @@ def is_proven(parameter: Type, argument: Type) -> bool:
     return True
 
 
+def _is_simple(parameter: Type) -> bool:
+    """Whether the class of a value tells if it is of the type."""
+    return parameter.name not in ("list", "map") or isinstance(parameter, TypeParameter)
+
+
 def _dispatcher(function: Function, overloads: Sequence[Overload]) -> Callable[..., Any]:
     """Calls the first overload that takes the values."""
+    by_class = all(_is_simple(parameter) for overload in overloads for parameter in overload.parameters)
+    chosen: dict[tuple[type, ...], Callable[..., Any]] = {}
 
     def call(*values: Any) -> Any:
+        classes = tuple([value.__class__ for value in values])
+        if classes in chosen:
+            return chosen[classes](*values)
         for overload in overloads:
             for parameter, value in zip(overload.parameters, values, strict=True):
                 if not accepts(parameter, value):
                     break
             else:
+                if by_class:
+                    chosen[classes] = overload.call
                 return overload.call(*values)
         shown = ", ".join([type_of_value(value).name for value in values])
         raise EvaluationError(f"no such overload: {function.name}({shown})")

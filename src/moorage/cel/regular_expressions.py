@@ -34,4 +34,21 @@ def compile(pattern: str) -> Any:  # noqa: A001
     except re2.error as error:
         message = error.args[0]
         text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
-        raise ValueError(f"error parsing regexp: {text}") from None
+        raise ValueError(f"error parsing regexp: {_in_other_words(text)}") from None
+
+
+_WORDS = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "trailing \\": "trailing backslash at end of expression",
+}
+
+
+def _in_other_words(text: str) -> str:
+    """As the original says it, which is of another family of the same engine."""
+    reason, colon, where = text.partition(": ")
+    return f"{_WORDS.get(reason, reason)}: `{where}`" if colon else _WORDS.get(reason, reason)

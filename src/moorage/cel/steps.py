@@ -43,18 +43,15 @@ class Qualifier:
 
 @dataclass(slots=True, eq=False)
 class Attribute:
-    number: int
-    """The id as long as nothing is selected."""
+    id: int
+    """That of the last selection, once there is one."""
     base: Type
     """What it has before anything is selected."""
     qualifiers: list[Qualifier] = field(default_factory=list, init=False)
 
-    @property
-    def id(self) -> int:
-        return self.qualifiers[-1].id if self.qualifiers else self.number
-
     def add(self, qualifier: Qualifier) -> None:
         self.qualifiers.append(qualifier)
+        self.id = qualifier.id
 
 
 @dataclass(slots=True, eq=False)
@@ -77,28 +74,18 @@ class Conditional(Attribute):
     truthy: Attribute
     falsy: Attribute
 
-    @property
-    def id(self) -> int:
-        return self.truthy.id if self.truthy.id == self.falsy.id else self.number
-
     def add(self, qualifier: Qualifier) -> None:
         self.truthy.add(qualifier)
         self.falsy.add(qualifier)
+        self.id = qualifier.id
 
 
 @dataclass(slots=True, eq=False)
 class AttributeStep(Step):
+    """Its id is that of its attribute."""
+
     attribute: Attribute
     test_only: bool = False
-
-    @property
-    def current_id(self) -> int:
-        """As things are selected from it, its id becomes that of the last selection."""
-        return self.id if self.test_only else self.attribute.id
-
-
-def id_of(step: Step) -> int:
-    return step.current_id if isinstance(step, AttributeStep) else step.id
 
 
 # Calls

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from decimal import Decimal
 from math import isinf, isnan
@@ -10,7 +9,7 @@ from typing import Any
 
 from moorage.cel.operators import SECOND
 from moorage.cel.types import Type
-from moorage.cel.values import Duration, Optional, Timestamp
+from moorage.cel.values import Duration, Optional, Timestamp, Uint
 
 
 def double_text(number: float) -> str:
@@ -113,6 +112,25 @@ def value_text(value: Any) -> str:
     return str(value)
 
 
-def quoted(text: str) -> str:
-    """A string in double quotes."""
-    return json.dumps(text, ensure_ascii=False)
+_ORIGINAL_NAMES = {
+    bool: "types.Bool",
+    int: "types.Int",
+    Uint: "types.Uint",
+    float: "types.Double",
+    str: "types.String",
+    bytes: "types.Bytes",
+    type(None): "types.Null",
+    Timestamp: "types.Timestamp",
+    Duration: "types.Duration",
+    Optional: "*types.Optional",
+    Type: "*types.Type",
+}
+
+
+def original_name(value: Any) -> str:
+    """Of the class that the original has for such values, which some of its messages show."""
+    if (name := _ORIGINAL_NAMES.get(value.__class__)) is not None:
+        return name
+    if isinstance(value, (tuple, list)):
+        return "*types.baseList"
+    return "*types.baseMap" if isinstance(value, Mapping) else f"cel.{value.__class__.__name__}"

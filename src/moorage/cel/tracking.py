@@ -15,9 +15,9 @@ from moorage.cel import steps
 from moorage.cel.costs import CREATE_LIST, CREATE_MAP, SELECT
 from moorage.cel.equality import equality_cost
 from moorage.cel.lookup import ABSENT, look_up, unwrapped
-from moorage.cel.operators import equals
-from moorage.cel.steps import Attribute, AttributeStep, Qualifier, Step, id_of
-from moorage.cel.text import value_text
+from moorage.cel.operators import equals, overload_text
+from moorage.cel.steps import Attribute, AttributeStep, Qualifier, Step
+from moorage.cel.text import original_name, value_text
 from moorage.cel.values import (
     MAX_UINT,
     NO_VALUE,
@@ -43,6 +43,7 @@ class Tracking:
         self._frame = frame
         self._limit = limit
         self._stack: list[tuple[int, Any]] = []
+        self._places: dict[int, list[int]] = {}  # in the stack, by id
         self._initial: dict[int, Step] = {}
         self.cost = 0
         self._ways: dict[type[Step], Callable[[Any], Any]] = {
@@ -62,37 +63,42 @@ class Tracking:
     def evaluate(self, step: Step) -> Any:
         """The value, or a Failure. Raises Fault where the evaluation ends at once."""
         value = self._ways[step.__class__](step)
-        self._push(id_of(step), value)
+        self._push(step.id, value)
         return value
 
     # The stack
 
     def _push(self, id: int, value: Any) -> None:
+        places = self._places.get(id)
+        if places is None:
+            places = self._places[id] = []
+        places.append(len(self._stack))
         self._stack.append((id, value))
         if not 0 <= self.cost <= self._limit:
             self.cost &= MAX_UINT
             raise Fault(LIMIT_EXCEEDED)
 
     def _drop(self, *ids: int) -> None:
+        """Removes the last result of each step, and all that came after it."""
         for wanted in ids:
-            for index in range(len(self._stack) - 1, -1, -1):
-                if self._stack[index][0] == wanted:
-                    del self._stack[index:]
-                    break
+            if self._places.get(wanted):
+                self._cut(self._places[wanted][-1])
 
     def _take(self, arguments: list[Step]) -> list[Any] | None:
         """The values of the arguments; None: one is not there."""
         values = []
         for argument in reversed(arguments):
-            wanted = id_of(argument)
-            for index in range(len(self._stack) - 1, -1, -1):
-                if self._stack[index][0] == wanted:
-                    values.append(self._stack[index][1])
-                    del self._stack[index:]
-                    break
-            else:
+            places = self._places.get(argument.id)
+            if not places:
                 return None
+            values.append(self._stack[places[-1]][1])
+            self._cut(places[-1])
         return values[::-1]
+
+    def _cut(self, length: int) -> None:
+        for number, _ in reversed(self._stack[length:]):
+            self._places[number].pop()
+        del self._stack[length:]
 
     # Steps
 
@@ -109,7 +115,7 @@ class Tracking:
                 break
             if value is not (not step.deciding) and failure is None:
                 failure = value if isinstance(value, Failure) else Failure("no such overload")
-        self._drop(id_of(step.left), id_of(step.right))
+        self._drop(step.left.id, step.right.id)
         if decided:
             return step.deciding
         return not step.deciding if failure is None else failure
@@ -149,7 +155,10 @@ class Tracking:
             except Fault:
                 raise
             except EvaluationError as error:
-                result = Failure(str(error))
+                text = str(error)
+                if text == "no such overload" and not step.stops_early:
+                    text = overload_text(step.function, values[0])
+                result = Failure(text)
         taken = self._take(step.arguments)
         if taken is not None:
             try:
@@ -232,13 +241,13 @@ class Tracking:
         result = over
         if not isinstance(over, Failure):
             if not isinstance(over, (tuple, list, Mapping)):
-                result = Failure(f"got '{over.__class__.__name__}', expected iterable type")
+                result = Failure(f"got '{original_name(over)}', expected iterable type")
             else:
                 self._iterate(step, over)
                 result = self.evaluate(step.result)
                 if result.__class__ is AccumulatedList:
                     result = tuple(result)
-        self._drop(id_of(step.range))
+        self._drop(step.range.id)
         return result
 
     def _iterate(self, step: steps.Loop, over: Any) -> None:
@@ -260,7 +269,7 @@ class Tracking:
         if step.test_only and isinstance(value, Optional):
             value = value.has_value
         if isinstance(attribute, steps.Conditional):
-            self._drop(attribute.falsy.id, attribute.truthy.id, id_of(attribute.condition))
+            self._drop(attribute.falsy.id, attribute.truthy.id, attribute.condition.id)
         else:
             self._drop(attribute.id)
             self.cost += SELECT

@@ -148,7 +148,8 @@ def identity(key: Any) -> tuple[Any, Any]:
     if kind in _BY_VALUE:
         return kind, key
     if kind is bytes or getattr(kind, "CEL_TYPE", None) in _UNHASHABLE:
-        raise Fault(f"internal error: runtime error: hash of unhashable type {kind.__name__}")
+        shown = "types.Bytes" if kind is bytes else f"cel.{kind.__name__}"
+        raise Fault(f"internal error: runtime error: hash of unhashable type {shown}")
     return kind, id(key)
 
 
