@@ -47,6 +47,8 @@ class Seen(NamedTuple):
     """What events say and no condition ever said."""
     notes: Counter[tuple[str, str]]
     """How many events of a reason a pod has. This is not compared."""
+    claims: dict[str, list[list[Document]]] = {}
+    """By resource claim, where they are followed: every change of what schedulers write of each so named."""
 
 
 class World:
@@ -120,6 +122,10 @@ class World:
             self.pods[space, name] = new
             if old is not None and (changed := difference(old, new)):
                 self.changes.append((space, name, changed))
+        self.wake()
+
+    def wake(self) -> None:
+        """Whoever awaits something looks again."""
         self._awake, awake = asyncio.Event(), self._awake
         awake.set()
 
@@ -136,6 +142,7 @@ def spoken(pod: Document) -> Document:
         "node": pod["spec"].get("nodeName"),
         "nominated": status.get("nominatedNodeName"),
         "grace": meta.get("deletionGracePeriodSeconds"),
+        "devices of resources": status.get("extendedResourceClaimStatus"),
         "conditions": [
             {key: bool(value) if key in TIMES else value for key, value in each.items()}
             for each in status.get("conditions") or ()
@@ -154,6 +161,9 @@ class Stage:
         self._by_chance = ""
 
     # The setting
+
+    async def open(self) -> None:
+        await self._world.send("POST", "/api/v1/namespaces", {"metadata": {"name": self.name}})
 
     async def node(self, name: str, *, cpu: str = "4", **form: Any) -> None:
         labels = {"stage": self.name, "name": name, **form.pop("labels", {})}
@@ -299,10 +309,9 @@ class Stage:
 
     async def seen(self, *, counts: bool = True) -> Seen:
         """`counts` says whether numbers of nodes in messages are kept."""
-        space, world = self.name, self._world
-        spaces = [each for each in world.uids if each == space or each.startswith(f"{space}-")]
-        uids = {uid: f"UID of {name}" for each in spaces for uid, name in world.uids[each].items()}
-        masks = {**uids, space: "HERE", self.scheduler: "SCHEDULER"}
+        world = self._world
+        spaces = self._spaces()
+        masks = self._masks()
         told = [
             (masked(f"{each}/{name}", masks), masked(change, masks, counts=counts))
             for each, name, change in world.changes
@@ -318,6 +327,17 @@ class Stage:
             [note for note in unfounded(events, told) if not self._by_chance or self._by_chance not in note],
             Counter((event["regarding"]["name"], event["reason"]) for event in events),
         )
+
+    def _spaces(self) -> list[str]:
+        return [
+            each for each in self._world.uids if each == self.name or each.startswith(f"{self.name}-")
+        ]
+
+    def _masks(self) -> dict[str, str]:
+        """What differs between the schedulers, and what stands for it."""
+        uids = self._world.uids
+        names = {uid: f"UID of {name}" for each in self._spaces() for uid, name in uids[each].items()}
+        return {**names, self.name: "HERE", self.scheduler: "SCHEDULER"}
 
     async def _events(self, space: str) -> list[Document]:
         answer = await self._world.send("GET", f"/apis/events.k8s.io/v1/namespaces/{space}/events")
@@ -344,7 +364,11 @@ class Stage:
         return self._world.pods.get((space or self.name, name))
 
     async def _until(self, what: str, condition: Callable[[], Any]) -> None:
-        await self._world.until(f"{self.name}: {what}", condition)
+        try:
+            await self._world.until(f"{self.name}: {what}", condition)
+        except AssertionError as error:
+            pods = {name: spoken(pod) for (space, name), pod in self._world.pods.items() if space == self.name}
+            raise AssertionError(f"{error}; pods: {pods}") from None
 
 
 def version(document: Document) -> int:

@@ -2,21 +2,17 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
 
 import pytest
 
 from tests.controlplane import preemption_cases, preemption_meanwhile_cases
-from tests.controlplane.preemption_cases import Case
+from tests.controlplane.playing import Results, furnish, outcome, play
 from tests.controlplane.preemption_meanwhile_cases import CASES_WITH_NODES_THAT_CHANGE
-from tests.controlplane.schedulers import moorage, node
+from tests.controlplane.schedulers import moorage
 from tests.controlplane.servers import ControlPlane, Program
-from tests.controlplane.stages import BELL, PRIORITIES, SCHEDULERS, Seen, Stage, World
+from tests.controlplane.stages import Stage, World
 
 CASES = preemption_cases.CASES | preemption_meanwhile_cases.CASES
-SECONDS_FOR_EVENTS = 10.0
-
-Results = Mapping[tuple[str, str], Seen | Exception]
 
 
 @pytest.fixture(scope="module")
@@ -35,69 +31,12 @@ async def play_all(plane: ControlPlane) -> Results:
 
         async with World(plane) as world:
             await furnish(world)
-            results = await play(world, CASES, start_schedulers)
+            results = await play(world, CASES, start_schedulers, stage=Stage)
             # Here the numbers of nodes in messages depend on when those of the other cases come and go.
-            results |= await play(world, CASES_WITH_NODES_THAT_CHANGE, counts=False)
+            results |= await play(world, CASES_WITH_NODES_THAT_CHANGE, stage=Stage, counts=False)
             for program in programs:
                 program.check_running()
     return results
-
-
-async def furnish(world: World) -> None:
-    for name, value in PRIORITIES.items():
-        policy = "Never" if name == "polite" else "PreemptLowerPriority"
-        document = {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy}
-        await world.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", document)
-    await world.send("POST", "/api/v1/nodes", node(BELL))
-
-
-async def play(
-    world: World, cases: Mapping[str, Case], begin: Callable[[], None] = lambda: None, *, counts: bool = True
-) -> dict[tuple[str, str], Seen | Exception]:
-    """All cases at once, twice."""
-    both = [(case, who) for case in cases for who in SCHEDULERS]
-    curtain = asyncio.Barrier(len(both) + 1)
-    stages = {key: Stage(world, *key, curtain) for key in both}
-
-    async def one(case: str, stage: Stage) -> Exception | None:
-        try:
-            await world.send("POST", "/api/v1/namespaces", {"metadata": {"name": stage.name}})
-            await cases[case](stage)
-        except Exception as error:
-            if not curtain.broken and curtain.n_waiting:
-                await curtain.abort()
-            return error
-        return None
-
-    plays = asyncio.gather(*(one(case, stages[case, who]) for case, who in both))
-    with contextlib.suppress(asyncio.BrokenBarrierError):
-        while curtain.n_waiting < len(both) and not curtain.broken and not plays.done():
-            await asyncio.sleep(0.01)
-        begin()
-        await curtain.wait()
-    errors = dict(zip(both, await plays, strict=True))
-    seen = await looked_at(stages, counts=counts)
-    return {key: errors[key] or seen[key] for key in both}
-
-
-async def looked_at(stages: Mapping[tuple[str, str], Stage], *, counts: bool) -> dict[tuple[str, str], Seen]:
-    """What was seen; events may come late, so it is looked again while there are fewer on one side."""
-    async with asyncio.timeout(60):
-        deadline = asyncio.get_running_loop().time() + SECONDS_FOR_EVENTS
-        while True:
-            found = await asyncio.gather(*(stage.seen(counts=counts) for stage in stages.values()))
-            seen = dict(zip(stages, found, strict=True))
-            same = all(seen[case, "ours"].events == seen[case, "kube"].events for case, _ in stages)
-            if same or asyncio.get_running_loop().time() > deadline:
-                return seen
-            await asyncio.sleep(0.2)
-
-
-def outcome(results: Results, case: str, who: str) -> Seen:
-    found = results[case, who]
-    if isinstance(found, Exception):
-        raise found
-    return found
 
 
 @pytest.mark.parametrize("case", [*CASES, *CASES_WITH_NODES_THAT_CHANGE])

@@ -10,6 +10,7 @@ import re
 import socket
 import ssl
 import struct
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -231,6 +232,18 @@ def slow(seconds: float) -> Action:
 
     async def action(gateway: Gateway, request: web.Request) -> web.StreamResponse:
         await asyncio.sleep(seconds)
+        return await pass_on(gateway, request)
+
+    return action
+
+
+def holding(arrived: threading.Event, released: threading.Event) -> Action:
+    """The request says that it has come, and waits until it is let go."""
+
+    async def action(gateway: Gateway, request: web.Request) -> web.StreamResponse:
+        await request.read()
+        arrived.set()
+        await asyncio.to_thread(released.wait)
         return await pass_on(gateway, request)
 
     return action

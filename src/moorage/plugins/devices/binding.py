@@ -195,11 +195,11 @@ async def wait_for_conditions(devices: Devices, pod_devices: PodDevices, seconds
     """Waits until devices are ready that say when they are; raises BindingFailed."""
     left = seconds
     while not pod_is_ready(devices, pod_devices, seconds):
+        step = min(CHECK_SECONDS, left)
+        await devices.sleep(step)
+        left -= step
         if left <= 0:
             raise BindingFailed("device binding timeout: context deadline exceeded")
-        step = min(CHECK_SECONDS, left)
-        left -= step
-        await devices.sleep(step)
 
 
 def has_to_wait(pod_devices: PodDevices) -> bool:
