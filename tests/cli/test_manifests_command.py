@@ -200,8 +200,11 @@ def test_a_role_holds_what_the_plugins_need_and_no_more(tmp_path: Path) -> None:
     assert few["pods"] == READ
     assert plain.keys() - few.keys() == {
         "namespaces",
+        "pods/finalizers",
         "poddisruptionbudgets.policy",
         "resourceclaims.resource.k8s.io",
+        "resourceclaims/binding.resource.k8s.io",
+        "resourceclaims/status.resource.k8s.io",
         "resourceslices.resource.k8s.io",
     }
 

@@ -85,7 +85,9 @@ def counted(amount: int, *slices: Sequence[Document]) -> list[Document]:
     sets = [{"name": "card", "counters": {"memory": {"value": str(amount)}}}]
     of = len(slices) + 1
     return [
-        resource_slice(name="counters", pool="card.HERE", of=of, nodeSelector=everywhere(), sharedCounters=sets),
+        resource_slice(
+            name="counters", pool="card.HERE", of=of, nodeSelector=everywhere(), sharedCounters=sets
+        ),
         *(
             resource_slice(each, name=f"part-{place}", pool="card.HERE", of=of, on=f"n{place}")
             for place, each in enumerate(slices, 1)
