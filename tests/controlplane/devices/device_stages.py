@@ -216,7 +216,7 @@ class DeviceStage(Stage):
         await self._until(f"that {name} says {text!r}", is_said)
 
     async def known(self, claim: str) -> None:
-        """Both schedulers have been told of a claim, or are about to be: another pod of theirs has used it."""
+        """Both schedulers have been told of a claim, or are about to be, as another pod has used it."""
         await self._until(f"that {claim} is there", lambda: self._claim(claim))
 
     async def gone(self, claim: str) -> None:
