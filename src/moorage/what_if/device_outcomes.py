@@ -142,13 +142,13 @@ class _ToldWrites(ClaimsInMemory):
         self.made.append(made.key)
         return made
 
-    async def update(self, claim: ResourceClaim, finalizers: list[str]) -> ResourceClaim:
-        self.told.append(f"update {claim.key}")
-        return await super().update(claim, finalizers)
+    async def update(self, document: Document) -> ResourceClaim:
+        self.told.append(f"update {_key(document)}")
+        return await super().update(document)
 
-    async def update_status(self, claim: ResourceClaim, changes: Document) -> ResourceClaim:
-        self.told.append(f"updateStatus {claim.key}")
-        return await super().update_status(claim, changes)
+    async def update_status(self, document: Document) -> ResourceClaim:
+        self.told.append(f"updateStatus {_key(document)}")
+        return await super().update_status(document)
 
     async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
         self.told.append(f"patchStatus {claim.key}")
@@ -222,6 +222,10 @@ class _Trial:
             claim = stored.get(*reversed(key.split("/")))
             shown[key] = None if claim is None else _shown(claim, self._before.get(key))
         return shown
+
+
+def _key(document: Document) -> str:
+    return f"{document['metadata']['namespace']}/{document['metadata']['name']}"
 
 
 def _shown(claim: ResourceClaim, before: ResourceClaim | None) -> Document:

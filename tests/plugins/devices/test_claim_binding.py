@@ -47,15 +47,15 @@ class Writes(ClaimsInMemory):
         self._act()
         return await super().get(claim)
 
-    async def update(self, claim: ResourceClaim, finalizers: list[str]) -> ResourceClaim:
+    async def update(self, document: Document) -> ResourceClaim:
         self.told.append("update")
         self._act()
-        return await super().update(claim, finalizers)
+        return await super().update(document)
 
-    async def update_status(self, claim: ResourceClaim, changes: Document) -> ResourceClaim:
+    async def update_status(self, document: Document) -> ResourceClaim:
         self.told.append("updateStatus")
         self._act()
-        return await super().update_status(claim, changes)
+        return await super().update_status(document)
 
     async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
         self.told.append("pod")

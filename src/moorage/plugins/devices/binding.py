@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from typing import Any
 
 from moorage.api.devices import FINALIZER, ResourceClaim
 from moorage.api.pods import Pod
@@ -113,20 +114,25 @@ async def _write(
             if current.status.allocation is not None:
                 raise BindingFailed(f"claim {key} got allocated elsewhere in the meantime")
             if FINALIZER not in finalizers(current):
-                writing = devices.writes.update(current, [*finalizers(current), FINALIZER])
-                current = await _told(f"add finalizer to claim {key}", writing)
-        known: Document = current.raw.get("status") or {}
-        given = known.get("allocation") if allocation is None else allocation
+                document = with_finalizers(current, [*finalizers(current), FINALIZER])
+                current = await _told(f"add finalizer to claim {key}", devices.writes.update(document))
+        status: Document = dict(current.raw.get("status") or {})
+        given = status.get("allocation") if allocation is None else allocation
         if given is None:
             raise BindingFailed(f"claim {key} got deallocated elsewhere in the meantime")
+        if not given.get("allocationTimestamp"):
+            given = {**given, "allocationTimestamp": _now(devices.clock)}
         consumer = {"resource": "pods", "name": pod.name, "uid": pod.uid}
-        changes: Document = {"reservedFor": [*(known.get("reservedFor") or ()), consumer]}
-        if allocation is not None:
-            changes["allocation"] = {**allocation, "allocationTimestamp": _now(devices.clock)}
-        elif not given.get("allocationTimestamp"):
-            changes["allocation"] = {"allocationTimestamp": _now(devices.clock)}
+        status["allocation"] = given
+        status["reservedFor"] = [*(status.get("reservedFor") or ()), consumer]
         doing = "add reservation" if allocation is None else "add allocation and reservation"
-        return await _told(f"{doing} to claim {key}", devices.writes.update_status(current, changes))
+        document = {
+            **current.raw,
+            "apiVersion": current.api_version(),
+            "kind": current.kind,
+            "status": status,
+        }
+        return await _told(f"{doing} to claim {key}", devices.writes.update_status(document))
 
     return await on_conflict_again(devices, claim, once, f"get updated claim {key} after conflict")
 
@@ -220,6 +226,13 @@ def pod_is_ready(devices: Devices, pod_devices: PodDevices, seconds: float) -> b
 def finalizers(claim: ResourceClaim) -> list[str]:
     found: list[str] = claim.raw.get("metadata", {}).get("finalizers") or []
     return found
+
+
+def with_finalizers(claim: ResourceClaim, wanted: list[str]) -> Document:
+    meta: dict[str, Any] = {**claim.raw["metadata"], "finalizers": wanted}
+    if not wanted:
+        del meta["finalizers"]
+    return {**claim.raw, "apiVersion": claim.api_version(), "kind": claim.kind, "metadata": meta}
 
 
 def _now(clock: Callable[[], float]) -> str:

@@ -26,11 +26,9 @@ class ClaimWrites(Protocol):
 
     async def create(self, document: Document) -> ResourceClaim: ...
 
-    async def update(self, claim: ResourceClaim, finalizers: list[str]) -> ResourceClaim:
-        """Sets the finalizers of just this version of a claim."""
+    async def update(self, document: Document) -> ResourceClaim: ...
 
-    async def update_status(self, claim: ResourceClaim, changes: Document) -> ResourceClaim:
-        """Changes these parts of the status of just this version of a claim; None takes one away."""
+    async def update_status(self, document: Document) -> ResourceClaim: ...
 
     async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
         """Takes the pod out of those that the claim is reserved for, whatever else was changed."""
@@ -52,22 +50,11 @@ class ClaimsOfServer:
     async def create(self, document: Document) -> ResourceClaim:
         return _typed(await self._http.create(_CLAIMS, document))
 
-    # Patches, since the API server compares the parameters in a claim byte by byte with what it has, and
-    # takes whoever writes them with other blanks for someone who changes what must not be changed.
+    async def update(self, document: Document) -> ResourceClaim:
+        return _typed(await self._http.update(_CLAIMS, document))
 
-    async def update(self, claim: ResourceClaim, finalizers: list[str]) -> ResourceClaim:
-        return await self._patch(claim, {"metadata": {"finalizers": finalizers}})
-
-    async def update_status(self, claim: ResourceClaim, changes: Document) -> ResourceClaim:
-        return await self._patch(claim, {"metadata": {}, "status": changes}, "status")
-
-    async def _patch(self, claim: ResourceClaim, patch: Document, subresource: str = "") -> ResourceClaim:
-        version = {"uid": claim.uid, "resourceVersion": claim.metadata.resource_version}
-        patch["metadata"] = {**version, **patch["metadata"]}
-        answer = await self._http.patch(
-            _CLAIMS, claim.name, patch, namespace=claim.namespace, subresource=subresource
-        )
-        return _typed(answer)
+    async def update_status(self, document: Document) -> ResourceClaim:
+        return _typed(await self._http.update(_CLAIMS, document, subresource="status"))
 
     async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
         reserved = [{"$patch": "delete", "uid": pod.uid}]
@@ -103,13 +90,13 @@ class ClaimsInMemory:
         uid = f"00000000-0000-4000-a000-{self._made:012d}"
         return self._put({**document, "metadata": {**meta, "name": name, "uid": uid, "resourceVersion": "1"}})
 
-    async def update(self, claim: ResourceClaim, finalizers: list[str]) -> ResourceClaim:
-        stored = self._current(claim).raw
-        return self._put(_next({**stored, "metadata": {**stored["metadata"], "finalizers": finalizers}}))
+    async def update(self, document: Document) -> ResourceClaim:
+        stored = self._current(document)
+        return self._put(_next({**document, "status": stored.raw.get("status", {})}))
 
-    async def update_status(self, claim: ResourceClaim, changes: Document) -> ResourceClaim:
-        stored = self._current(claim).raw
-        return self._put(_next({**stored, "status": _merged(stored.get("status") or {}, changes)}))
+    async def update_status(self, document: Document) -> ResourceClaim:
+        stored = self._current(document)
+        return self._put(_next({**stored.raw, "status": document.get("status", {})}))
 
     async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
         stored = self._stored(claim.name, claim.namespace).raw
@@ -129,9 +116,10 @@ class ClaimsInMemory:
             raise NotFound(404, "NotFound", f'resourceclaims.resource.k8s.io "{name}" not found')
         return found
 
-    def _current(self, claim: ResourceClaim) -> ResourceClaim:
-        stored = self._stored(claim.name, claim.namespace)
-        if stored.metadata.resource_version != claim.metadata.resource_version:
+    def _current(self, document: Document) -> ResourceClaim:
+        meta = document["metadata"]
+        stored = self._stored(meta["name"], meta["namespace"])
+        if stored.metadata.resource_version != meta.get("resourceVersion", ""):
             raise Conflict(
                 409,
                 "Conflict",
@@ -148,19 +136,6 @@ class ClaimsInMemory:
 
 def _typed(document: Document) -> ResourceClaim:
     return from_document(ResourceClaim, document)
-
-
-def _merged(old: Document, changes: Document) -> Document:
-    """As a JSON merge patch changes a document."""
-    made = dict(old)
-    for key, value in changes.items():
-        if value is None:
-            made.pop(key, None)
-        elif isinstance(value, dict) and isinstance(made.get(key), dict):
-            made[key] = _merged(made[key], value)
-        else:
-            made[key] = value
-    return made
 
 
 def _next(document: Document) -> Document:

@@ -64,10 +64,10 @@ class DynamicResources(
     reads_usage_only = True
     is_costly = True
     permissions: ClassVar = (
-        *(Permission(verb, _GROUP, "resourceclaims") for verb in ("create", "get", "patch", "delete")),
-        Permission("patch", _GROUP, "resourceclaims", "status"),
+        *(Permission(verb, _GROUP, "resourceclaims") for verb in ("create", "get", "update", "delete")),
+        *(Permission(verb, _GROUP, "resourceclaims", "status") for verb in ("update", "patch")),
         # Whoever changes what a claim is allocated or reserved, and whoever makes one for a pod, needs these.
-        Permission("patch", _GROUP, "resourceclaims", "binding"),
+        *(Permission(verb, _GROUP, "resourceclaims", "binding") for verb in ("update", "patch")),
         Permission("update", "", "pods", "finalizers"),
     )
 

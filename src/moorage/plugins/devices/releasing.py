@@ -6,7 +6,7 @@ from moorage.api.devices import FINALIZER, ResourceClaim
 from moorage.api.pods import Pod
 from moorage.client.errors import ApiError
 from moorage.framework.logger import Logger
-from moorage.plugins.devices.binding import finalizers, on_conflict_again
+from moorage.plugins.devices.binding import finalizers, on_conflict_again, with_finalizers
 from moorage.plugins.devices.devices import Devices
 from moorage.plugins.devices.pod_claims import is_reserved_for
 from moorage.plugins.devices.pod_devices import PodDevices
@@ -55,8 +55,11 @@ async def take_back(devices: Devices, found: PodDevices, pod: Pod) -> None:
 
 async def deallocate(devices: Devices, claim: ResourceClaim) -> None:
     """Frees the devices of a claim that nobody uses."""
-    nothing = dict.fromkeys(("allocation", "reservedFor", "devices"))
-    await devices.writes.update_status(claim, nothing)
+    status = dict(claim.raw.get("status") or {})
+    for name in ("allocation", "reservedFor", "devices"):
+        status.pop(name, None)
+    document = {**claim.raw, "apiVersion": claim.api_version(), "kind": claim.kind, "status": status}
+    await devices.writes.update_status(document)
 
 
 async def delete(devices: Devices, claim: ResourceClaim) -> None:
@@ -64,7 +67,7 @@ async def delete(devices: Devices, claim: ResourceClaim) -> None:
 
     async def unprotect(current: ResourceClaim) -> ResourceClaim:
         left = [each for each in finalizers(current) if each != FINALIZER]
-        return await devices.writes.update(current, left)
+        return await devices.writes.update(with_finalizers(current, left))
 
     await on_conflict_again(devices, claim, unprotect, f"get resourceclaim {claim.key}")
     await devices.writes.delete(claim)
