@@ -329,9 +329,7 @@ class Stage:
         )
 
     def _spaces(self) -> list[str]:
-        return [
-            each for each in self._world.uids if each == self.name or each.startswith(f"{self.name}-")
-        ]
+        return [each for each in self._world.uids if each == self.name or each.startswith(f"{self.name}-")]
 
     def _masks(self) -> dict[str, str]:
         """What differs between the schedulers, and what stands for it."""
@@ -367,7 +365,9 @@ class Stage:
         try:
             await self._world.until(f"{self.name}: {what}", condition)
         except AssertionError as error:
-            pods = {name: spoken(pod) for (space, name), pod in self._world.pods.items() if space == self.name}
+            pods = {
+                name: spoken(pod) for (space, name), pod in self._world.pods.items() if space == self.name
+            }
             raise AssertionError(f"{error}; pods: {pods}") from None
 
 

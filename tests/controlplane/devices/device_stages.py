@@ -129,15 +129,15 @@ class DeviceStage(Stage):
         await self.send("PATCH", path, {"spec": spec}, patch=PATCH_TYPES["merge"])
 
     async def allocate(
-        self, claim: str, *results: Document, on: str = "", users: Iterable[str] = (), **more: Any
+        self, claim: str, *given: Document, on: str = "", users: Iterable[str] = (), **more: Any
     ) -> None:
         """Gives devices to a claim, for pods that are there."""
         uids = {name: uid for uid, name in self._world.uids[self.name].items()}
         reserved = [{"resource": "pods", "name": name, "uid": uids[name]} for name in users]
-        status = {"allocation": allocation(*results, on=on), "reservedFor": reserved, **more}
-        protection = {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}}
-        await self.patch_claim(claim, protection)
-        await self.patch_claim(claim, {"status": status}, "/status")
+        path = f"{self._root('ResourceClaim', self.name)}/{claim}"
+        found = await self.send("GET", path)
+        status = {"allocation": allocation(*given, on=on), "reservedFor": reserved, **more}
+        await self.send("PUT", f"{path}/status", {**found, "status": status})
 
     # What happens
 

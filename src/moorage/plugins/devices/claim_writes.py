@@ -12,6 +12,7 @@ from moorage.client.errors import Conflict, NotFound
 from moorage.client.http import HttpClient
 from moorage.client.resources import Resource
 from moorage.framework.door import Door
+from moorage.plugins.devices import parameters
 
 Document = dict[str, Any]
 
@@ -28,7 +29,8 @@ class ClaimWrites(Protocol):
 
     async def update(self, document: Document) -> ResourceClaim: ...
 
-    async def update_status(self, document: Document) -> ResourceClaim: ...
+    async def update_status(self, document: Document, *, keeps_allocation: bool = False) -> ResourceClaim:
+        """`keeps_allocation` says that the claim is allocated already, which nobody may change."""
 
     async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
         """Takes the pod out of those that the claim is reserved for, whatever else was changed."""
@@ -51,10 +53,21 @@ class ClaimsOfServer:
         return _typed(await self._http.create(_CLAIMS, document))
 
     async def update(self, document: Document) -> ResourceClaim:
+        if parameters.in_spec(document):
+            document = await self._exact(document)
         return _typed(await self._http.update(_CLAIMS, document))
 
-    async def update_status(self, document: Document) -> ResourceClaim:
+    async def update_status(self, document: Document, *, keeps_allocation: bool = False) -> ResourceClaim:
+        if keeps_allocation and parameters.in_allocation(document):
+            document = await self._exact(document)
         return _typed(await self._http.update(_CLAIMS, document, subresource="status"))
+
+    async def _exact(self, document: Document) -> Document:
+        """The document with parameters that the API server finds unchanged."""
+        meta = document["metadata"]
+        path = _CLAIMS.path(meta["namespace"], meta["name"])
+        stored = await self._http.send("GET", path, accept=parameters.PROTOBUF)
+        return parameters.with_those_of(document, stored)
 
     async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
         reserved = [{"$patch": "delete", "uid": pod.uid}]
@@ -94,7 +107,7 @@ class ClaimsInMemory:
         stored = self._current(document)
         return self._put(_next({**document, "status": stored.raw.get("status", {})}))
 
-    async def update_status(self, document: Document) -> ResourceClaim:
+    async def update_status(self, document: Document, *, keeps_allocation: bool = False) -> ResourceClaim:
         stored = self._current(document)
         return self._put(_next({**stored.raw, "status": document.get("status", {})}))
 
