@@ -150,9 +150,9 @@ class _ToldWrites(ClaimsInMemory):
         self.told.append(f"updateStatus {_key(document)}")
         return await super().update_status(document, keeps_allocation=keeps_allocation)
 
-    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
+    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         self.told.append(f"patchStatus {claim.key}")
-        await super().unreserve(claim, pod)
+        return await super().unreserve(claim, pod)
 
     async def delete(self, claim: ResourceClaim) -> None:
         self.told.append(f"delete {claim.key}")

@@ -27,7 +27,7 @@ from tests.controlplane.schedulers import Document
 D = "gpu.HERE/n1.HERE"
 """The pool of node n1, where there is no other."""
 CANNOT = "cannot allocate all claims"
-READY = {"bindingConditions": ["Ready"], "bindingFailureConditions": ["Broken"]}
+READY: Document = {"bindingConditions": ["Ready"], "bindingFailureConditions": ["Broken"]}
 
 
 class Turn(NamedTuple):
@@ -68,9 +68,9 @@ TWO = ("n1", "n2")
 MODEL = 'device.attributes["gpu.HERE"].model == "x"'
 BOTH_CLAIMS = [claim("held"), claim("c")]
 TAINT = {"key": "broken", "value": "yes"}
-TOLERATED = {"tolerations": [{"key": "broken", "operator": "Exists"}]}
-SHARED = {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "10Gi"}}}
-SHARE = {"shareID": "6a1f6cbe-6a5a-4e2c-a7c0-7e7d2c5a0f10", "consumedCapacity": {"memory": "8Gi"}}
+TOLERATED: Document = {"tolerations": [{"key": "broken", "operator": "Exists"}]}
+SHARED: Document = {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "10Gi"}}}
+SHARE: Document = {"shareID": "6a1f6cbe-6a5a-4e2c-a7c0-7e7d2c5a0f10", "consumedCapacity": {"memory": "8Gi"}}
 
 ODD = {"second": "<é> & more", "first": [1.50, {}]}
 """Parameters whose bytes are not those that JSON shows of them: they are written with blanks."""

@@ -32,7 +32,7 @@ class ClaimWrites(Protocol):
     async def update_status(self, document: Document, *, keeps_allocation: bool = False) -> ResourceClaim:
         """`keeps_allocation` says that the claim is allocated already, which nobody may change."""
 
-    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
+    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         """Takes the pod out of those that the claim is reserved for, whatever else was changed."""
 
     async def delete(self, claim: ResourceClaim) -> None: ...
@@ -69,11 +69,13 @@ class ClaimsOfServer:
         stored = await self._http.send("GET", path, accept=parameters.PROTOBUF)
         return parameters.with_those_of(document, stored)
 
-    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
+    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         reserved = [{"$patch": "delete", "uid": pod.uid}]
         patch = {"metadata": {"uid": claim.uid}, "status": {"reservedFor": reserved}}
-        await self._http.patch(
-            _CLAIMS, claim.name, patch, namespace=claim.namespace, kind="strategic", subresource="status"
+        return _typed(
+            await self._http.patch(
+                _CLAIMS, claim.name, patch, namespace=claim.namespace, kind="strategic", subresource="status"
+            )
         )
 
     async def delete(self, claim: ResourceClaim) -> None:
@@ -111,11 +113,11 @@ class ClaimsInMemory:
         stored = self._current(document)
         return self._put(_next({**stored.raw, "status": document.get("status", {})}))
 
-    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
+    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         stored = self._stored(claim.name, claim.namespace).raw
         status = stored.get("status", {})
         left = [each for each in status.get("reservedFor") or () if each.get("uid") != pod.uid]
-        self._put(_next({**stored, "status": {**status, "reservedFor": left}}))
+        return self._put(_next({**stored, "status": {**status, "reservedFor": left}}))
 
     async def delete(self, claim: ResourceClaim) -> None:
         self._door.remove(self._stored(claim.name, claim.namespace))
