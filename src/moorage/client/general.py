@@ -116,6 +116,9 @@ class GeneralClient:
         self, request: Request, total: float | None, check: Callable[[], object] | None
     ) -> aiohttp.ClientResponse:
         headers, body = self._headers, None
+        if request.accept:
+            headers = headers.copy()
+            headers["Accept"] = request.accept
         if request.body is not None:
             body = _Body(request.body, check)
             headers = headers.copy()

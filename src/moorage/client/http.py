@@ -280,13 +280,24 @@ class HttpClient:
         body: bytes | None = None,
         *,
         content_type: str = JSON,
+        accept: str = "",
         params: Mapping[str, str] | None = None,
         tries: int = RETRY_AFTER_TRIES,
         seconds: float | None = None,
     ) -> Coroutine[Any, Any, bytes]:
-        """Any request; the answer as it comes. One try may take `seconds`, without its wait for a turn."""
+        """Any request; the answer as it comes, in JSON or in the form that `accept` names.
+
+        One try may take `seconds`, without its wait for a turn.
+        """
         return self._session.send(
-            method, path, body, content_type=content_type, params=params, tries=tries, seconds=seconds
+            method,
+            path,
+            body,
+            content_type=content_type,
+            accept=accept,
+            params=params,
+            tries=tries,
+            seconds=seconds,
         )
 
     async def request_json(

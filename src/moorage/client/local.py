@@ -48,6 +48,7 @@ class LocalSession:
         body: bytes | None = None,
         *,
         content_type: str = JSON,
+        accept: str = "",
         params: Mapping[str, str] | None = None,
         tries: int = 0,
         seconds: float | None = None,
@@ -55,7 +56,7 @@ class LocalSession:
         # Others get their turn, as they would while a socket is waited for.
         await asyncio.sleep(0)
         target = f"{path}?{urlencode(params)}" if params else path
-        answer = await self._server.ask(method, target, body or b"", self._headers(content_type))
+        answer = await self._server.ask(method, target, body or b"", self._headers(content_type, accept))
         if not isinstance(answer, LocalAnswer):
             await answer.aclose()
             raise TypeError(f"{method} {path}: is answered in pieces; use stream")
@@ -74,5 +75,5 @@ class LocalSession:
         finally:
             await answer.aclose()
 
-    def _headers(self, content_type: str) -> dict[str, list[str]]:
-        return {"accept": [JSON], "content-type": [content_type], "user-agent": self._user_agent}
+    def _headers(self, content_type: str, accept: str = "") -> dict[str, list[str]]:
+        return {"accept": [accept or JSON], "content-type": [content_type], "user-agent": self._user_agent}

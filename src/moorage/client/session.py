@@ -108,13 +108,14 @@ class Session:
         body: bytes | None = None,
         *,
         content_type: str = JSON,
+        accept: str = "",
         params: Mapping[str, str] | None = None,
         tries: int = RETRY_AFTER_TRIES,
         seconds: float | None = None,
     ) -> bytes:
         """The body of a good answer; `seconds` is how long one try may take, without its wait for a turn."""
         target = f"{self._base_path}{path}?{urlencode(params)}" if params else self._base_path + path
-        request = Request(method, target, body, "" if body is None else content_type)
+        request = Request(method, target, body, "" if body is None else content_type, accept)
         check = None if method == "GET" or self._may_write is None else self._check_may_write
         renewed, times = False, 0
         while True:

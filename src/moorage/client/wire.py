@@ -30,6 +30,8 @@ class Request(NamedTuple):
     """Path and query, in the form that URLs have."""
     body: bytes | None = None
     content_type: str = ""
+    accept: str = ""
+    """The form of the answer, if it is not the usual one."""
 
 
 class _Opening(asyncio.Protocol):
@@ -88,8 +90,8 @@ class Wire:
     def show(self, fields: list[tuple[str, str]]) -> None:
         """Has requests carry other headers from now on."""
         self._fields = fields
-        self._heads: dict[str, str] = {}
-        self._blocks: dict[tuple[str, str], bytes] = {}
+        self._heads: dict[tuple[str, str], str] = {}
+        self._blocks: dict[tuple[str, str, str], bytes] = {}
 
     async def exchange(
         self,
@@ -231,12 +233,13 @@ class Wire:
 
     def _block(self, request: Request) -> bytes:
         """The head of a request in HTTP/2."""
-        method, target, body, content_type = request
-        block = self._blocks.get((method, content_type))
+        method, target, body, content_type, accept = request
+        block = self._blocks.get((method, content_type, accept))
         if block is None:
             fields = [(":method", method), (":scheme", "https"), (":authority", self._host_header)]
-            block = encoded((name.lower(), value) for name, value in fields + self._given(content_type))
-            self._blocks[method, content_type] = block
+            fields += self._given(content_type, accept)
+            block = encoded((name.lower(), value) for name, value in fields)
+            self._blocks[method, content_type, accept] = block
         path = _checked(target).encode()
         if body is None:
             return b"".join((_PATH, length(len(path)), path, block))
@@ -266,11 +269,12 @@ class Wire:
 
     def _whole(self, request: Request) -> bytes:
         """A request in HTTP/1.1."""
-        method, target, body, content_type = request
-        head = self._heads.get(content_type)
+        method, target, body, content_type, accept = request
+        head = self._heads.get((content_type, accept))
         if head is None:
-            fields = [("Host", self._host_header), *self._given(content_type)]
-            head = self._heads[content_type] = "".join(f"{name}: {value}\r\n" for name, value in fields)
+            fields = [("Host", self._host_header), *self._given(content_type, accept)]
+            head = "".join(f"{name}: {value}\r\n" for name, value in fields)
+            self._heads[content_type, accept] = head
         first = f"{method} {_checked(target)} HTTP/1.1\r\n"
         body = body or b""
         return f"{first}{head}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
@@ -308,8 +312,10 @@ class Wire:
         if isinstance(connection, Http1Connection) and connection in self._idle:
             self._idle.remove(connection)
 
-    def _given(self, content_type: str) -> list[tuple[str, str]]:
+    def _given(self, content_type: str, accept: str) -> list[tuple[str, str]]:
         fields = [*self._fields, ("Content-Type", content_type)] if content_type else self._fields
+        if accept:
+            fields = [(name, accept if name == "Accept" else value) for name, value in fields]
         if any("\n" in text or "\r" in text for field in fields for text in field):
             raise ConfigurationError("a token or a user name to send has a line break in it; remove it")
         return fields

@@ -35,6 +35,8 @@ class Write(NamedTuple):
     work: Callable[..., Awaitable[Any]]
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = {}
+    holds: str = ""
+    """The uid of a pod that is not tried again before this is done; for work that is started in the loop."""
 
     def __str__(self) -> str:
         return getattr(self.work, "__qualname__", repr(self.work))
@@ -52,6 +54,14 @@ class _Lane:
         self.tasks: set[asyncio.Task[None]] = set()
 
 
+class _Held:
+    """A pod that is not tried again yet."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.writes = 0
+        self.free: asyncio.Future[None] = loop.create_future()
+
+
 class Writes:
     """All writes of a scheduler's plugins.
 
@@ -63,6 +73,7 @@ class Writes:
         self._services = services
         self._lanes: dict[tuple[str, str], _Lane] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._held: dict[str, _Held] = {}
 
     def start(self, write: Write) -> None:
         """Has it done as soon as possible; may be called from any thread."""
@@ -76,13 +87,23 @@ class Writes:
             raise TooManyWrites(
                 f"{MOST_WAITING} writes of plugin {handle.plugin_name} wait to be done already"
             )
+        is_in_loop = loop is not None and asyncio._get_running_loop() is loop
+        if write.holds and not is_in_loop:
+            write = write._replace(holds="")
         lane.waiting.append(write)
         if loop is None:
             return
-        if asyncio._get_running_loop() is loop:
+        if is_in_loop:
+            if write.holds:
+                self._held.setdefault(write.holds, _Held(loop)).writes += 1
             self._begin_some(lane)
         else:
             loop.call_soon_threadsafe(self._begin_some, lane)
+
+    def held(self, uid: str) -> asyncio.Future[None] | None:
+        """Done when all is that holds a pod; None if nothing does."""
+        held = self._held.get(uid)
+        return None if held is None else held.free
 
     def open(self) -> None:
         """Begins what was started before, and from now on what is started; in the loop that runs."""
@@ -95,7 +116,9 @@ class Writes:
         self._loop = None
         for lane in self._lanes.values():
             while lane.waiting:
-                self._count(lane.waiting.popleft(), CANCELLED)
+                write = lane.waiting.popleft()
+                self._count(write, CANCELLED)
+                self._let_go(write)
         tasks = [task for lane in self._lanes.values() for task in lane.tasks]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=seconds)
@@ -105,13 +128,25 @@ class Writes:
 
     def _begin_some(self, lane: _Lane) -> None:
         while self._loop is not None and lane.waiting and len(lane.tasks) < MOST_AT_ONCE:
-            task = self._loop.create_task(self._do(lane.waiting.popleft()))
+            write = lane.waiting.popleft()
+            task = self._loop.create_task(self._do(write))
             lane.tasks.add(task)
-            task.add_done_callback(lambda task: self._end(lane, task))
+            task.add_done_callback(partial(self._end, lane, write))
 
-    def _end(self, lane: _Lane, task: asyncio.Task[None]) -> None:
+    def _end(self, lane: _Lane, write: Write, task: asyncio.Task[None]) -> None:
         lane.tasks.discard(task)
+        self._let_go(write)
         self._begin_some(lane)
+
+    def _let_go(self, write: Write) -> None:
+        if not write.holds:
+            return
+        held = self._held[write.holds]
+        held.writes -= 1
+        if not held.writes:
+            del self._held[write.holds]
+            if not held.free.done():
+                held.free.set_result(None)
 
     async def _do(self, write: Write) -> None:
         try:

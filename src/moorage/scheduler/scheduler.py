@@ -290,7 +290,12 @@ class Scheduler:
                 unreserve(profile, cycle, assumed, node_name)
                 self.state.forget(assumed)
                 self.journal.refused(decision.entry, status)
-                self._failures.handle(profile, queued, diagnosis.chosen_node_failed(status), started)
+                failure = diagnosis.chosen_node_failed(status)
+                held = self.services.writes.held(pod.uid)
+                if held is None:
+                    self._failures.handle(profile, queued, failure, started)
+                else:
+                    held.add_done_callback(lambda _: self._failures.handle(profile, queued, failure, started))
                 return
         activate_pods(self.queue, cycle)
         self._binding.start(PodToBind(profile, queued, cycle, assumed, node_name, waiting, decision, started))

@@ -146,13 +146,13 @@ class _ToldWrites(ClaimsInMemory):
         self.told.append(f"update {_key(document)}")
         return await super().update(document)
 
-    async def update_status(self, document: Document) -> ResourceClaim:
+    async def update_status(self, document: Document, *, keeps_allocation: bool = False) -> ResourceClaim:
         self.told.append(f"updateStatus {_key(document)}")
-        return await super().update_status(document)
+        return await super().update_status(document, keeps_allocation=keeps_allocation)
 
-    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
+    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         self.told.append(f"patchStatus {claim.key}")
-        await super().unreserve(claim, pod)
+        return await super().unreserve(claim, pod)
 
     async def delete(self, claim: ResourceClaim) -> None:
         self.told.append(f"delete {claim.key}")

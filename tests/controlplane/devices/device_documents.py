@@ -97,12 +97,16 @@ def result(device: str, request: str = "r", **fields: Any) -> Document:
     return {"request": request, "driver": driver, "pool": pool, "device": name, **fields}
 
 
-def allocation(*results: Document, on: str = "") -> Document:
+def allocation(*given: Document, on: str = "") -> Document:
+    """Devices, and configuration for them."""
     near = {"key": "metadata.name", "operator": "In", "values": [f"{on}.HERE"]}
     selector = {"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [near]}]}} if on else {}
     # Without a time nobody could reserve the claim: schedulers add one, which the API server refuses.
     return {
-        "devices": {"results": list(results)},
+        "devices": {
+            "results": [each for each in given if "device" in each],
+            "config": [each for each in given if "source" in each],
+        },
         "allocationTimestamp": "2026-01-01T00:00:00Z",
         **selector,
     }

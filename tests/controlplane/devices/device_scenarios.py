@@ -47,7 +47,9 @@ class Scenario(NamedTuple):
     claims: Sequence[Document] = (claim("c"),)
     classes: Sequence[Document] = ()
     held: Mapping[str, Sequence[Document]] = {}
-    """What claims have from the start."""
+    """What claims have from the start: devices, and configuration for them."""
+    where: Mapping[str, str] = {}
+    """The nodes that these claims are held to."""
     nodes: Sequence[str] = ("n1",)
     plugins: Mapping[str, Document] = {}
     """What device plugins have on nodes."""
@@ -67,8 +69,11 @@ MODEL = 'device.attributes["gpu.HERE"].model == "x"'
 BOTH_CLAIMS = [claim("held"), claim("c")]
 TAINT = {"key": "broken", "value": "yes"}
 TOLERATED: Document = {"tolerations": [{"key": "broken", "operator": "Exists"}]}
-SHARED = {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "10Gi"}}}
+SHARED: Document = {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "10Gi"}}}
 SHARE: Document = {"shareID": "6a1f6cbe-6a5a-4e2c-a7c0-7e7d2c5a0f10", "consumedCapacity": {"memory": "8Gi"}}
+
+ODD = {"second": "<é> & more", "first": [1.50, {}]}
+"""Parameters whose bytes are not those that JSON shows of them: they are written with blanks."""
 
 
 def memory(amount: str) -> Document:
@@ -241,7 +246,7 @@ SCENARIOS: dict[str, Scenario] = {
                 exactly("two", deviceClassName="set.HERE"),
                 config=[
                     {"opaque": {"driver": "gpu.HERE", "parameters": {"mode": "all"}}},
-                    {"requests": ["two"], "opaque": {"driver": "gpu.HERE", "parameters": {"mode": "two"}}},
+                    {"requests": ["two"], "opaque": {"driver": "gpu.HERE", "parameters": ODD}},
                 ],
             )
         ],
@@ -323,8 +328,20 @@ SCENARIOS: dict[str, Scenario] = {
     "claim-that-is-allocated": Scenario(
         [resource_slice(devices("d1", "d2"), on="n2")],
         [Turn(to="n2", gets={"c": ["gpu.HERE/n2.HERE/d2"]})],
-        held={"c": [result("gpu.HERE/n2.HERE/d2"), {"on": "n2"}]},
+        held={"c": [result("gpu.HERE/n2.HERE/d2")]},
+        where={"c": "n2"},
         nodes=TWO,
+    ),
+    "parameters-of-a-claim-that-is-allocated": Scenario(
+        [resource_slice(devices("d1"))],
+        gets(f"{D}/d1"),
+        claims=[claim("c", config=[{"opaque": {"driver": "gpu.HERE", "parameters": ODD}}])],
+        held={
+            "c": [
+                result(f"{D}/d1"),
+                {"source": "FromClaim", "opaque": {"driver": "gpu.HERE", "parameters": ODD}},
+            ]
+        },
     ),
     "two-claims-of-a-pod": Scenario(
         [resource_slice(devices("d1", "d2", "d3"))],
@@ -347,9 +364,7 @@ def case(scenario: Scenario) -> Callable[[DeviceStage], Awaitable[None]]:
             await it.node(name, more=scenario.plugins.get(name))
         await it.make(*scenario.classes, *scenario.slices, *scenario.claims)
         for name, held in scenario.held.items():
-            results = [each for each in held if "device" in each]
-            [place] = [each["on"] for each in held if "on" in each] or [""]
-            await it.allocate(name, *results, on=place)
+            await it.allocate(name, *held, on=scenario.where.get(name, ""))
         await it.set()
         for turn in scenario.turns:
             await it.comes(turn.pod, *turn.claims, **turn.form)

@@ -8,7 +8,7 @@ import json
 import re
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from moorage.api.devices import ResourceClaim
@@ -20,7 +20,7 @@ from tests.controlplane.playing import furnish
 from tests.controlplane.schedulers import Document
 from tests.controlplane.servers import Cluster
 from tests.controlplane.stages import PATIENCE, Seen, Stage, World, masked
-from tests.faults.gateway import Gateway, holding
+from tests.faults.gateway import Action, Gateway, holding
 
 ROOT = f"/apis/{GROUP}"
 MADE_UP = "-extended-resources-X"
@@ -129,15 +129,15 @@ class DeviceStage(Stage):
         await self.send("PATCH", path, {"spec": spec}, patch=PATCH_TYPES["merge"])
 
     async def allocate(
-        self, claim: str, *results: Document, on: str = "", users: Iterable[str] = (), **more: Any
+        self, claim: str, *given: Document, on: str = "", users: Iterable[str] = (), **more: Any
     ) -> None:
         """Gives devices to a claim, for pods that are there."""
         uids = {name: uid for uid, name in self._world.uids[self.name].items()}
         reserved = [{"resource": "pods", "name": name, "uid": uids[name]} for name in users]
-        status = {"allocation": allocation(*results, on=on), "reservedFor": reserved, **more}
-        protection = {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}}
-        await self.patch_claim(claim, protection)
-        await self.patch_claim(claim, {"status": status}, "/status")
+        path = f"{self._root('ResourceClaim', self.name)}/{claim}"
+        found = await self.send("GET", path)
+        status = {"allocation": allocation(*given, on=on), "reservedFor": reserved, **more}
+        await self.send("PUT", f"{path}/status", {**found, "status": status})
 
     # What happens
 
@@ -176,16 +176,20 @@ class DeviceStage(Stage):
     @contextlib.asynccontextmanager
     async def held(self, method: str, path: str) -> AsyncIterator[None]:
         """The next such request of the scheduler is kept back: from `arrived` to the end of the block."""
-        gateway = self._devices.gateway
-        assert gateway is not None
         arrived, released = threading.Event(), threading.Event()
-        action = holding(arrived, released)
-        with gateway.fault(action, method=method, path=f"/{self.name}/{path}", times=1):
+        with self.spoiled(holding(arrived, released), method, path):
             self._arrived = arrived
             try:
                 yield
             finally:
                 released.set()
+
+    @contextlib.contextmanager
+    def spoiled(self, action: Action, method: str, path: str, *, times: int = 1) -> Iterator[None]:
+        """Something is done to such requests of the scheduler, for the length of the block."""
+        assert self._devices.gateway is not None
+        with self._devices.gateway.fault(action, method=method, path=f"/{self.name}/{path}", times=times):
+            yield
 
     async def arrived(self) -> None:
         """The request to be kept back has come."""
@@ -216,7 +220,7 @@ class DeviceStage(Stage):
         await self._until(f"that {name} says {text!r}", is_said)
 
     async def known(self, claim: str) -> None:
-        """Both schedulers have been told of a claim, or are about to be, as another pod has used it."""
+        """A claim is there."""
         await self._until(f"that {claim} is there", lambda: self._claim(claim))
 
     async def gone(self, claim: str) -> None:
@@ -238,6 +242,20 @@ class DeviceStage(Stage):
             return [each["name"] for each in self._claim(claim).get("status", {}).get("reservedFor", ())]
 
         await self._until(f"that {claim} is reserved for {pods}", lambda: users() == list(pods))
+
+    async def reserved_again(self, claim: str, pod: str) -> None:
+        """A claim was not reserved any more, and is now."""
+
+        def is_free_again() -> bool:
+            told = [
+                each.told["reservedFor"]
+                for each in self._devices.claim_changes
+                if (each.space, each.name) == (self.name, claim) and "reservedFor" in each.told
+            ]
+            return None in told[1:]
+
+        await self._until(f"that {claim} is not reserved", is_free_again)
+        await self.reserved(claim, pod)
 
     def _claim(self, claim: str) -> Document:
         """A claim by its name, or that which was made for the resources of a pod."""

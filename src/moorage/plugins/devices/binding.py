@@ -132,7 +132,8 @@ async def _write(
             "kind": current.kind,
             "status": status,
         }
-        return await _told(f"{doing} to claim {key}", devices.writes.update_status(document))
+        writing = devices.writes.update_status(document, keeps_allocation=allocation is None)
+        return await _told(f"{doing} to claim {key}", writing)
 
     return await on_conflict_again(devices, claim, once, f"get updated claim {key} after conflict")
 

@@ -12,6 +12,7 @@ from moorage.client.errors import Conflict, NotFound
 from moorage.client.http import HttpClient
 from moorage.client.resources import Resource
 from moorage.framework.door import Door
+from moorage.plugins.devices import parameters
 
 Document = dict[str, Any]
 
@@ -28,9 +29,10 @@ class ClaimWrites(Protocol):
 
     async def update(self, document: Document) -> ResourceClaim: ...
 
-    async def update_status(self, document: Document) -> ResourceClaim: ...
+    async def update_status(self, document: Document, *, keeps_allocation: bool = False) -> ResourceClaim:
+        """`keeps_allocation` says that the claim is allocated already, which nobody may change."""
 
-    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
+    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         """Takes the pod out of those that the claim is reserved for, whatever else was changed."""
 
     async def delete(self, claim: ResourceClaim) -> None: ...
@@ -51,16 +53,29 @@ class ClaimsOfServer:
         return _typed(await self._http.create(_CLAIMS, document))
 
     async def update(self, document: Document) -> ResourceClaim:
+        if parameters.in_spec(document):
+            document = await self._exact(document)
         return _typed(await self._http.update(_CLAIMS, document))
 
-    async def update_status(self, document: Document) -> ResourceClaim:
+    async def update_status(self, document: Document, *, keeps_allocation: bool = False) -> ResourceClaim:
+        if keeps_allocation and parameters.in_allocation(document):
+            document = await self._exact(document)
         return _typed(await self._http.update(_CLAIMS, document, subresource="status"))
 
-    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
+    async def _exact(self, document: Document) -> Document:
+        """The document with parameters that the API server finds unchanged."""
+        meta = document["metadata"]
+        path = _CLAIMS.path(meta["namespace"], meta["name"])
+        stored = await self._http.send("GET", path, accept=parameters.PROTOBUF)
+        return parameters.with_those_of(document, stored)
+
+    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         reserved = [{"$patch": "delete", "uid": pod.uid}]
         patch = {"metadata": {"uid": claim.uid}, "status": {"reservedFor": reserved}}
-        await self._http.patch(
-            _CLAIMS, claim.name, patch, namespace=claim.namespace, kind="strategic", subresource="status"
+        return _typed(
+            await self._http.patch(
+                _CLAIMS, claim.name, patch, namespace=claim.namespace, kind="strategic", subresource="status"
+            )
         )
 
     async def delete(self, claim: ResourceClaim) -> None:
@@ -94,15 +109,15 @@ class ClaimsInMemory:
         stored = self._current(document)
         return self._put(_next({**document, "status": stored.raw.get("status", {})}))
 
-    async def update_status(self, document: Document) -> ResourceClaim:
+    async def update_status(self, document: Document, *, keeps_allocation: bool = False) -> ResourceClaim:
         stored = self._current(document)
         return self._put(_next({**stored.raw, "status": document.get("status", {})}))
 
-    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> None:
+    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         stored = self._stored(claim.name, claim.namespace).raw
         status = stored.get("status", {})
         left = [each for each in status.get("reservedFor") or () if each.get("uid") != pod.uid]
-        self._put(_next({**stored, "status": {**status, "reservedFor": left}}))
+        return self._put(_next({**stored, "status": {**status, "reservedFor": left}}))
 
     async def delete(self, claim: ResourceClaim) -> None:
         self._door.remove(self._stored(claim.name, claim.namespace))

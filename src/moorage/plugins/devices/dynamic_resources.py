@@ -29,6 +29,7 @@ from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.permissions import Permission
 from moorage.framework.status import Nomination, Status
 from moorage.framework.verdicts import Verdicts
+from moorage.framework.writes import Write
 from moorage.plugins.devices import binding, claim_events, releasing
 from moorage.plugins.devices.devices import Devices
 from moorage.plugins.devices.judging import NOT_AVAILABLE, Judgement, unavailable_claims
@@ -252,7 +253,8 @@ class DynamicResources(
             return
         releasing.end_flights(self._devices, found)
         if releasing.has_work(found, pod):
-            self._write(releasing.take_back, found, pod)
+            # A pod that is tried again before would take its reservation for written.
+            self._write(releasing.take_back, found, pod, holds=pod.uid)
 
     def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
         found: PodDevices = cycle.read(STATE)
@@ -279,9 +281,10 @@ class DynamicResources(
                 self._write(binding.settle, uid, claim)
         return None
 
-    def _write(self, work: Callable[..., Awaitable[object]], *args: object) -> None:
-        if self.handle.services.client is not None:
-            self.handle.write(work, self._devices, *args)
+    def _write(self, work: Callable[..., Awaitable[object]], *args: object, holds: str = "") -> None:
+        services = self.handle.services
+        if services.client is not None:
+            services.writes.start(Write(self.handle, work, (self._devices, *args), holds=holds))
 
 
 def _special_claim(pod: Pod) -> ResourceClaim:

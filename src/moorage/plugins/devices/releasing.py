@@ -42,7 +42,7 @@ async def take_back(devices: Devices, found: PodDevices, pod: Pod) -> None:
     """Ends the reservations for a pod. Allocations stay: the next attempt begins with them."""
     for claim in _reserved(found, pod):
         try:
-            await devices.writes.unreserve(claim, pod)
+            devices.claims.wrote(await devices.writes.unreserve(claim, pod))
         except ApiError as error:
             log.error(error, "unreserve", resourceclaim=claim)
     made = _made(found)
