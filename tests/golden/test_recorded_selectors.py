@@ -1,4 +1,4 @@
-"""Device selectors, as recorded from kube-scheduler v1.36.4: results, kinds of errors, costs and their estimates."""
+"""Device selectors, as recorded from kube-scheduler v1.36.4: results, kinds of errors, and costs."""
 
 from __future__ import annotations
 
