@@ -16,7 +16,8 @@ from moorage.cel import steps
 from moorage.cel.costs import CREATE_LIST, CREATE_MAP, SELECT
 from moorage.cel.equality import equality_cost
 from moorage.cel.lookup import ABSENT, look_up, unwrapped
-from moorage.cel.operators import equals, overload_text
+from moorage.cel.operators import equals
+from moorage.cel.overloads import overload_text
 from moorage.cel.steps import Attribute, AttributeStep, Qualifier, Step
 from moorage.cel.text import original_name, value_text
 from moorage.cel.values import (
