@@ -87,6 +87,8 @@ def test_sorting_agrees_with_isSorted_and_reversing_twice_changes_nothing(values
         ("list_flatten", (((1, 2, 3), (4,)),), 2 + 11),
         ("list_flatten_int", (((1,), (2,)), 3), 6 + 11),
         ("list_flatten_int", (((1,), (2,)), -1), -2 + 11),
+        ("list_flatten_int", ((1, 2), MAX_INT), 2**63 + 11),
+        ("list_flatten_int", ((1, 2), -MAX_INT), 2**63 + 11),
         ("list_flatten", ("text",), 4 + 11),
         ("list_int_sort", ((1, 2, 3),), 18 + 11),
         ("list_string_sort", (("a", "b", "c"),), 18 + 11),

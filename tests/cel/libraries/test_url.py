@@ -89,6 +89,10 @@ def test_escapes_may_hide_bytes_that_are_no_text() -> None:
     host = call("url_get_host", call("string_to_url", "http://%ff/"))
     assert len(host) == 1
     assert cost("string_index_of_string", host * 10, "a") == 1
+    assert call("string_format", "%x", [host]) == "ff"
+    assert call("string_find_string", f"a{host}b", "b") == "b"
+    assert call("url_get_host", call("string_to_url", f"http://{host}/")) == host
+    assert call("format-validate", call("format.dns1123LabelPrefix"), f"{host}{host}-").has_value
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import re
 from functools import lru_cache
 from typing import ClassVar
 
+from moorage.api import int64_quantities
 from moorage.api.quantities import QuantityError, parts, wrapped
 from moorage.cel.types import Type
 from moorage.cel.values import MAX_INT, MIN_INT, EvaluationError
 
 QUANTITY_TYPE = Type("kubernetes.Quantity")
 
-_NANO = -9
 _MOST_DIGITS = 18
 _FORM = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?[eEinumkKMGTP]*[-+]?[0-9]*")
 _FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -80,27 +80,20 @@ def parse(text: str) -> Quantity:
     try:
         if text != text.strip():
             raise QuantityError
-        sign, whole, fraction, base, exponent = parts(text)
+        held = int64_quantities.parse(text)
     except QuantityError:
         raise EvaluationError(_SUFFIX_WRONG if text and _FORM.fullmatch(text) else _FORMAT_WRONG) from None
-    length = len(whole.lstrip("0") or "0") + len(fraction)
-    number = int(whole + fraction or "0")
-    number = -number if sign == "-" else number
-    if base == 2:
-        if not fraction and 14 - length - exponent * 3 // 10 >= 0:
-            return Quantity(number << exponent, 0, is_short=True)
-        number, scale = number << exponent, -len(fraction)
-    else:
-        scale = exponent - len(fraction)
-        if length <= _MOST_DIGITS and scale >= _NANO:
-            return Quantity(number, scale, is_short=True)
+    if held.is_decimal and not held.number:
+        return _long_zero(text)
+    return Quantity(held.number, held.exponent, is_short=not held.is_decimal)
+
+
+def _long_zero(text: str) -> Quantity:
+    """Nothing is rounded where there is nothing, so that it keeps its decimals, which sums will have then."""
+    _, whole, fraction, base, exponent = parts(text)
     if not whole + fraction:
         raise EvaluationError(_NUMBER_WRONG)
-    if number:
-        number, scale = _in_nanos(number, scale), _NANO
-    if base == 2 and abs(number) > MAX_INT * 10**-scale:
-        number, scale = (MAX_INT if number > 0 else -MAX_INT), 0
-    return Quantity(number, scale, is_short=False)
+    return Quantity(0, (exponent if base == 10 else 0) - len(fraction), is_short=False)
 
 
 def compare(left: Quantity, right: Quantity) -> int:
@@ -158,15 +151,6 @@ def _at_same_scale(left: Quantity, right: Quantity) -> tuple[int, int]:
 def _magnitude(quantity: Quantity) -> int:
     """Of how many digits the number has before its point, below zero if it begins with zeros after it."""
     return len(str(abs(quantity.number))) + quantity.scale
-
-
-def _in_nanos(number: int, scale: int) -> int:
-    """Rounded away from zero."""
-    power: int = 10 ** abs(scale - _NANO)
-    if scale >= _NANO:
-        return number * power
-    nanos = -(-abs(number) // power)
-    return nanos if number > 0 else -nanos
 
 
 def _in_64_bits(number: int) -> int | None:

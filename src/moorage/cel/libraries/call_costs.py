@@ -58,7 +58,8 @@ def searching_estimate(arguments: Sequence[Argument]) -> CallEstimate:
 def list_cost(factor: float, size: int) -> int:
     """Of a call that makes a list. A factor below zero takes from the costs, as in 64-bit arithmetic."""
     product = size * factor
-    return (int(product) if product < 2.0**64 else 2**63) + 1 + CREATE_LIST
+    units = int(product) if -(2.0**63) <= product < 2.0**64 else 2**63
+    return units + 1 + CREATE_LIST
 
 
 def list_estimate(factor: float, size: Range) -> CallEstimate:

@@ -68,7 +68,7 @@ def as_prefix(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
 
     def checked(name: str) -> list[str]:
         if len(name) > 1 and name.endswith("-"):
-            name = name.encode()[:-2].decode(errors="surrogateescape") + "a"
+            name = name.encode(errors="surrogateescape")[:-2].decode(errors="surrogateescape") + "a"
         return check(name)
 
     return checked

@@ -24,9 +24,12 @@ def find_all(text: str, pattern: str, limit: int = -1) -> tuple[str, ...]:
         expression = regular_expressions.compile(pattern)
     except ValueError as error:
         raise EvaluationError(f"Illegal regex: {error}") from None
-    encoded = text.encode()
+    encoded = text.encode(errors="surrogateescape")
     found = _spans(expression, encoded)
-    return tuple(encoded[start:end].decode() for start, end in (found if limit < 0 else islice(found, limit)))
+    return tuple(
+        encoded[start:end].decode(errors="surrogateescape")
+        for start, end in (found if limit < 0 else islice(found, limit))
+    )
 
 
 def check_pattern(arguments: Sequence[Argument]) -> str | None:

@@ -153,7 +153,7 @@ def _formatted(clause: _Clause, value: Any) -> str:
         case "e":
             return _scientific(float(value), clause.precision)
         case "x" | "X" if isinstance(value, str | bytes):
-            digits = (value.encode() if isinstance(value, str) else value).hex()
+            digits = (value.encode(errors="surrogateescape") if isinstance(value, str) else value).hex()
             return digits.upper() if verb == "X" else digits
         case _:
             return format(int(value), verb)

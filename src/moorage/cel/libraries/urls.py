@@ -95,7 +95,7 @@ class Parts:
 def parse_request(text: str) -> Parts:
     """An absolute URL, or a path from the root; what may look like a fragment is none. Raises UrlError."""
     try:
-        return _parsed(text.encode(), is_request=True)
+        return _parsed(text.encode(errors="surrogateescape"), is_request=True)
     except UrlError as error:
         raise UrlError(f"parse {printable(text)}: {error}") from None
 
@@ -105,11 +105,11 @@ def parse(text: str) -> Parts:
     parse_request(text)
     rest, _, fragment = text.partition("#")
     try:
-        parts = _parsed(rest.encode(), is_request=False)
-        unescaped(fragment.encode())
+        parts = _parsed(rest.encode(errors="surrogateescape"), is_request=False)
+        unescaped(fragment.encode(errors="surrogateescape"))
     except UrlError as error:
         raise UrlError(f"parse {printable(rest)}: {error}") from None
-    return replace(parts, fragment=fragment.encode())
+    return replace(parts, fragment=fragment.encode(errors="surrogateescape"))
 
 
 def _parsed(text: bytes, is_request: bool) -> Parts:
