@@ -4,68 +4,60 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from moorage.cel import operators, types
 from moorage.cel.costs import string_cost
 from moorage.cel.equality import equality_cost
 from moorage.cel.operators import equals
-from moorage.cel.planner import is_proven
-from moorage.cel.steps import Constant, Equality, Invocation, Step
+from moorage.cel.overloads import is_proven
+from moorage.cel.steps import Equality, Invocation
 from moorage.cel.values import MAX_INT, MIN_INT, EvaluationError, Fault
 
-_SCALARS = frozenset({types.BOOL, types.INT, types.UINT, types.DOUBLE, types.TIMESTAMP, types.DURATION})
-_ORDERED = frozenset({types.INT, types.UINT})
-_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "_<_": operator.lt,
-    "_<=_": operator.le,
-    "_>_": operator.gt,
-    "_>=_": operator.ge,
-}
-_INT_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "_+_": operator.add,
-    "_-_": operator.sub,
-    "_*_": operator.mul,
-}
-
-Run = Callable[[list[Any]], Any]
+Frame: TypeAlias = list[Any]
+Run: TypeAlias = Callable[[Frame], Any]
+VARIES: Final[Any] = object()
 
 
-def constant(value: Any) -> Run:
-    def run(frame: list[Any]) -> Any:
-        return value
+class Code(NamedTuple):
+    """What a step becomes."""
 
-    run.value = value  # type: ignore[attr-defined]
-    return run
+    run: Run
+    cost: int
+    """Of every run; what depends on values is added to the frame."""
+    value: Any = VARIES
+    """Of every run, if it is always the same."""
 
 
-def _is_constant(run: Run) -> bool:
-    return hasattr(run, "value")
+def constant(value: Any, cost: int) -> Code:
+    return Code(lambda frame: value, cost, value)
 
 
 # Equality
 
+_SCALARS = frozenset({types.BOOL, types.INT, types.UINT, types.DOUBLE, types.TIMESTAMP, types.DURATION})
 
-def equality(step: Equality, left: Run, right: Run) -> tuple[Run, int]:
-    """With what it always costs."""
+
+def equality(step: Equality, left: Code, right: Code) -> Code:
     negated = step.negated
+    first, second = left.run, right.run
+    cost = left.cost + right.cost
     if step.left.type == step.right.type and step.left.type in _SCALARS:
         if negated:
-            return lambda frame: left(frame) != right(frame), 1
-        return lambda frame: left(frame) == right(frame), 1
-    for this, other, is_left in ((right, left, False), (left, right, True)):
-        value = getattr(this, "value", None)
-        if value.__class__ is str and value:
-            return _equality_with_string(other, value, negated, is_left), 1
-        if value.__class__ in (int, bool):
-            return _equality_with_scalar(other, value, negated, is_left), 1
+            return Code(lambda frame: first(frame) != second(frame), cost + 1)
+        return Code(lambda frame: first(frame) == second(frame), cost + 1)
+    for this, other, is_left in ((right.value, first, False), (left.value, second, True)):
+        if this.__class__ is str and this:
+            return Code(_equality_with_string(other, this, negated, is_left), cost + 1)
+        if this.__class__ in (int, bool):
+            return Code(_equality_with_scalar(other, this, negated, is_left), cost + 1)
 
-    def run(frame: list[Any]) -> Any:
-        first, second = left(frame), right(frame)
-        frame[0] += equality_cost(first, second, negated=negated)
-        return _compared(first, second, negated)
+    def run(frame: Frame) -> Any:
+        one, other = first(frame), second(frame)
+        frame[0] += equality_cost(one, other, negated=negated)
+        return _compared(one, other, negated)
 
-    return run, 0
+    return Code(run, cost)
 
 
 def _compared(left: Any, right: Any, negated: bool) -> bool:
@@ -82,7 +74,7 @@ def _compared(left: Any, right: Any, negated: bool) -> bool:
 def _equality_with_string(other: Run, text: str, negated: bool, is_left: bool) -> Run:
     is_short = len(text) <= 10  # then reading it costs 1, unless the other is empty
 
-    def run(frame: list[Any]) -> Any:
+    def run(frame: Frame) -> Any:
         value = other(frame)
         if value.__class__ is str:
             if not is_short or not value:
@@ -98,7 +90,7 @@ def _equality_with_string(other: Run, text: str, negated: bool, is_left: bool) -
 def _equality_with_scalar(other: Run, scalar: Any, negated: bool, is_left: bool) -> Run:
     kind = scalar.__class__
 
-    def run(frame: list[Any]) -> Any:
+    def run(frame: Frame) -> Any:
         value = other(frame)
         if value.__class__ is kind:
             return (value == scalar) is not negated
@@ -111,25 +103,38 @@ def _equality_with_scalar(other: Run, scalar: Any, negated: bool, is_left: bool)
 
 # Functions
 
+_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "_<_": operator.lt,
+    "_<=_": operator.le,
+    "_>_": operator.gt,
+    "_>=_": operator.ge,
+}
+_INT_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "_+_": operator.add,
+    "_-_": operator.sub,
+    "_*_": operator.mul,
+}
 
-def invocation(step: Invocation, arguments: Sequence[Run]) -> tuple[Run, int]:
-    """With what it always costs."""
+
+def invocation(step: Invocation, arguments: Sequence[Code]) -> Code:
+    cost = sum([argument.cost for argument in arguments])
+    runs = [argument.run for argument in arguments]
     if step.actual_cost is None and len(arguments) == 2:
-        fast = _operator(step, *arguments)
+        fast = _operator(step, runs[0], runs[1], arguments[1].value)
         if fast is not None:
-            return fast, 1
-    run, cost = _generic(step, arguments)
-    if step.type.name not in ("list", "map", "dyn") and all(map(_is_constant, arguments)):
+            return Code(fast, cost + 1)
+    run, own_cost = _generic(step, runs)
+    is_constant = all(argument.value is not VARIES for argument in arguments)
+    if is_constant and step.type.name not in ("list", "map", "dyn"):
         frame = [0]
         try:
-            value = run(frame)
+            return constant(run(frame), cost + own_cost + frame[0])
         except Exception:  # it will go wrong again when it is due
-            return run, cost
-        return constant(value), cost + frame[0]
-    return run, cost
+            return Code(run, cost + own_cost)
+    return Code(run, cost + own_cost)
 
 
-def _operator(step: Invocation, left: Run, right: Run) -> Run | None:
+def _operator(step: Invocation, left: Run, right: Run, last: Any) -> Run | None:
     """Of whole numbers, where they are known to be such; relations also where that turns out."""
     name = step.function
     first, second = (argument.type for argument in step.arguments)
@@ -137,16 +142,15 @@ def _operator(step: Invocation, left: Run, right: Run) -> Run | None:
         return _int_arithmetic(_INT_ARITHMETIC[name], left, right)
     if name in _RELATIONS:
         relation = _RELATIONS[name]
-        if first == second and first in _ORDERED:
+        if first == second and first in (types.INT, types.UINT):
             return lambda frame: relation(left(frame), right(frame))
-        last = step.arguments[1]
-        if isinstance(last, Constant) and last.value.__class__ is int:
+        if last.__class__ is int:
             return _relation_with_int(relation, operators.BINARY[name], left, last)
     return None
 
 
 def _int_arithmetic(compute: Callable[[Any, Any], Any], left: Run, right: Run) -> Run:
-    def run(frame: list[Any]) -> Any:
+    def run(frame: Frame) -> Any:
         number = compute(left(frame), right(frame))
         if MIN_INT <= number <= MAX_INT:
             return number
@@ -156,11 +160,9 @@ def _int_arithmetic(compute: Callable[[Any, Any], Any], left: Run, right: Run) -
 
 
 def _relation_with_int(
-    relation: Callable[[Any, Any], Any], of_any_types: Callable[[Any, Any], Any], left: Run, last: Constant
+    relation: Callable[[Any, Any], Any], of_any_types: Callable[[Any, Any], Any], left: Run, number: int
 ) -> Run:
-    number = last.value
-
-    def run(frame: list[Any]) -> Any:
+    def run(frame: Frame) -> Any:
         value = left(frame)
         return relation(value, number) if value.__class__ is int else of_any_types(value, number)
 
@@ -168,6 +170,7 @@ def _relation_with_int(
 
 
 def _generic(step: Invocation, arguments: Sequence[Run]) -> tuple[Run, int]:
+    """With what the call always costs."""
     call, actual_cost = _chosen_call(step), step.actual_cost
     if actual_cost is None:
         if len(arguments) == 1:
@@ -179,7 +182,7 @@ def _generic(step: Invocation, arguments: Sequence[Run]) -> tuple[Run, int]:
         return lambda frame: call(*[argument(frame) for argument in arguments]), 1
     counted = actual_cost
 
-    def run(frame: list[Any]) -> Any:
+    def run(frame: Frame) -> Any:
         values = [argument(frame) for argument in arguments]
         result = call(*values)
         frame[0] += counted(values, result)
@@ -190,12 +193,8 @@ def _generic(step: Invocation, arguments: Sequence[Run]) -> tuple[Run, int]:
 
 def _chosen_call(step: Invocation) -> Callable[..., Any]:
     """The overload itself where types are proven."""
-    if len(step.overloads) == 1:
-        overload = step.overloads[0]
-        if all(map(_is_proven, overload.parameters, step.arguments)):
-            return overload.call
-    return step.call
-
-
-def _is_proven(parameter: types.Type, argument: Step) -> bool:
-    return is_proven(parameter, argument.type)
+    if len(step.overloads) > 1:
+        return step.call
+    (overload,) = step.overloads
+    arguments = [argument.type for argument in step.arguments]
+    return overload.call if all(map(is_proven, overload.parameters, arguments)) else step.call

@@ -9,9 +9,10 @@ to costs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
-from moorage.cel import calls, steps, types
+from moorage.cel import steps, types
+from moorage.cel.calls import Code, Frame, Run, constant, equality, invocation
 from moorage.cel.costs import CREATE_LIST, CREATE_MAP, SELECT
 from moorage.cel.lookup import ABSENT, look_up, unwrapped
 from moorage.cel.steps import Attribute, AttributeStep, Qualifier, Step
@@ -27,15 +28,6 @@ from moorage.cel.values import (
     as_map,
     identity,
 )
-
-Frame: TypeAlias = list[Any]
-Run: TypeAlias = Callable[[Frame], Any]
-
-
-class Code(NamedTuple):
-    run: Run
-    cost: int
-    """Of every run; what depends on values is added to the frame."""
 
 
 class Unusual(Exception):
@@ -82,7 +74,7 @@ class _Compiler:
         self._bound[0] = limit + self._fixed_costs
 
     def _constant(self, step: steps.Constant) -> Code:
-        return Code(calls.constant(step.value), 0)
+        return constant(step.value, 0)
 
     # Calls
 
@@ -92,22 +84,17 @@ class _Compiler:
         return Code(_logic_run(left.run, right.run, right.cost, step.deciding, proven), left.cost)
 
     def _equality(self, step: steps.Equality) -> Code:
-        left, right = self.code(step.left), self.code(step.right)
-        return self._counted(calls.equality(step, left.run, right.run), left, right)
+        return equality(step, self.code(step.left), self.code(step.right))
 
     def _invocation(self, step: steps.Invocation) -> Code:
-        arguments = [self.code(argument) for argument in step.arguments]
-        return self._counted(calls.invocation(step, [argument.run for argument in arguments]), *arguments)
-
-    def _counted(self, call: tuple[Run, int], *arguments: Code) -> Code:
-        return Code(call[0], call[1] + sum([argument.cost for argument in arguments]))
+        return invocation(step, [self.code(argument) for argument in step.arguments])
 
     def _not_strictly_false(self, step: steps.NotStrictlyFalse) -> Code:
-        argument, cost = self.code(step.argument)
+        argument, cost, _ = self.code(step.argument)
         return Code(lambda frame: argument(frame) is not False, cost + 1)
 
     def _membership(self, step: steps.Membership) -> Code:
-        argument, cost = self.code(step.argument)
+        argument, cost, _ = self.code(step.argument)
         identities = step.identities
         strings = frozenset([value for kind, value in identities if kind is str])
 
@@ -228,7 +215,7 @@ class _Compiler:
     # Attributes
 
     def _attribute_step(self, step: AttributeStep) -> Code:
-        run, cost = self._resolve(step.attribute)
+        run, cost, _ = self._resolve(step.attribute)
         if not isinstance(step.attribute, steps.Conditional):
             cost += SELECT
         if not step.test_only:
@@ -266,7 +253,7 @@ class _Compiler:
     def _variable(self, slot: int) -> Run:
         if slot not in self._lazy:
             return lambda frame: frame[slot]
-        initial, cost = self._lazy[slot]
+        initial, cost, _ = self._lazy[slot]
 
         def run(frame: Frame) -> Any:
             value = frame[slot]
@@ -304,7 +291,7 @@ class _Compiler:
         if qualifier.index is None:
             key = qualifier.key
             return lambda frame, value, if_present: look_up(value, key, if_present), 0
-        index, cost = self._resolve(qualifier.index)
+        index, cost, _ = self._resolve(qualifier.index)
         return lambda frame, value, if_present: look_up(value, index(frame), if_present), cost
 
     def _optional_chain(self, base: Code, qualifiers: list[Qualifier]) -> Code:

@@ -11,7 +11,7 @@ from moorage.cel.checker import Names, check
 from moorage.cel.compiler import LimitReached, compile_steps
 from moorage.cel.declarations import Function, Library, Overload
 from moorage.cel.estimation import SizeOf, estimate
-from moorage.cel.libraries import optionals, standard, times
+from moorage.cel.libraries import converting, optionals, standard, times
 from moorage.cel.macros import MACROS
 from moorage.cel.planner import plan
 from moorage.cel.recursion import room_for
@@ -27,7 +27,7 @@ MAX_CODE_POINTS = 100_000
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SHALLOW = 40
 """Levels that need no more room than every program has."""
-_LANGUAGE = (standard.LIBRARY, times.LIBRARY, optionals.LIBRARY)
+_LANGUAGE = (standard.LIBRARY, converting.LIBRARY, times.LIBRARY, optionals.LIBRARY)
 
 
 class Evaluation(NamedTuple):
@@ -39,16 +39,25 @@ class Evaluation(NamedTuple):
 class Program:
     """An expression that can be evaluated any number of times."""
 
-    def __init__(self, steps: Step, slots: int, variables: tuple[str, ...], limit: int) -> None:
+    def __init__(
+        self,
+        steps: Step,
+        *,
+        slots: int,
+        variables: tuple[str, ...],
+        limit: int,
+        levels: int,
+        max_cost: int,
+    ) -> None:
         self._steps = steps
         self._variables = variables
         self._padding = [None] * (slots - len(variables) - 1)
         self._limit = limit
-        self._levels = 0
-        self._run, self._fixed_cost = compile_steps(steps, limit)
+        self._levels = levels
+        self._run, self._fixed_cost, _ = compile_steps(steps, limit)
         self._most = limit - self._fixed_cost
         self.result_type: Type = steps.type
-        self.max_cost = MAX_UINT
+        self.max_cost = max_cost
         """At most so much can an evaluation cost, by what is known of the sizes of variables."""
 
     def evaluate(self, bindings: Mapping[str, Any]) -> Evaluation:
@@ -150,10 +159,14 @@ class Environment:
             if self._result_types and root.type not in self._result_types:
                 raise ResultTypeError(str(root.type))
             steps, slots = plan(root, self._names, self._slots)
-            program = Program(steps, slots, tuple(self._slots), self._cost_limit)
-            program._levels = levels
-            program.max_cost = estimate(root, self._names.functions, self._size_of).max
-        return program
+            return Program(
+                steps,
+                slots=slots,
+                variables=tuple(self._slots),
+                limit=self._cost_limit,
+                levels=levels,
+                max_cost=estimate(root, self._names.functions, self._size_of).max,
+            )
 
 
 def _merged(libraries: Iterable[Library]) -> dict[str, Function]:

@@ -67,28 +67,6 @@ def no_such_overload() -> EvaluationError:
     return EvaluationError("no such overload")
 
 
-_ORDERED = frozenset({bool, int, Uint, float, str, bytes, Timestamp, Duration})
-_ADDED = frozenset({int, Uint, float, str, bytes, tuple, list, AccumulatedList, Timestamp, Duration})
-_MULTIPLIED = frozenset({int, Uint, float, str, Timestamp, Duration})
-_TAKING: dict[str, frozenset[type]] = {
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
-    "_+_": _ADDED,
-    **dict.fromkeys(("_-_", "_*_", "_/_"), _MULTIPLIED),
-    "_%_": frozenset({int, Uint, str, Timestamp, Duration}),
-    "-_": frozenset({bool, int, float, str, Timestamp, Duration}),
-    "size": frozenset({str, bytes, tuple, list, dict, Timestamp, Duration}),
-    "matches": frozenset({str, Timestamp, Duration}),
-}
-"""First operands that refuse the others themselves."""
-
-
-def overload_text(function: str, first: Any) -> str:
-    """What users are told when a function does not take its arguments."""
-    if first.__class__ in _TAKING.get(function, (first.__class__,)):
-        return "no such overload"
-    return f"no such overload: {function}"
-
-
 _COMPARED_AS_THEY_ARE = frozenset({str, int, Uint, float, bool, bytes, Timestamp, Duration})
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import isnan
 from typing import Any
 
-from moorage.cel import regular_expressions, steps, types
+from moorage.cel import regular_expressions, steps
 from moorage.cel.checker import Names
-from moorage.cel.declarations import Function, Overload
-from moorage.cel.operators import type_of_value
+from moorage.cel.overloads import dispatcher
 from moorage.cel.source import CompileError
 from moorage.cel.steps import AttributeStep, Constant, Qualifier, Step
 from moorage.cel.syntax import (
@@ -23,7 +22,6 @@ from moorage.cel.syntax import (
     Select,
 )
 from moorage.cel.text import original_name
-from moorage.cel.types import Type, TypeParameter
 from moorage.cel.values import MAX_INT, EvaluationError, Uint, as_map, identity
 
 
@@ -164,7 +162,7 @@ class _Planner:
             overloads = [overload for overload in function.overloads if len(overload.parameters) == count]
             cost = function.unresolved_cost
             stops_early = count > 2 or function.is_guarded
-        call = overloads[0].call if not function.is_guarded else _dispatcher(function, overloads)
+        call = overloads[0].call if not function.is_guarded else dispatcher(function, overloads)
         return steps.Invocation(
             node.id, node.type, node.function, arguments, overloads, call, cost, stops_early
         )
@@ -261,60 +259,3 @@ def _equal_values(element: Any) -> list[tuple[Any, Any]]:
         if element <= MAX_INT:
             found.append((int, int(element)))
     return found
-
-
-# Choosing overloads at run time
-
-
-def accepts(parameter: Type, value: Any) -> bool:
-    """Whether a value is of a type, as far as a look at the first elements tells."""
-    if isinstance(parameter, TypeParameter) or parameter in (types.DYN, types.ANY):
-        return True
-    if type_of_value(value).name != parameter.name:
-        return False
-    if parameter.name == "list":
-        return not len(value) or accepts(parameter.parameters[0], value[0])
-    if parameter.name == "map":
-        for key, entry in value.items():
-            return accepts(parameter.parameters[0], key) and accepts(parameter.parameters[1], entry)
-    return True
-
-
-def is_proven(parameter: Type, argument: Type) -> bool:
-    """Whether every value of the argument's type is one of the parameter's."""
-    if isinstance(parameter, TypeParameter) or parameter in (types.DYN, types.ANY):
-        return True
-    if parameter.name != argument.name:
-        return False
-    for one, other in zip(parameter.parameters, argument.parameters, strict=False):
-        if not is_proven(one, other):
-            return False
-    return True
-
-
-def _is_simple(parameter: Type) -> bool:
-    """Whether the class of a value tells if it is of the type."""
-    return parameter.name not in ("list", "map") or isinstance(parameter, TypeParameter)
-
-
-def _dispatcher(function: Function, overloads: Sequence[Overload]) -> Callable[..., Any]:
-    """Calls the first overload that takes the values."""
-    by_class = all(_is_simple(parameter) for overload in overloads for parameter in overload.parameters)
-    chosen: dict[tuple[type, ...], Callable[..., Any]] = {}
-
-    def call(*values: Any) -> Any:
-        classes = tuple([value.__class__ for value in values])
-        if classes in chosen:
-            return chosen[classes](*values)
-        for overload in overloads:
-            for parameter, value in zip(overload.parameters, values, strict=True):
-                if not accepts(parameter, value):
-                    break
-            else:
-                if by_class:
-                    chosen[classes] = overload.call
-                return overload.call(*values)
-        shown = ", ".join([type_of_value(value).name for value in values])
-        raise EvaluationError(f"no such overload: {function.name}({shown})")
-
-    return call

@@ -8,14 +8,16 @@ an error.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from moorage.cel import steps
 from moorage.cel.costs import CREATE_LIST, CREATE_MAP, SELECT
 from moorage.cel.equality import equality_cost
 from moorage.cel.lookup import ABSENT, look_up, unwrapped
-from moorage.cel.operators import equals, overload_text
+from moorage.cel.operators import equals
+from moorage.cel.overloads import overload_text
 from moorage.cel.steps import Attribute, AttributeStep, Qualifier, Step
 from moorage.cel.text import original_name, value_text
 from moorage.cel.values import (
@@ -43,7 +45,7 @@ class Tracking:
         self._frame = frame
         self._limit = limit
         self._stack: list[tuple[int, Any]] = []
-        self._places: dict[int, list[int]] = {}  # in the stack, by id
+        self._places: defaultdict[int, list[int]] = defaultdict(list)  # in the stack, by id
         self._initial: dict[int, Step] = {}
         self.cost = 0
         self._ways: dict[type[Step], Callable[[Any], Any]] = {
@@ -63,32 +65,36 @@ class Tracking:
     def evaluate(self, step: Step) -> Any:
         """The value, or a Failure. Raises Fault where the evaluation ends at once."""
         value = self._ways[step.__class__](step)
-        self._push(step.id, value)
+        stack = self._stack
+        self._places[step.id].append(len(stack))
+        stack.append((step.id, value))
+        if self.cost > self._limit or self.cost < 0:
+            self._end()
         return value
 
     # The stack
 
     def _push(self, id: int, value: Any) -> None:
-        places = self._places.get(id)
-        if places is None:
-            places = self._places[id] = []
-        places.append(len(self._stack))
+        self._places[id].append(len(self._stack))
         self._stack.append((id, value))
-        if not 0 <= self.cost <= self._limit:
-            self.cost &= MAX_UINT
-            raise Fault(LIMIT_EXCEEDED)
+        if self.cost > self._limit or self.cost < 0:
+            self._end()
+
+    def _end(self) -> NoReturn:
+        self.cost &= MAX_UINT
+        raise Fault(LIMIT_EXCEEDED)
 
     def _drop(self, *ids: int) -> None:
         """Removes the last result of each step, and all that came after it."""
         for wanted in ids:
-            if self._places.get(wanted):
-                self._cut(self._places[wanted][-1])
+            if places := self._places[wanted]:
+                self._cut(places[-1])
 
     def _take(self, arguments: list[Step]) -> list[Any] | None:
         """The values of the arguments; None: one is not there."""
         values = []
         for argument in reversed(arguments):
-            places = self._places.get(argument.id)
+            places = self._places[argument.id]
             if not places:
                 return None
             values.append(self._stack[places[-1]][1])
@@ -96,9 +102,9 @@ class Tracking:
         return values[::-1]
 
     def _cut(self, length: int) -> None:
-        for number, _ in reversed(self._stack[length:]):
-            self._places[number].pop()
-        del self._stack[length:]
+        stack, places = self._stack, self._places
+        while len(stack) > length:
+            places[stack.pop()[0]].pop()
 
     # Steps
 

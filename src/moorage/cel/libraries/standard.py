@@ -1,11 +1,11 @@
-"""What every expression can use: operators, conversions, strings; times are in `times`."""
+"""What every expression can use: operators, sizes, searching in strings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from moorage.cel import conversions, costs, operators, regular_expressions
+from moorage.cel import costs, operators, regular_expressions
 from moorage.cel.costs import regex_cost, string_cost, wrapped_size
 from moorage.cel.declarations import Argument, CallEstimate, Function, Library, Overload, Range
 from moorage.cel.types import (
@@ -24,9 +24,8 @@ from moorage.cel.types import (
     Type,
     list_of,
     map_of,
-    type_of,
 )
-from moorage.cel.values import MAX_UINT, MISSING, EvaluationError, Map
+from moorage.cel.values import MISSING, EvaluationError, Map
 
 LIST_OF_A, MAP_OF_A_B = list_of(A), map_of(A, B)
 
@@ -47,7 +46,7 @@ def _never(*arguments: Any) -> Any:
 # What calls cost, of their values and of what is known before
 
 
-def _first_read(arguments: Sequence[Any], result: Any) -> int:
+def read_once(arguments: Sequence[Any], result: Any) -> int:
     return string_cost(wrapped_size(arguments[0]))
 
 
@@ -71,22 +70,12 @@ def _matched(arguments: Sequence[Any], result: Any) -> int:
     return regex_cost(wrapped_size(arguments[0]), wrapped_size(arguments[1]))
 
 
-def _read(size: Range) -> Range:
+def read(size: Range) -> Range:
     return costs.scale(size, costs.STRING_TRAVERSAL)
 
 
-def _estimate_to_bytes(arguments: Sequence[Argument]) -> CallEstimate:
-    size = arguments[0].size
-    return CallEstimate(_read(size), Range(size.min, size.max * 4 & MAX_UINT))
-
-
-def _estimate_from_bytes(arguments: Sequence[Argument]) -> CallEstimate:
-    size = arguments[0].size
-    return CallEstimate(_read(size), Range(size.min // 4, size.max))
-
-
 def _estimate_affix(arguments: Sequence[Argument]) -> CallEstimate:
-    return CallEstimate(_read(arguments[1].size))
+    return CallEstimate(read(arguments[1].size))
 
 
 def _estimate_list_search(arguments: Sequence[Argument]) -> CallEstimate:
@@ -94,25 +83,23 @@ def _estimate_list_search(arguments: Sequence[Argument]) -> CallEstimate:
 
 
 def _estimate_string_search(arguments: Sequence[Argument]) -> CallEstimate:
-    return CallEstimate(costs.multiply(_read(arguments[0].size), _read(arguments[1].size)))
+    return CallEstimate(costs.multiply(read(arguments[0].size), read(arguments[1].size)))
 
 
 def _estimate_match(arguments: Sequence[Argument]) -> CallEstimate:
-    string = _read(costs.add(arguments[0].size, costs.fixed(1)))
+    string = read(costs.add(arguments[0].size, costs.fixed(1)))
     return CallEstimate(costs.multiply(string, costs.scale(arguments[1].size, costs.REGEX_LENGTH)))
 
 
 def estimate_comparison(arguments: Sequence[Argument]) -> CallEstimate:
     largest = min(arguments[0].size.max, arguments[1].size.max)
-    return CallEstimate(_read(Range(1 if largest else 0, largest)))
+    return CallEstimate(read(Range(1 if largest else 0, largest)))
 
 
 # Operators
 
 
-def _operator(
-    name: str, call: Callable[..., Any], *overloads: tuple[str, tuple[Type, ...], Type]
-) -> Function:
+def operator(name: str, call: Callable[..., Any], *overloads: tuple[str, tuple[Type, ...], Type]) -> Function:
     """Whatever the checker left open, the values decide."""
     return Function(
         name,
@@ -125,7 +112,7 @@ def _operator(
 
 
 def _arithmetic(name: str, verb: str, call: Callable[..., Any], kinds: Sequence[Type]) -> Function:
-    return _operator(name, call, *((f"{verb}_{_LONG[kind]}", (kind, kind), kind) for kind in kinds))
+    return operator(name, call, *((f"{verb}_{_LONG[kind]}", (kind, kind), kind) for kind in kinds))
 
 
 _LONG = {INT: "int64", UINT: "uint64", DOUBLE: "double", BOOL: "bool", STRING: "string", BYTES: "bytes"}
@@ -194,19 +181,19 @@ _MEMBERSHIP = Function(
 )  # fmt: skip
 
 _OPERATORS = (
-    _operator("_?_:_", _never, ("conditional", (BOOL, A, A), A)),
-    _operator("_&&_", _never, ("logical_and", (BOOL, BOOL), BOOL)),
-    _operator("_||_", _never, ("logical_or", (BOOL, BOOL), BOOL)),
-    _operator("!_", operators.negation, ("logical_not", (BOOL,), BOOL)),
-    _operator("@not_strictly_false", _never, ("not_strictly_false", (BOOL,), BOOL)),
-    _operator("_==_", operators.equals, ("equals", (A, A), BOOL)),
-    _operator("_!=_", operators.equals, ("not_equals", (A, A), BOOL)),
+    operator("_?_:_", _never, ("conditional", (BOOL, A, A), A)),
+    operator("_&&_", _never, ("logical_and", (BOOL, BOOL), BOOL)),
+    operator("_||_", _never, ("logical_or", (BOOL, BOOL), BOOL)),
+    operator("!_", operators.negation, ("logical_not", (BOOL,), BOOL)),
+    operator("@not_strictly_false", _never, ("not_strictly_false", (BOOL,), BOOL)),
+    operator("_==_", operators.equals, ("equals", (A, A), BOOL)),
+    operator("_!=_", operators.equals, ("not_equals", (A, A), BOOL)),
     _ADDITION,
     _arithmetic("_/_", "divide", operators.divide, (DOUBLE, INT, UINT)),
     _arithmetic("_%_", "modulo", operators.modulo, (INT, UINT)),
     _arithmetic("_*_", "multiply", operators.multiply, (DOUBLE, INT, UINT)),
-    _operator("-_", operators.negate, ("negate_double", (DOUBLE,), DOUBLE), ("negate_int64", (INT,), INT)),
-    _operator(
+    operator("-_", operators.negate, ("negate_double", (DOUBLE,), DOUBLE), ("negate_int64", (INT,), INT)),
+    operator(
         "_-_",
         operators.subtract,
         ("subtract_double", (DOUBLE, DOUBLE), DOUBLE),
@@ -220,93 +207,8 @@ _OPERATORS = (
     _relation("_<=_", "less_equals", operators.is_less_or_equal),
     _relation("_>_", "greater", operators.is_greater),
     _relation("_>=_", "greater_equals", operators.is_greater_or_equal),
-    _operator("_[_]", _never, ("index_list", (LIST_OF_A, INT), A), ("index_map", (MAP_OF_A_B, A), B)),
+    operator("_[_]", _never, ("index_list", (LIST_OF_A, INT), A), ("index_map", (MAP_OF_A_B, A), B)),
     _MEMBERSHIP,
-)
-
-
-# Conversions
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _conversion(name: str, result: Type, *overloads: tuple[str, Type, Callable[[Any], Any]]) -> Function:
-    declared = []
-    for overload, parameter, call in overloads:
-        actual = _first_read if overload in ("string_to_bytes", "bytes_to_string") else None
-        estimate = {"string_to_bytes": _estimate_to_bytes, "bytes_to_string": _estimate_from_bytes}.get(
-            overload
-        )
-        declared.append(Overload(overload, (parameter,), result, call, False, actual, estimate))
-    return Function(name, tuple(declared))
-
-
-_CONVERSIONS = (
-    _operator("type", operators.type_of_value, ("type", (A,), type_of(A))),
-    _operator("dyn", _same, ("to_dyn", (A,), DYN)),
-    _conversion(
-        "bool", BOOL, ("bool_to_bool", BOOL, _same), ("string_to_bool", STRING, conversions.bool_of_string)
-    ),
-    _conversion(
-        "bytes",
-        BYTES,
-        ("bytes_to_bytes", BYTES, _same),
-        ("string_to_bytes", STRING, conversions.bytes_of_string),
-    ),
-    _conversion(
-        "double",
-        DOUBLE,
-        ("double_to_double", DOUBLE, _same),
-        ("int64_to_double", INT, conversions.double_of_number),
-        ("string_to_double", STRING, conversions.double_of_string),
-        ("uint64_to_double", UINT, conversions.double_of_number),
-    ),
-    _conversion(
-        "duration",
-        DURATION,
-        ("duration_to_duration", DURATION, _same),
-        ("int64_to_duration", INT, conversions.duration_of_int),
-        ("string_to_duration", STRING, conversions.duration_of_string),
-    ),
-    _conversion(
-        "int",
-        INT,
-        ("int64_to_int64", INT, _same),
-        ("double_to_int64", DOUBLE, conversions.int_of_double),
-        ("duration_to_int64", DURATION, conversions.int_of_duration),
-        ("string_to_int64", STRING, conversions.int_of_string),
-        ("timestamp_to_int64", TIMESTAMP, conversions.int_of_timestamp),
-        ("uint64_to_int64", UINT, conversions.int_of_uint),
-    ),
-    _conversion(
-        "string",
-        STRING,
-        ("string_to_string", STRING, _same),
-        ("bool_to_string", BOOL, conversions.string_of),
-        ("bytes_to_string", BYTES, conversions.string_of_bytes),
-        ("double_to_string", DOUBLE, conversions.string_of),
-        ("duration_to_string", DURATION, conversions.string_of),
-        ("int64_to_string", INT, conversions.string_of),
-        ("timestamp_to_string", TIMESTAMP, conversions.string_of),
-        ("uint64_to_string", UINT, conversions.string_of),
-    ),
-    _conversion(
-        "timestamp",
-        TIMESTAMP,
-        ("timestamp_to_timestamp", TIMESTAMP, _same),
-        ("int64_to_timestamp", INT, conversions.timestamp_of_int),
-        ("string_to_timestamp", STRING, conversions.timestamp_of_string),
-    ),
-    _conversion(
-        "uint",
-        UINT,
-        ("uint64_to_uint64", UINT, _same),
-        ("double_to_uint64", DOUBLE, conversions.uint_of_double),
-        ("int64_to_uint64", INT, conversions.uint_of_int),
-        ("string_to_uint64", STRING, conversions.uint_of_string),
-    ),
 )
 
 
@@ -383,7 +285,7 @@ _STRINGS = (
         (
             Overload(
                 "ends_with_string", (STRING, STRING), BOOL, _ends_with,
-                actual_cost=_first_read, estimate=_estimate_affix,
+                actual_cost=read_once, estimate=_estimate_affix,
             ),
         ),
         is_guarded=False,
@@ -393,7 +295,7 @@ _STRINGS = (
         (
             Overload(
                 "starts_with_string", (STRING, STRING), BOOL, _starts_with,
-                actual_cost=_first_read, estimate=_estimate_affix,
+                actual_cost=read_once, estimate=_estimate_affix,
             ),
         ),
         is_guarded=False,
@@ -420,4 +322,4 @@ _INSERTION = Function(
     ),
 )
 
-LIBRARY = Library((*_OPERATORS, *_CONVERSIONS, *_STRINGS, _INSERTION))
+LIBRARY = Library((*_OPERATORS, *_STRINGS, _INSERTION))
