@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Device selectors recorded from kube-scheduler v1.36.4: results, kinds of errors, costs and estimates."""
-=======
 """Device selectors, as recorded from kube-scheduler v1.36.4: results, kinds of errors, and costs."""
->>>>>>> cel-core
 
 from __future__ import annotations
 

@@ -52,10 +52,10 @@ class Writes(ClaimsInMemory):
         self._act()
         return await super().update(document)
 
-    async def update_status(self, document: Document) -> ResourceClaim:
+    async def update_status(self, document: Document, *, keeps_allocation: bool = False) -> ResourceClaim:
         self.told.append("updateStatus")
         self._act()
-        return await super().update_status(document)
+        return await super().update_status(document, keeps_allocation=keeps_allocation)
 
     async def patch_pod_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
         self.told.append("pod")
