@@ -54,6 +54,7 @@ class InMemoryHttp(HttpClient):
         body: bytes | None = None,
         *,
         content_type: str = JSON,
+        accept: str = "",
         params: Mapping[str, str] | None = None,
         tries: int = RETRY_AFTER_TRIES,
         seconds: float | None = None,
