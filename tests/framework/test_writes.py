@@ -19,7 +19,7 @@ from moorage.framework.handle import Handle, Services
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.runtime.hung_calls import DidNotReturn
 from moorage.framework.status import Status
-from moorage.framework.writes import TooManyWrites
+from moorage.framework.writes import TooManyWrites, Write
 from moorage.process.metrics import SchedulerMetrics
 from moorage.testing import FakeHandle, make_node, make_pod, run
 from tests import fake_time
@@ -220,6 +220,47 @@ def test_work_may_be_started_from_another_thread() -> None:
         assert world.done == ["a"]
 
     asyncio.run(script())
+
+
+def test_a_pod_is_held_until_all_is_done_that_holds_it() -> None:
+    async def script() -> None:
+        world = Started()
+        every = world.services.writes
+        every.open()
+
+        async def fail() -> None:
+            raise ValueError("no")
+
+        every.start(Write(world.handle, world.wait, ("a",), holds="uid"))
+        every.start(Write(world.handle, fail, holds="uid"))
+        every.start(Write(world.handle, world.note, ("b",)))
+        held = every.held("uid")
+        await settled()
+        assert world.done == ["b"] and held is every.held("uid") and every.held("other") is None
+        assert held is not None and not held.done()
+        world.gate.set()
+        await held
+        assert world.done == ["b", "a"] and every.held("uid") is None
+
+    played(script)
+
+
+@pytest.mark.parametrize("at_once", [0, 2])
+def test_closing_lets_pods_go(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr(writes, "MOST_AT_ONCE", at_once)
+
+    async def script() -> None:
+        world = Started()
+        every = world.services.writes
+        every.open()
+        every.start(Write(world.handle, world.wait, ("a",), holds="uid"))
+        held = every.held("uid")
+        await every.close(1)
+        assert held is not None and held.done() and every.held("uid") is None
+        every.start(Write(world.handle, world.note, ("late",), holds="uid"))
+        assert every.held("uid") is None
+
+    played(script)
 
 
 def test_a_call_in_place_of_a_function_is_explained() -> None:
