@@ -14,7 +14,7 @@ from moorage.api.pods import Pod
 from moorage.client.memory import MemoryClient
 from moorage.framework import writes
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import PostFilterPlugin
+from moorage.framework.extension_points import BindPlugin, PostFilterPlugin, ReservePlugin
 from moorage.framework.handle import Handle, Services
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.runtime.hung_calls import DidNotReturn
@@ -363,3 +363,53 @@ def test_what_fails_reaches_the_test() -> None:
 def test_run_says_that_there_is_no_cluster() -> None:
     result = run(AsksForANode, make_pod(cpu=2), [make_node("a", cpu=1)], raises=False)
     assert result.message.endswith("there is no cluster to write to: this run has no client")
+
+
+class TakesBackSlowly(ReservePlugin):
+    """Gives back what a pod had, which takes a second; `refuses` says where the pod fails."""
+
+    refuses = "Reserve"
+    done: list[str]
+
+    def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        self.done = []
+        return Status.error("no") if self.refuses == "Reserve" else None
+
+    def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        self.handle.services.writes.start(Write(self.handle, self.take_back, holds=pod.uid))
+
+    async def take_back(self) -> None:
+        await asyncio.sleep(1)
+        self.done.append("taken back")
+
+
+class FailsToBind(TakesBackSlowly, BindPlugin):
+    refuses = "Bind"
+
+    def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
+        return Status.error("no")
+
+
+@pytest.mark.parametrize(
+    ("plugin", "in_tree"),
+    [(TakesBackSlowly, ("PrioritySort", "DefaultBinder")), (FailsToBind, ("PrioritySort",))],
+)
+def test_a_pod_that_failed_waits_for_what_is_taken_back(
+    plugin: type[TakesBackSlowly], in_tree: tuple[str, ...]
+) -> None:
+    world = World(plugin, in_tree=in_tree)
+    world.add("p")
+    seen: list[tuple[str, list[str]]] = []
+
+    async def script() -> None:
+        running = asyncio.create_task(world.scheduler.run())
+        made = world.scheduler.profiles["default-scheduler"].plugins[plugin.name]
+        assert isinstance(made, TakesBackSlowly)
+        for _ in range(2):
+            await asyncio.sleep(0.7)
+            seen.append((world.place("p"), made.done[:]))
+        world.scheduler.stop()
+        await running
+
+    fake_time.run(script())
+    assert seen == [("nowhere", []), ("backoff", ["taken back"])]
