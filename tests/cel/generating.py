@@ -289,6 +289,10 @@ class Generator:
             self._time_in_zone,
             lambda depth: f"{self.of('duration', depth)}.{self._random.choice(_TIMES[6:])}()",
             self._template("{0}.orValue({1})", "maybe dyn", "int"),
+            self._choice(("dyn({0}).reverse()[0]", "dyn({0}).first().value()"), "dyns"),
+            self._choice(("(dyn({0}) + {1})[0]", "({1} + dyn({0}))[1]"), "dyns", "ints"),
+            self._template("dyn({0}).orValue({1})", "maybe string", "int"),
+            self._template("dyn({0})[{1}]", "map", "string"),
         ]
 
     def _time_in_zone(self, depth: int) -> str:

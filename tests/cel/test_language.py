@@ -173,6 +173,11 @@ def test_a_map_tells_its_keys_apart() -> None:
         ("dyn(1) && true", "no such overload"),
         ("quantity('1') == dyn('1')", "no such overload"),
         ("[1, 2][dyn(0.5)]", "unsupported index value 0.5 in list"),
+        # what looks like an int to the checker, because of what is done with it
+        ("dyn([1.5]).reverse()[0] + 1", "no such overload"),
+        ("(dyn([1.5]) + [1])[0] + 1", "no such overload"),
+        ("dyn(optional.of(1.5)).orValue(2) + 1", "no such overload"),
+        ("dyn(['b', 'a']).distinct().isSorted()", "no such overload: isSorted(list)"),
     ],
 )
 def test_what_fails(expression: str, message: str) -> None:

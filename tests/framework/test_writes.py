@@ -14,12 +14,12 @@ from moorage.api.pods import Pod
 from moorage.client.memory import MemoryClient
 from moorage.framework import writes
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.extension_points import PostFilterPlugin
+from moorage.framework.extension_points import BindPlugin, PostFilterPlugin, ReservePlugin
 from moorage.framework.handle import Handle, Services
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.runtime.hung_calls import DidNotReturn
 from moorage.framework.status import Status
-from moorage.framework.writes import TooManyWrites
+from moorage.framework.writes import TooManyWrites, Write
 from moorage.process.metrics import SchedulerMetrics
 from moorage.testing import FakeHandle, make_node, make_pod, run
 from tests import fake_time
@@ -222,6 +222,47 @@ def test_work_may_be_started_from_another_thread() -> None:
     asyncio.run(script())
 
 
+def test_a_pod_is_held_until_all_is_done_that_holds_it() -> None:
+    async def script() -> None:
+        world = Started()
+        every = world.services.writes
+        every.open()
+
+        async def fail() -> None:
+            raise ValueError("no")
+
+        every.start(Write(world.handle, world.wait, ("a",), holds="uid"))
+        every.start(Write(world.handle, fail, holds="uid"))
+        every.start(Write(world.handle, world.note, ("b",)))
+        held = every.held("uid")
+        await settled()
+        assert world.done == ["b"] and held is every.held("uid") and every.held("other") is None
+        assert held is not None and not held.done()
+        world.gate.set()
+        await held
+        assert world.done == ["b", "a"] and every.held("uid") is None
+
+    played(script)
+
+
+@pytest.mark.parametrize("at_once", [0, 2])
+def test_closing_lets_pods_go(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr(writes, "MOST_AT_ONCE", at_once)
+
+    async def script() -> None:
+        world = Started()
+        every = world.services.writes
+        every.open()
+        every.start(Write(world.handle, world.wait, ("a",), holds="uid"))
+        held = every.held("uid")
+        await every.close(1)
+        assert held is not None and held.done() and every.held("uid") is None
+        every.start(Write(world.handle, world.note, ("late",), holds="uid"))
+        assert every.held("uid") is None
+
+    played(script)
+
+
 def test_a_call_in_place_of_a_function_is_explained() -> None:
     async def work() -> None: ...
 
@@ -322,3 +363,53 @@ def test_what_fails_reaches_the_test() -> None:
 def test_run_says_that_there_is_no_cluster() -> None:
     result = run(AsksForANode, make_pod(cpu=2), [make_node("a", cpu=1)], raises=False)
     assert result.message.endswith("there is no cluster to write to: this run has no client")
+
+
+class TakesBackSlowly(ReservePlugin):
+    """Gives back what a pod had, which takes a second; `refuses` says where the pod fails."""
+
+    refuses = "Reserve"
+    done: list[str]
+
+    def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        self.done = []
+        return Status.error("no") if self.refuses == "Reserve" else None
+
+    def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        self.handle.services.writes.start(Write(self.handle, self.take_back, holds=pod.uid))
+
+    async def take_back(self) -> None:
+        await asyncio.sleep(1)
+        self.done.append("taken back")
+
+
+class FailsToBind(TakesBackSlowly, BindPlugin):
+    refuses = "Bind"
+
+    def bind(self, cycle: CycleState, pod: Pod, node_name: str) -> Status:
+        return Status.error("no")
+
+
+@pytest.mark.parametrize(
+    ("plugin", "in_tree"),
+    [(TakesBackSlowly, ("PrioritySort", "DefaultBinder")), (FailsToBind, ("PrioritySort",))],
+)
+def test_a_pod_that_failed_waits_for_what_is_taken_back(
+    plugin: type[TakesBackSlowly], in_tree: tuple[str, ...]
+) -> None:
+    world = World(plugin, in_tree=in_tree)
+    world.add("p")
+    seen: list[tuple[str, list[str]]] = []
+
+    async def script() -> None:
+        running = asyncio.create_task(world.scheduler.run())
+        made = world.scheduler.profiles["default-scheduler"].plugins[plugin.name]
+        assert isinstance(made, TakesBackSlowly)
+        for _ in range(2):
+            await asyncio.sleep(0.7)
+            seen.append((world.place("p"), made.done[:]))
+        world.scheduler.stop()
+        await running
+
+    fake_time.run(script())
+    assert seen == [("nowhere", []), ("backoff", ["taken back"])]

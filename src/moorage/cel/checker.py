@@ -29,6 +29,8 @@ from moorage.cel.unification import (
     is_dynamic,
     is_dynamic_or_error,
     most_general,
+    parameters_in,
+    parameters_not_seen,
     type_text,
 )
 
@@ -46,14 +48,23 @@ class Names:
     constants: Mapping[str, tuple[Type, Any]] = field(default_factory=dict)
 
 
-def check(root: Expression, source: Source, names: Names) -> None:
-    """Fills in what the checker has to say; raises CompileError with everything that is wrong."""
+def check(root: Expression, source: Source, names: Names) -> bool:
+    """Fills in what the checker has to say; raises CompileError with everything that is wrong.
+
+    Tells whether all values will really have the types that parts of the expression now have. Of a function
+    of something dynamic the type of the result may come from elsewhere, from its other arguments or from what
+    is done with it, and the value may have another.
+    """
     checker = _Checker(source, names)
     checker.check(root)
     if checker.issues:
         raise source.error(checker.issues)
     for node in walk(root):
         node.type = checker.substitutions.resolve(node.type, free_to_dynamic=True)
+    return all(
+        isinstance(type_, TypeParameter) or is_dynamic(type_)
+        for type_ in map(checker.substitutions.resolve, checker.unfounded)
+    )
 
 
 class _Checker:
@@ -63,6 +74,7 @@ class _Checker:
         self._scopes: list[dict[str, Type]] = []
         self.substitutions = Substitutions()
         self.issues: list[Issue] = []
+        self.unfounded: set[Type] = set()  # type parameters of results of functions of something dynamic
         self._checks: dict[type[Expression], Callable[[Any], None]] = {
             Literal: self._check_literal,
             Identifier: self._check_identifier,
@@ -191,6 +203,7 @@ class _Checker:
     def _resolve_overloads(self, node: Call, function: Function) -> None:
         arguments = [child.type for child in node.children()]
         open_overloads = []
+        unfounded: set[Type] = set()
         result: Type | None = None
         for overload in function.overloads:
             if overload.is_member == (node.target is None):
@@ -199,6 +212,9 @@ class _Checker:
             if not self.substitutions.assign(arguments, parameters):
                 continue
             open_overloads.append(overload.id)
+            for parameter, argument in zip(parameters, arguments, strict=True):
+                unseen = parameters_not_seen(parameter, self.substitutions.resolve(argument))
+                unfounded |= unseen & parameters_in(candidate)
             candidate = self.substitutions.resolve(candidate)
             if result is None:
                 result = candidate
@@ -210,6 +226,8 @@ class _Checker:
             return
         node.type = result
         node.overloads = tuple(open_overloads)
+        if not is_dynamic(result):
+            self.unfounded |= unfounded
 
     def _no_overload(self, node: Call, arguments: Sequence[Type]) -> str:
         shown = [

@@ -47,6 +47,7 @@ class Program:
         variables: tuple[str, ...],
         limit: int,
         levels: int,
+        result_type: Type,
         max_cost: int,
     ) -> None:
         self._steps = steps
@@ -56,7 +57,7 @@ class Program:
         self._levels = levels
         self._run, self._fixed_cost, _ = compile_steps(steps, limit)
         self._most = limit - self._fixed_cost
-        self.result_type: Type = steps.type
+        self.result_type = result_type
         self.max_cost = max_cost
         """At most so much can an evaluation cost, by what is known of the sizes of variables."""
 
@@ -154,17 +155,18 @@ class Environment:
             root, _ = parser.parse(source, MACROS)
         levels = depth(root)
         with room_for(levels):
-            check(root, source, self._names)
+            typed = check(root, source, self._names)
             validate(root, source, self._names.functions)
             if self._result_types and root.type not in self._result_types:
                 raise ResultTypeError(str(root.type))
-            steps, slots = plan(root, self._names, self._slots)
+            steps, slots = plan(root, self._names, self._slots, typed=typed)
             return Program(
                 steps,
                 slots=slots,
                 variables=tuple(self._slots),
                 limit=self._cost_limit,
                 levels=levels,
+                result_type=root.type,
                 max_cost=estimate(root, self._names.functions, self._size_of).max,
             )
 

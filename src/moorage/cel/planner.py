@@ -22,6 +22,7 @@ from moorage.cel.syntax import (
     Select,
 )
 from moorage.cel.text import original_name
+from moorage.cel.types import DYN, Type
 from moorage.cel.values import MAX_INT, EvaluationError, Uint, as_map, identity
 
 
@@ -29,9 +30,12 @@ class ProgramError(CompileError):
     """The expression is well formed and well typed, but cannot be run."""
 
 
-def plan(root: Expression, names: Names, slots: Mapping[str, int]) -> tuple[Step, int]:
-    """The last step and how many slots a frame needs; variables of the environment have theirs already."""
-    planner = _Planner(names, slots)
+def plan(root: Expression, names: Names, slots: Mapping[str, int], *, typed: bool) -> tuple[Step, int]:
+    """The last step and how many slots a frame needs; variables of the environment have theirs already.
+
+    Unless types can be relied upon, steps have none.
+    """
+    planner = _Planner(names, slots, typed=typed)
     return planner.plan(root), planner.slots
 
 
@@ -45,8 +49,9 @@ _VARIADIC = frozenset({"string_format"})
 
 
 class _Planner:
-    def __init__(self, names: Names, slots: Mapping[str, int]) -> None:
+    def __init__(self, names: Names, slots: Mapping[str, int], *, typed: bool) -> None:
         self._names = names
+        self._typed = typed
         self._scopes: list[Mapping[str, int]] = [slots]
         self.slots = len(slots) + 1
         self._plans: dict[type[Expression], Callable[[Any], Step]] = {
@@ -62,26 +67,28 @@ class _Planner:
     def plan(self, node: Expression) -> Step:
         return self._plans[node.__class__](node)
 
+    def _type(self, node: Expression) -> Type:
+        return node.type if self._typed else DYN
+
     def _plan_literal(self, node: Literal) -> Step:
-        return Constant(node.id, node.type, node.value)
+        return Constant(node.id, self._type(node), node.value)
 
     def _plan_identifier(self, node: Identifier) -> Step:
         if node.constant or node.type.name == "type":
             return self._constant(node, node.name)
         for scope in reversed(self._scopes):
             if node.name in scope:
-                return AttributeStep(
-                    node.id, node.type, steps.Variable(node.id, node.type, scope[node.name], node.name)
-                )
+                variable = steps.Variable(node.id, self._type(node), scope[node.name], node.name)
+                return AttributeStep(node.id, self._type(node), variable)
         raise ProgramError(f"no such attribute(s): {node.name}")
 
     def _constant(self, node: Expression, name: str) -> Step:
         """Of the name of a type or of a constant. What has the type of a type has to be the name of one."""
         if name in self._names.constants:
-            return Constant(node.id, node.type, self._names.constants[name][1])
+            return Constant(node.id, self._type(node), self._names.constants[name][1])
         if name not in self._names.types:
             raise ProgramError(f"reference to undefined type: {name}")
-        return Constant(node.id, node.type, self._names.types[name])
+        return Constant(node.id, self._type(node), self._names.types[name])
 
     def _attribute(self, operand: Step) -> AttributeStep:
         if isinstance(operand, AttributeStep):
@@ -94,8 +101,8 @@ class _Planner:
         step = self._attribute(self.plan(node.operand))
         step.attribute.add(Qualifier(node.id, False, node.field, test_only=node.test_only))
         if node.test_only:
-            return AttributeStep(node.id, node.type, step.attribute, test_only=True)
-        step.id, step.type = node.id, node.type
+            return AttributeStep(node.id, self._type(node), step.attribute, test_only=True)
+        step.id, step.type = node.id, self._type(node)
         return step
 
     # Calls
@@ -104,17 +111,17 @@ class _Planner:
         arguments = [self.plan(child) for child in node.children()]
         name = node.function
         if name in ("_&&_", "_||_"):
-            return steps.Logic(node.id, node.type, name == "_||_", *arguments)
+            return steps.Logic(node.id, self._type(node), name == "_||_", *arguments)
         if name == "_?_:_":
             return self._plan_conditional(node, arguments)
         if name in ("_==_", "_!=_"):
-            return steps.Equality(node.id, node.type, name == "_!=_", *arguments)
+            return steps.Equality(node.id, self._type(node), name == "_!=_", *arguments)
         if name in ("_[_]", "_[?_]", "_?._"):
             return self._plan_index(node, *arguments, optional=name != "_[_]")
         if name == "@not_strictly_false":
-            return steps.NotStrictlyFalse(node.id, node.type, *arguments)
+            return steps.NotStrictlyFalse(node.id, self._type(node), *arguments)
         if name in ("or", "orValue") and len(arguments) == 2:
-            return steps.Alternative(node.id, node.type, name == "orValue", *arguments)
+            return steps.Alternative(node.id, self._type(node), name == "orValue", *arguments)
         call = self._invocation(node, arguments)
         if node.overloads == ("in_list",):
             return self._membership(call)
@@ -133,7 +140,7 @@ class _Planner:
             for branch in branches
         ]
         return AttributeStep(
-            node.id, node.type, steps.Conditional(node.id, node.type, condition, *attributes)
+            node.id, self._type(node), steps.Conditional(node.id, self._type(node), condition, *attributes)
         )
 
     def _plan_index(self, node: Call, operand: Step, index: Step, *, optional: bool) -> Step:
@@ -148,7 +155,7 @@ class _Planner:
             computed = steps.Relative(node.id, index.type, index)
             qualifier = Qualifier(node.id, optional, index=computed, index_is_computed=True)
         step.attribute.add(qualifier)
-        step.id, step.type = node.id, node.type
+        step.id, step.type = node.id, self._type(node)
         return step
 
     def _invocation(self, node: Call, arguments: list[Step]) -> steps.Invocation:
@@ -164,7 +171,7 @@ class _Planner:
             stops_early = count > 2 or function.is_guarded
         call = overloads[0].call if not function.is_guarded else dispatcher(function, overloads)
         return steps.Invocation(
-            node.id, node.type, node.function, arguments, overloads, call, cost, stops_early
+            node.id, self._type(node), node.function, arguments, overloads, call, cost, stops_early
         )
 
     def _converted(self, call: steps.Invocation, argument: Constant) -> Step:
@@ -199,8 +206,8 @@ class _Planner:
     def _plan_list(self, node: ListLiteral) -> Step:
         elements = [self.plan(element) for element in node.elements]
         if not node.optional and all(isinstance(element, Constant) for element in elements):
-            return Constant(node.id, node.type, tuple([element.value for element in elements]))  # type: ignore[attr-defined]
-        return steps.ListStep(node.id, node.type, elements, node.optional)
+            return Constant(node.id, self._type(node), tuple([element.value for element in elements]))  # type: ignore[attr-defined]
+        return steps.ListStep(node.id, self._type(node), elements, node.optional)
 
     def _plan_map(self, node: MapLiteral) -> Step:
         entries = []
@@ -211,9 +218,9 @@ class _Planner:
             if isinstance(key, Constant) and isinstance(value, Constant) and not entry.optional:
                 pairs.append((key.value, value.value))
         if len(pairs) < len(entries):
-            return steps.MapStep(node.id, node.type, entries)
+            return steps.MapStep(node.id, self._type(node), entries)
         try:
-            return Constant(node.id, node.type, as_map(pairs))
+            return Constant(node.id, self._type(node), as_map(pairs))
         except EvaluationError as error:
             raise ProgramError(str(error)) from None
 
@@ -231,7 +238,7 @@ class _Planner:
         result = self.plan(node.result)
         self._scopes.pop()
         return steps.Loop(
-            node.id, node.type, over, first, second if node.second_variable else 0, accumulator,
+            node.id, self._type(node), over, first, second if node.second_variable else 0, accumulator,
             initial, condition, step, result,
         )  # fmt: skip
 

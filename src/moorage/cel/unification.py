@@ -18,6 +18,30 @@ def is_dynamic(type_: Type) -> bool:
     return type_ == types.DYN or type_ == types.ANY
 
 
+def parameters_in(type_: Type) -> set[Type]:
+    """All type parameters that occur in it."""
+    found: set[Type] = set()
+    waiting = [type_]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, TypeParameter):
+            found.add(inner)
+        waiting.extend(inner.parameters)
+    return found
+
+
+def parameters_not_seen(declared: Type, argument: Type) -> set[Type]:
+    """Those within a declared type of which a dynamic argument says nothing."""
+    if isinstance(declared, TypeParameter):
+        return set()
+    if is_dynamic(argument):
+        return parameters_in(declared)
+    found: set[Type] = set()
+    for inner, given in zip(declared.parameters, argument.parameters, strict=False):
+        found |= parameters_not_seen(inner, given)
+    return found
+
+
 def is_dynamic_or_error(type_: Type) -> bool:
     return is_dynamic(type_) or type_ == types.ERROR
 

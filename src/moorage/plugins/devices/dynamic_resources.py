@@ -252,9 +252,11 @@ class DynamicResources(
         if found is None or not found.claims:
             return
         releasing.end_flights(self._devices, found)
-        if releasing.has_work(found, pod):
+        services = self.handle.services
+        if services.client is not None and releasing.has_work(found, pod):
             # A pod that is tried again before would take its reservation for written.
-            self._write(releasing.take_back, found, pod, holds=pod.uid)
+            work = Write(self.handle, releasing.take_back, (self._devices, found, pod), holds=pod.uid)
+            services.writes.start(work)
 
     def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
         found: PodDevices = cycle.read(STATE)
@@ -281,10 +283,9 @@ class DynamicResources(
                 self._write(binding.settle, uid, claim)
         return None
 
-    def _write(self, work: Callable[..., Awaitable[object]], *args: object, holds: str = "") -> None:
-        services = self.handle.services
-        if services.client is not None:
-            services.writes.start(Write(self.handle, work, (self._devices, *args), holds=holds))
+    def _write(self, work: Callable[..., Awaitable[object]], *args: object) -> None:
+        if self.handle.services.client is not None:
+            self.handle.write(work, self._devices, *args)
 
 
 def _special_claim(pod: Pod) -> ResourceClaim:
