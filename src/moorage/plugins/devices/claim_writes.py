@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Protocol
 
 from moorage.api.decoding import from_document
 from moorage.api.devices import ResourceClaim
 from moorage.api.pods import Pod
-from moorage.client.errors import Conflict, NotFound
+from moorage.client.errors import ApiError, Conflict, NotFound
 from moorage.client.http import HttpClient
 from moorage.client.resources import Resource
 from moorage.framework.door import Door
@@ -66,7 +67,12 @@ class ClaimsOfServer:
         """The document with parameters that the API server finds unchanged."""
         meta = document["metadata"]
         path = _CLAIMS.path(meta["namespace"], meta["name"])
-        stored = await self._http.send("GET", path, accept=parameters.PROTOBUF)
+        try:
+            stored = await self._http.send("GET", path, accept=parameters.PROTOBUF)
+        except ApiError as error:
+            if error.code == HTTPStatus.NOT_ACCEPTABLE:
+                return document  # who knows no protobuf, as `moorage up`, has no other bytes than it shows
+            raise
         return parameters.with_those_of(document, stored)
 
     async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
