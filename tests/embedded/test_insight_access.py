@@ -231,4 +231,5 @@ def test_up_without_a_dashboard() -> None:
 def test_a_port_for_the_dashboard() -> None:
     [port] = free_ports(1)
     with Embedded("--nodes=1", f"--dashboard-port={port}") as cluster:
-        assert f"http://{HOST}:{port}/dashboard/#token=" in cluster.program.log_text()
+        address = f"http://{HOST}:{port}/dashboard/#token="
+        wait_for("the address", lambda: address in cluster.program.log_text())

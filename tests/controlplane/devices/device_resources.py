@@ -94,12 +94,6 @@ SCENARIOS = {
         "d2",
         claims=[claim("c", exactly(deviceClassName="gpu.HERE"))],
     ),
-    "claim-and-resource-of-a-device-plugin": served(
-        Turn(["c"], says="nil or empty request mappings", form=asks()),
-        "d1",
-        claims=[claim("c")],
-        plugins={"n1": {GPU: "1"}},
-    ),
 }
 
 
