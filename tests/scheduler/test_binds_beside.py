@@ -227,6 +227,36 @@ def test_who_only_settles_claims_is_asked_about_others_only_to_be_timed(
     assert asked == expected
 
 
+CLAIM = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+
+
+def test_a_pod_whose_claims_need_no_work_is_bound_with_the_attempt(asked: list[str]) -> None:
+    world = World(in_tree=IN_TREE)
+    world.add(volumes=CLAIM)
+
+    async def main() -> None:
+        assert world.scheduler.try_next()
+        assert world.node_of() == "n0"
+        assert len(asyncio.all_tasks()) == 1
+
+    fake_time.run(main())
+    assert asked == ["in-tree reserve", "in-tree pre_bind_pre_flight"]
+
+
+@pytest.mark.parametrize("flight", [None, Status.error("no")])
+@pytest.mark.parametrize("chance", [0.0, 1.0])
+def test_a_pod_whose_claims_need_work_waits_for_that(
+    flight: Status | None, chance: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worked: list[str] = []
+    monkeypatch.setattr(DynamicResources, "pre_bind_pre_flight", lambda *about: flight)
+    monkeypatch.setattr(DynamicResources, "pre_bind", lambda *about: worked.append("pre-bind"))
+    world = World(in_tree=IN_TREE, observer=SchedulerMetrics(chance=lambda: chance))
+    world.add(volumes=CLAIM)
+    world.schedule()
+    assert (world.node_of(), worked) == (("n0", ["pre-bind"]) if flight is None else ("", []))
+
+
 def test_without_shortcuts_everyone_is_asked(asked: list[str]) -> None:
     world = World(in_tree=IN_TREE)
     world.services.shortcuts = False

@@ -105,7 +105,7 @@ def _first(nodes: Nodes, left: NDArray[np.bool_] | None, most: int) -> tuple[Nod
         if len(nodes) <= most:
             return nodes, len(nodes)
         return _head(nodes, most), most
-    places = np.flatnonzero(left)
+    places = left.nonzero()[0]
     if len(places) < most:
         return nodes.subset(places), len(nodes)
     places = places[:most]

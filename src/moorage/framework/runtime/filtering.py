@@ -92,7 +92,7 @@ def about(nodes: Nodes) -> Question[Verdicts]:
     return _about_so_many(len(nodes))
 
 
-@lru_cache
+@lru_cache(maxsize=4096)
 def _about_so_many(size: int) -> Question[Verdicts]:
     return Question("Filter", verdicts_for(size))
 

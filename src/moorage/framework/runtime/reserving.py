@@ -10,7 +10,7 @@ from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.runtime.answers import nothing_of, status_of, wait_or_status
-from moorage.framework.runtime.calls import Question, ask
+from moorage.framework.runtime.calls import Question, ask, ask_often
 from moorage.framework.runtime.waiting_pods import WaitingPod
 from moorage.framework.status import Code, Status, Wait
 
@@ -43,7 +43,7 @@ def reserve(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> St
     """
     everyone = asks_everyone(profile, cycle, pod)
     for plugin in profile.reserve if everyone else profile.reserve_without_claims:
-        status = ask(_RESERVE, profile, plugin, cycle.is_timed, plugin.reserve, cycle, pod, node_name)
+        status = ask_often(_RESERVE, profile, plugin, cycle.is_timed, plugin.reserve, cycle, pod, node_name)
         if status is not None and status.code is not Code.SUCCESS:
             return diagnosis.rejected_or_failed("Reserve", plugin.name, status)
     return None

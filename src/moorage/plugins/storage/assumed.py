@@ -41,10 +41,11 @@ class Assumed(Generic[T]):
 
     def get(self, name: str, *, namespace: str = "") -> T | None:
         stored = self._lister.get(name, namespace=namespace)
-        if stored is None or not self._copies:
-            return stored
-        assumed = self._copies.get(stored.key)
-        return stored if assumed is None else assumed
+        return None if stored is None else self.shown(stored)
+
+    def shown(self, stored: T) -> T:
+        """What is assumed instead of an object that the watch brought; itself if nothing is."""
+        return self._copies.get(stored.key, stored) if self._copies else stored
 
     def stored(self, name: str, *, namespace: str = "") -> T | None:
         """The object as the watch brought it."""

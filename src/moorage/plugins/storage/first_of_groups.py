@@ -37,8 +37,8 @@ class Members:
 
     def after(self, member: int) -> NDArray[np.intp]:
         """The members of the same group with higher numbers, in ascending order."""
-        end = self._ends[self.group_of[member]]
-        return self._by_group[self._place_in_order[member] + 1 : end]
+        end = self._ends.item(self.group_of.item(member))
+        return self._by_group[self._place_in_order.item(member) + 1 : end]
 
 
 class FirstOfGroups:
@@ -76,6 +76,8 @@ class FirstOfGroups:
         """The first one that serves after this one in its group, or NONE."""
         members = self._members
         others = members.after(member)
+        if not len(others):
+            return NONE
         serving = others[members.is_free[others] & self._suits[others]]
         return int(serving[0]) if len(serving) else NONE
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection
+from collections.abc import Container
 from typing import NamedTuple
 
 import numpy as np
@@ -196,7 +196,7 @@ class Ranking:
         np.minimum.at(found, places, offered)
         return found
 
-    def best_at(self, claim: PersistentVolumeClaim, row: int, taken: Collection[str]) -> str | None:
+    def best_at(self, claim: PersistentVolumeClaim, row: int, taken: Container[str]) -> str | None:
         """The name of the volume that `best` finds for one row; `taken` are those of other claims there."""
         smallest = self._offer(claim).smallest
         first, found = smallest.now(), NONE

@@ -9,32 +9,19 @@ import numpy as np
 
 from moorage.api.selectors import SelectorError, parse_selector
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
-from moorage.framework.status import Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.storage.claims import class_of_claim, class_of_volume
 from moorage.plugins.storage.first_of_groups import NONE
 from moorage.plugins.storage.free_volumes import Ranking, Traits, capacity_of, request_of
-from moorage.plugins.storage.masks import Mask, both, either, has_any, part, without
+from moorage.plugins.storage.masks import Mask, both, has_any, part, without
 from moorage.plugins.storage.provisioning import has_provisioner
 from moorage.plugins.storage.reach import Reached
+from moorage.plugins.storage.rejections import AFFINITY, GONE, NO_SPACE, UNBOUND, Rejections
 from moorage.plugins.storage.storage import Storage
 from moorage.state.columns import Bools, Int32s
 from moorage.state.nodes import Nodes, Rows
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-
-_AFFINITY, _UNBOUND, _NO_SPACE, _GONE, _FAILED = 1, 2, 4, 8, 16
-"""Why a node is rejected: bits, of which a node may have several; _FAILED stands alone."""
-
-_REASONS = {
-    _AFFINITY: "node(s) didn't match PersistentVolume's node affinity",
-    _UNBOUND: "node(s) didn't find available persistent volumes to bind",
-    _NO_SPACE: "node(s) did not have enough free storage",
-    _GONE: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
-}
-_STATUSES = [
-    Status.unresolvable(*(text for bit, text in _REASONS.items() if code & bit)) for code in range(_FAILED)
-]
 
 
 class Match(NamedTuple):
@@ -84,7 +71,7 @@ class Judgement:
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         """Sets `problem` if it cannot be said of one of these nodes."""
-        found = _Rejections()
+        found = Rejections()
         self._judge_bound(found, nodes.rows)
         if self._selected or self._unsorted:
             self._judge_delayed(found, nodes.rows, len(nodes))
@@ -119,11 +106,12 @@ class Judgement:
 
     def _volume_for(self, claim: PersistentVolumeClaim, row: int, taken: set[str]) -> PersistentVolume | None:
         volumes = self._storage.volumes
-        for volume in self._naming(claim):
+        storage_class = class_of_claim(claim)
+        for volume in self._naming(claim, storage_class):
             if volume.name not in taken:
                 fitting = self._storage.reach.of_free(volume)
                 return volume if fitting is None or fitting[row] else None
-        ranking = volumes.ranking(class_of_claim(claim))
+        ranking = volumes.ranking(storage_class)
         name = None if ranking is None else ranking.best_at(claim, row, taken)
         return None if name is None else volumes.get(name)
 
@@ -137,32 +125,33 @@ class Judgement:
                 return
             self._reached.append(self._storage.reach.of_bound(volume))
 
-    def _judge_bound(self, found: _Rejections, rows: Rows) -> None:
+    def _judge_bound(self, found: Rejections, rows: Rows) -> None:
         """Nodes that fail for one claim are not asked about the next."""
         for fitting, unknown, problem in self._reached:
             if unknown is not None:
                 found.fail(both(found.left, unknown[rows]), problem)
-            found.mark(without(True, part(fitting, rows)), _AFFINITY)
+            found.mark(without(True, part(fitting, rows)), AFFINITY)
         if self._is_gone:
-            found.mark(found.left, _GONE)
+            found.mark(found.left, GONE)
 
     # Claims that wait for a node
 
-    def _judge_delayed(self, found: _Rejections, rows: Rows, size: int) -> None:
-        left = without(True, found.failed)
+    def _judge_delayed(self, found: Rejections, rows: Rows, size: int) -> None:
+        left = found.not_failed
         if self._selected:
             here = both(left, self._selected_node(rows))
-            found.mark(without(left, here), _UNBOUND)
+            found.mark(without(left, here), UNBOUND)
             left = here
         if not has_any(left):
             return
-        problem = self._problem_with_selectors()
+        claims = self._by_size()
+        problem = _problem_with_selectors(claims)
         if problem:
             found.fail(left, problem)
             return
         for claim in self._selected:
             left = self._provision(found, rows, claim, left, left)
-        for claim, lacking in self._lacking(rows, size):
+        for claim, lacking in self._lacking(claims, rows, size):
             left = self._provision(found, rows, claim, left, both(left, lacking))
 
     def _selected_node(self, rows: Rows) -> Bools:
@@ -180,27 +169,20 @@ class Judgement:
             self._sorted = sorted(self._unsorted, key=request_of)
         return self._sorted
 
-    def _problem_with_selectors(self) -> str:
-        for claim in self._by_size():
-            try:
-                parse_selector(claim.spec.selector)
-            except SelectorError as error:
-                return f"error creating internal label selector for claim: {claim.key}: {error}"
-        return ""
-
-    def _lacking(self, rows: Rows, size: int) -> list[tuple[PersistentVolumeClaim, Mask]]:
-        """The claims that want volumes, and on which of so many rows there is none for them."""
-        claims = self._by_size()
+    def _lacking(
+        self, claims: list[PersistentVolumeClaim], rows: Rows, size: int
+    ) -> list[tuple[PersistentVolumeClaim, Mask]]:
+        """On which of so many rows there is no volume for each claim."""
         if len(claims) == 1 and not self._storage.volumes.naming(claims[0]):
             ranking = self._storage.volumes.ranking(class_of_claim(claims[0]))
             return [(claims[0], True if ranking is None else ranking.lacking(claims[0], rows))]
-        return [(match.claim, match.picks == NONE) for match in self._match(rows, size)]
+        return [(match.claim, match.picks == NONE) for match in self._match(claims, rows, size)]
 
-    def _match(self, rows: Rows, size: int) -> list[Match]:
+    def _match(self, claims: list[PersistentVolumeClaim], rows: Rows, size: int) -> list[Match]:
         """What each claim would get on each of so many rows, if the claims before it have theirs."""
         matches: list[Match] = []
         numbers: dict[str, int] = {}
-        for claim in self._by_size():
+        for claim in claims:
             matches.append(self._match_one(claim, rows, size, matches, numbers))
         return matches
 
@@ -218,7 +200,8 @@ class Judgement:
         """
         picks = np.full(size, NONE, dtype=np.int32)
         is_open = np.ones(size, dtype=np.bool_)
-        for volume in self._naming(claim):
+        storage_class = class_of_claim(claim)
+        for volume in self._naming(claim, storage_class):
             number = numbers.setdefault(volume.name, -len(numbers) - 1)
             here = is_open.copy()
             for match in others:
@@ -226,15 +209,14 @@ class Judgement:
             fitting = self._storage.reach.of_free(volume)
             picks[here if fitting is None else here & fitting[rows]] = number
             is_open &= ~here
-        ranking = self._storage.volumes.ranking(class_of_claim(claim))
+        ranking = self._storage.volumes.ranking(storage_class)
         if ranking is not None and is_open.any():
             picked = [match.picks for match in others if match.ranking is ranking]
             picks = np.where(is_open, ranking.best(claim, rows, picked), picks)
         return Match(claim, ranking, picks)
 
-    def _naming(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
+    def _naming(self, claim: PersistentVolumeClaim, storage_class: str) -> list[PersistentVolume]:
         """The volumes that name the claim and could serve it."""
-        storage_class = class_of_claim(claim)
         return [
             volume
             for volume in self._storage.volumes.naming(claim)
@@ -242,7 +224,7 @@ class Judgement:
         ]
 
     def _provision(
-        self, found: _Rejections, rows: Rows, claim: PersistentVolumeClaim, left: Mask, needed: Mask
+        self, found: Rejections, rows: Rows, claim: PersistentVolumeClaim, left: Mask, needed: Mask
     ) -> Mask:
         """Rejects those rows on which no volume can be made for the claim; returns what is left."""
         if needed is False:
@@ -257,61 +239,19 @@ class Judgement:
             refused = without(needed, self._storage.provisioning.is_allowed(storage_class, rows))
             granted = without(needed, refused)
             short = without(granted, self._storage.provisioning.has_capacity(claim, storage_class, rows))
-            found.mark(short, _NO_SPACE)
+            found.mark(short, NO_SPACE)
             left = without(left, short)
-        found.mark(refused, _UNBOUND)
+        found.mark(refused, UNBOUND)
         return without(left, refused)
 
 
-class _Rejections:
-    """Why which of some rows are rejected."""
-
-    def __init__(self) -> None:
-        self._masks: dict[int, Mask] = {}
-        self.problem = ""
-
-    @property
-    def failed(self) -> Mask:
-        return self._masks.get(_FAILED, False)
-
-    @property
-    def left(self) -> Mask:
-        """The rows that are not rejected."""
-        left: Mask = True
-        for rows in self._masks.values():
-            left = without(left, rows)
-        return left
-
-    def mark(self, rows: Mask, reason: int) -> None:
-        if rows is not False:
-            self._masks[reason] = either(self._masks.get(reason, False), rows)
-
-    def fail(self, rows: Mask, problem: str) -> None:
-        """Of these rows nothing else counts any more."""
-        if has_any(rows):
-            self.mark(rows, _FAILED)
-            self.problem = problem
-
-    def summed_up(self, size: int) -> Verdicts:
-        """The reasons that occur, numbered from 1."""
-        if not self._masks:
-            return Verdicts.passed()
-        if len(self._masks) == 1:
-            ((reason, rows),) = self._masks.items()
-            rejected = np.ones(size, dtype=np.bool_) if isinstance(rows, bool) else rows
-            return Verdicts.where(rejected, self._status(reason))
-        codes = np.zeros(size, dtype=np.int8)
-        for reason, rows in self._masks.items():
-            if reason != _FAILED:
-                codes |= np.int8(reason) * rows
-        codes[self.failed] = _FAILED
-        present = np.flatnonzero(np.bincount(codes, minlength=_FAILED + 1)[1:]) + 1
-        places = np.zeros(_FAILED + 1, dtype=np.int8)
-        places[present] = np.arange(1, len(present) + 1)
-        return Verdicts(places[codes], (None, *map(self._status, present.tolist())))
-
-    def _status(self, code: int) -> Status:
-        return Status.error(self.problem) if code == _FAILED else _STATUSES[code]
+def _problem_with_selectors(claims: list[PersistentVolumeClaim]) -> str:
+    for claim in claims:
+        try:
+            parse_selector(claim.spec.selector)
+        except SelectorError as error:
+            return f"error creating internal label selector for claim: {claim.key}: {error}"
+    return ""
 
 
 def _could_serve(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

@@ -29,9 +29,9 @@ class UnservedRows:
     def among(self, rows: Rows) -> Mask:
         """Which of these rows are unserved."""
         first = self._firsts.now()
-        self._bring_up_to(first)
-        if first[0] != NONE:
+        if first.item(0) != NONE:
             return False  # every row is of group 0
+        self._bring_up_to(first)
         unserved: Bools = self._unserved[rows]
         return unserved.copy() if isinstance(rows, slice) else unserved
 
@@ -41,7 +41,7 @@ class UnservedRows:
         self._position = turns.end
         if turned is not None:
             for group in turned:
-                self._correct(group, bool(first[group] != NONE))
+                self._correct(group, first.item(group) != NONE)
             return
         self._made_of = made_of
         self._is_serving = first != NONE

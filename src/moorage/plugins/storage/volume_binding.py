@@ -89,7 +89,8 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
         if not claims:
             cycle.write(_STATE, volumes)
             return Status.skip()
-        problem = self._problem_with_claims(pod, claims) or self._sort_claims(pod, claims, volumes)
+        stored: list[PersistentVolumeClaim] = []
+        problem = self._look_up(pod, claims, stored) or self._sort(stored, volumes)
         if problem is None:
             cycle.write(_STATE, volumes)
         return problem
@@ -176,8 +177,10 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
         client = self.handle.services.client
         return client is None or client.http is None
 
-    def _problem_with_claims(self, pod: Pod, claims: list[ClaimOfPod]) -> Status | None:
-        """Looks at the claims as the watch brought them."""
+    def _look_up(
+        self, pod: Pod, claims: list[ClaimOfPod], found: list[PersistentVolumeClaim]
+    ) -> Status | None:
+        """Finds the claims as the watch brought them; what is wrong with one of them, if anything is."""
         for name, is_ephemeral in claims:
             claim = self._storage.claims.stored(name, namespace=pod.namespace)
             if claim is None:
@@ -196,14 +199,13 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, ReservePlugin, PreBindPlugin,
             problem = ownership_problem(pod, claim) if is_ephemeral else None
             if problem is not None:
                 return Status.unresolvable(problem)
+            found.append(claim)
         return None
 
-    def _sort_claims(self, pod: Pod, claims: list[ClaimOfPod], volumes: PodVolumes) -> Status | None:
+    def _sort(self, stored: list[PersistentVolumeClaim], volumes: PodVolumes) -> Status | None:
         """Which claims are bound and which wait for a node; there may not be any other."""
         has_immediate = False
-        for name, _ in claims:
-            claim = self._storage.claims.get(name, namespace=pod.namespace)
-            assert claim is not None, "nothing changes within a cycle"
+        for claim in map(self._storage.claims.shown, stored):
             if is_fully_bound(claim):
                 volumes.bound.append(claim)
                 continue

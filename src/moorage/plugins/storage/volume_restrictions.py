@@ -64,15 +64,15 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
         if not pod.volume_uses:
             return Status.skip()
         claims: set[str] = set()
+        taken = 0
         for name in _claim_names(pod):
             claim = self._claims.get(name, namespace=pod.namespace)
             if claim is None:
                 return Status.unresolvable(claim_not_found(name))
-            if _ONCE in claim.spec.access_modes:
+            if _ONCE in claim.spec.access_modes and name not in claims:
                 claims.add(name)
+                taken += self._volumes.is_used(VolumeUse(UseKind.CLAIM, f"{pod.namespace}/{name}"))
         forbidden = _forbidden(pod)
-        uses = (VolumeUse(UseKind.CLAIM, f"{pod.namespace}/{name}") for name in claims)
-        taken = sum(map(self._volumes.is_used, uses))
         if not forbidden and not taken:
             return Status.skip()
         cycle.write(_STATE, Restrictions(forbidden, frozenset(claims), taken))
