@@ -37,7 +37,7 @@ _DEVICE: dict[str, Any] = {
     },
     "capacity": {"memory": {"value": "40Gi"}},
 }
-_TIMES, _RUNS = 5, 5000
+_TIMES, _RUNS = 100, 300
 
 
 def main() -> None:
