@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 from moorage.api.devices import FINALIZER, ResourceClaim
 from moorage.api.pods import Pod
-from moorage.client.errors import ApiError, Conflict
+from moorage.client.errors import ApiError, Conflict, Unreachable
 from moorage.framework.logger import Logger
 from moorage.plugins.devices.claim_writes import Document
 from moorage.plugins.devices.devices import Devices
@@ -52,12 +53,30 @@ async def _bind_claim(
             await _tell_pod(devices, pod_devices, written, pod)
         return written
     except ApiError as error:
+        if allocation is not None and _may_be_done(error):
+            written = await _as_it_is(devices, claim) or written
         raise BindingFailed(str(error)) from None
     finally:
         if written is not None and not devices.claims.wrote(written) and is_special:
             await _wait_until_seen(devices, written)
         if allocation is not None:
             devices.in_use.end_flight(uid)
+
+
+def _may_be_done(error: ApiError) -> bool:
+    """Whether a request that failed may have been carried out nevertheless."""
+    return error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or isinstance(error, Unreachable)
+
+
+async def _as_it_is(devices: Devices, claim: ResourceClaim) -> ResourceClaim | None:
+    """A claim after a write without a clear answer. Until it is known, its devices stay promised."""
+    while True:
+        try:
+            return await devices.writes.get(claim)
+        except ApiError as error:
+            if not _may_be_done(error):
+                return None
+        await devices.sleep(SEEN_STEP)
 
 
 async def _create(devices: Devices, pod_devices: PodDevices, pod: Pod, node_name: str) -> ResourceClaim:
