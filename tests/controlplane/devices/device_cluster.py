@@ -16,6 +16,7 @@ from tests.controlplane.servers import ControlPlane, wait_for
 from tests.faults.gateway import Gateway
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 PODS = "/api/v1/namespaces/default/pods"
 FINALIZER = "resource.kubernetes.io/delete-protection"
 PATIENCE = 60.0
@@ -28,14 +29,17 @@ class DeviceCluster:
         self.plane = plane
         self.api = Api(plane)
 
-    def furnish(self, *, nodes: int, devices_each: int) -> None:
-        names = [f"d{number}" for number in range(devices_each)]
-        self.api.create([device_class(ANY)])
+    def furnish(self, *, nodes: int, devices_each: int, **of_class: Any) -> None:
+        self.api.create([device_class(ANY, **of_class)])
         self.api.create(node(f"n{number}") for number in range(nodes))
-        self.api.create(
-            _here(resource_slice(devices(*names), on=f"n{number}", pool=f"n{number}"))
-            for number in range(nodes)
-        )
+        listed = devices(*(f"d{number}" for number in range(devices_each)))
+        self.api.create(_slice(f"n{number}", listed) for number in range(nodes))
+
+    def publish(self, on: str, *listed: Document) -> None:
+        """A node has these devices from now on."""
+        [found] = [each for each in self.api.items("resourceslices") if each["spec"]["nodeName"] == on]
+        found["spec"]["devices"] = list(listed)
+        self.api.request("PUT", f"{SLICES}/{found['metadata']['name']}", found)
 
     def add(self, *names: str, claim_of: str = "", **form: Any) -> None:
         """Pods, all with a claim of their own or all with that of one."""
@@ -45,14 +49,13 @@ class DeviceCluster:
     def claim(self, *names: str) -> None:
         self.api.create(_here(claim(name)) for name in names)
 
+    def plain(self, *names: str, **form: Any) -> None:
+        self.api.create(pod(name, **form) for name in names)
+
     def pods(self, *names: str, claim_of: str = "", **form: Any) -> None:
+        form = {"requests": {"cpu": "100m"}, **form}
         self.api.create(
-            pod(
-                name,
-                resourceClaims=[{"name": "c", "resourceClaimName": claim_of or name}],
-                requests={"cpu": "100m"},
-                **form,
-            )
+            pod(name, resourceClaims=[{"name": "c", "resourceClaimName": claim_of or name}], **form)
             for name in names
         )
 
@@ -69,6 +72,10 @@ class DeviceCluster:
 
     def bound(self) -> dict[str, str]:
         return self.api.bound()
+
+    def notes(self, name: str) -> str:
+        """What events say of failed attempts of a pod."""
+        return "\n".join(each["message"] for each in self.api.events("FailedScheduling", name))
 
     def all_bound(self) -> bool:
         return all(each["spec"].get("nodeName") for each in self.api.items("pods"))
@@ -125,6 +132,10 @@ def kubeconfig_behind(plane: ControlPlane, gateway: Gateway, folder: Path) -> Pa
     file = folder / "kubeconfig"
     file.write_text(json.dumps(content))
     return file
+
+
+def _slice(name: str, listed: Iterable[Document]) -> Document:
+    return _here(resource_slice(listed, on=name, pool=name))
 
 
 def _here(document: Document) -> Document:

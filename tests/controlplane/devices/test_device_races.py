@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.devices.device_cluster import CLAIMS, PODS, DeviceCluster, devices_of
+from tests.controlplane.devices.device_cluster import CLAIMS, DeviceCluster, devices_of
+from tests.controlplane.devices.device_documents import devices
+from tests.controlplane.devices.device_scenarios import READY
 from tests.controlplane.schedulers import Document, condition, moorage
 from tests.controlplane.servers import ControlPlane
-from tests.faults.gateway import Gateway, any_of, lose_answer, refuse, refuse_after_commit, slow
+from tests.faults.gateway import Gateway, lose_answer
 
 LATE_SECONDS = 5.0
 WANTED = [f"pod-{number:02}" for number in range(20)]
@@ -20,12 +22,6 @@ def cluster(control_plane: ControlPlane) -> Iterator[DeviceCluster]:
     made.furnish(nodes=5, devices_each=2)
     yield made
     made.clean_up()
-
-
-@pytest.fixture
-def gateway(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Gateway]:
-    with Gateway(control_plane.url, control_plane.ca_file, tmp_path) as running:
-        yield running
 
 
 def test_twenty_pods_and_ten_devices(cluster: DeviceCluster) -> None:
@@ -62,29 +58,25 @@ def test_two_pods_with_one_claim(cluster: DeviceCluster) -> None:
         assert len(found["status"]["reservedFor"]) == 2
 
 
-CLAIM_WRITES = f"{CLAIMS}/"
-FAULTS = {
-    "conflicts": (refuse(409), "PUT", CLAIM_WRITES),
-    "slow": (slow(0.5), "", f"{CLAIMS}|{PODS}"),
-    "lost-answers": (lose_answer, "PUT", CLAIM_WRITES),
-    "errors": (any_of(refuse(500), refuse_after_commit(500)), "PUT", CLAIM_WRITES),
-    "lost-binds": (any_of(refuse(500), lose_answer), "POST", "/binding"),
-    "refusals": (refuse(403), "", f"{CLAIM_WRITES}|/binding"),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_an_api_server_in_trouble(
-    cluster: DeviceCluster, gateway: Gateway, tmp_path: Path, fault: str
-) -> None:
-    """Half of the requests fail, and watches tell late; in the end all who fit are bound."""
-    action, method, path = FAULTS[fault]
-    with cluster.scheduler_behind(gateway, tmp_path) as process, gateway.late_streams(0.3):
-        with gateway.fault(action, method=method, path=path, share=0.5, times=15) as happened:
-            cluster.add(*WANTED[:10])
-            cluster.wait_bound(process)
-        assert happened.happened
-    cluster.audit()
+def test_preemption_while_a_device_is_not_ready(cluster: DeviceCluster) -> None:
+    """Who waits for a device does not have to go, for it is not there yet; it keeps the device."""
+    there: Document = {"nodeSelector": {"kubernetes.io/hostname": "n0"}}
+    cluster.publish("n0", *devices("slow", **READY))
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}}
+    cluster.api.create([{**high, "value": 1000}])
+    with moorage(cluster.plane) as process:
+        cluster.claim("low")
+        cluster.pods("low", requests={"cpu": "20"}, **there)
+        process.wait_until("the claim to be written", lambda: devices_of(cluster.claims()["low"]))
+        cluster.plain("high", requests={"cpu": "20"}, priorityClassName="high", **there)
+        process.wait_until("the other to be bound", lambda: "high" in cluster.bound())
+        said = "preempted by DefaultPreemption"
+        process.wait_until("what it says", lambda: said in cluster.notes("low"))
+        process.wait_until(
+            "the end of the reservation", lambda: not cluster.claims()["low"]["status"].get("reservedFor")
+        )
+    assert "deletionTimestamp" not in cluster.api.pod("low")["metadata"]
+    assert devices_of(cluster.claims()["low"]) == [("gpu", "n0", "slow")]
 
 
 def test_a_device_whose_claim_may_be_written(
