@@ -218,6 +218,7 @@ ROOTS = {
         ("storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"),
         "/apis/storage.k8s.io/v1",
     ),
+    **dict.fromkeys(("deviceclasses", "resourceslices", "resourceclaims"), "/apis/resource.k8s.io/v1"),
 }
 
 

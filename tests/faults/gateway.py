@@ -54,7 +54,7 @@ class Gateway(LoopbackServer):
         self._faults: list[Fault] = []
         self._random = random.Random(1)
         self.hanging: list[web.Request] = []
-        self.stream_delay = 0.0
+        self._stream_delay, self._late_streams = 0.0, re.compile("")
         self.late: set[asyncio.Future[web.StreamResponse]] = set()
         self._streams: dict[web.StreamResponse, web.Request] = {}
         self.ca_file = folder / "gateway-ca.crt"
@@ -92,13 +92,16 @@ class Gateway(LoopbackServer):
             reset(request)
 
     @contextlib.contextmanager
-    def late_streams(self, seconds: float) -> Iterator[None]:
-        """What watches tell comes late for the length of a `with` block."""
-        self.stream_delay = seconds
+    def late_streams(self, seconds: float, path: str = "") -> Iterator[None]:
+        """What watches tell whose path matches comes late for the length of a `with` block."""
+        self._stream_delay, self._late_streams = seconds, re.compile(path)
         try:
             yield
         finally:
-            self.stream_delay = 0.0
+            self._stream_delay = 0.0
+
+    def delay_of(self, stream: web.Request) -> float:
+        return self._stream_delay if self._late_streams.search(stream.path_qs) else 0.0
 
     def open_streams(self, path: str) -> int:
         """How many streams there are whose path and query match."""
@@ -178,8 +181,8 @@ async def pass_on(gateway: Gateway, request: web.Request) -> web.StreamResponse:
             await response.prepare(request)
             with gateway.stream(request, response):
                 async for piece in answer.content.iter_any():
-                    if gateway.stream_delay:
-                        await asyncio.sleep(gateway.stream_delay)
+                    if delay := gateway.delay_of(request):
+                        await asyncio.sleep(delay)
                     await response.write(piece)
             return response
     except (aiohttp.ClientError, OSError):

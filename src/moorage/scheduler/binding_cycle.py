@@ -284,7 +284,7 @@ class BindingCycle:
     async def _fail(self, binding: PodToBind, status: Status, *, done: bool) -> None:
         await self._services.suspension.between_cycles()
         try:
-            self._give_up(binding)
+            self._give_back(binding)
             if (held := self._services.writes.held(binding.assumed.uid)) is not None:
                 await asyncio.wait([held])
                 await self._services.suspension.between_cycles()
@@ -294,8 +294,7 @@ class BindingCycle:
         self._ended()
 
     def _put_back(self, binding: PodToBind, status: Status, *, done: bool) -> None:
-        """Gives room back and the pod to the queue; other pods hear that there is room again."""
-        self._forget(binding)
+        """Gives the pod back to the queue; other pods hear that there is room again."""
         assumed = binding.assumed
         failure = diagnosis.chosen_node_failed(status, waits_for_events=not done)
         self._journal.refused(binding.decision.entry, status)
@@ -308,21 +307,17 @@ class BindingCycle:
             self._queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
             self._failures.handle(binding.profile, binding.queued, failure, binding.started)
 
-    def _give_up(self, binding: PodToBind) -> None:
-        """Has plugins take back what they did for the pod."""
+    def _give_back(self, binding: PodToBind) -> None:
         if binding.waiting is not None:
             self._services.waiting_pods.reject(binding.assumed.uid)
             self._services.waiting_pods.remove(binding.assumed.uid)
         unreserve(binding.profile, binding.cycle, binding.assumed, binding.node_name)
-
-    def _forget(self, binding: PodToBind) -> None:
         if self._services.state.is_assumed(binding.assumed.uid):
             self._services.state.forget(binding.assumed)
 
     def _cancelled(self, binding: PodToBind) -> None:
         if not binding.is_bound:
-            self._give_up(binding)
-            self._forget(binding)
+            self._give_back(binding)
         self._ended()
 
     def _ended(self) -> None:

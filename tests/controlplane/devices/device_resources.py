@@ -115,4 +115,18 @@ async def claim_that_an_earlier_attempt_left(it: DeviceStage) -> None:
     await it.bound("p", "n1")
 
 
-STORIES = {"claim-that-an-earlier-attempt-left": claim_that_an_earlier_attempt_left}
+async def claim_and_resource_of_a_device_plugin(it: DeviceStage) -> None:
+    """A claim is made for the resource though nothing is to be asked for in it, and deleted again."""
+    await it.node("n1", more={GPU: "1"})
+    await it.make(*CLASSES, resource_slice(devices("d1")), claim("c"))
+    await it.set()
+    await it.comes("p", "c", **asks())
+    await it.said("p", "nil or empty request mappings")
+    await it.ends("p")  # else it would be tried again and again
+    await it.gone(MINE)
+
+
+STORIES = {
+    "claim-that-an-earlier-attempt-left": claim_that_an_earlier_attempt_left,
+    "claim-and-resource-of-a-device-plugin": claim_and_resource_of_a_device_plugin,
+}

@@ -256,3 +256,20 @@ async def failure_before_the_pod_comes(it: DeviceStage) -> None:
     await it.comes("p", "c")
     await it.bound("p", "n1")
     await it.has("c", f"{D}/d2")
+
+
+# Room for pods with devices
+
+
+@story
+async def preemption_by_a_pod_with_a_claim(it: DeviceStage) -> None:
+    await it.node("n1", cpu="4")
+    await it.make(resource_slice(devices("d1")), claim("c"))
+    await it.runs("low", "n1")
+    await it.set()
+    await it.comes("p", "c", cpu="4")
+    await it.going("low")
+    await it.nominated("p", "n1")
+    await it.ends("low")
+    await it.bound("p", "n1")
+    await it.has("c", f"{D}/d1")

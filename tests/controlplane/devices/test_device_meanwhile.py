@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-import json
 from pathlib import Path
 
 import pytest
 
+from tests.controlplane.devices.device_cluster import kubeconfig_behind
 from tests.controlplane.devices.device_meanwhile_stories import STORIES
 from tests.controlplane.devices.device_stages import DeviceStage, DeviceWorld
 from tests.controlplane.playing import Results, outcome, play
@@ -20,17 +20,8 @@ def results(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
     """What was seen of all cases under both schedulers."""
     folder = tmp_path_factory.mktemp("gateway")
     with Gateway(control_plane.url, control_plane.ca_file, folder) as gateway:
-        return asyncio.run(play_all(control_plane, gateway, behind(control_plane, gateway, folder)))
-
-
-def behind(plane: ControlPlane, gateway: Gateway, folder: Path) -> Path:
-    """A kubeconfig that leads to the gateway."""
-    content = json.loads(plane.kubeconfig.read_text())
-    cluster = content["clusters"][0]["cluster"]
-    cluster |= {"server": gateway.url, "certificate-authority": str(gateway.ca_file)}
-    file = folder / "kubeconfig"
-    file.write_text(json.dumps(content))
-    return file
+        kubeconfig = kubeconfig_behind(control_plane, gateway, folder)
+        return asyncio.run(play_all(control_plane, gateway, kubeconfig))
 
 
 async def play_all(plane: ControlPlane, gateway: Gateway, kubeconfig: Path) -> Results:
