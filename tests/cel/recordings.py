@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from moorage.cel.devices import compile_selector, device_value
-from moorage.cel.source import CompileError
+from moorage.cel.syntax.source import CompileError
 from moorage.cel.values import EvaluationError, Failure
 
 Document = dict[str, Any]

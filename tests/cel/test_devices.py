@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.cel.devices import MAX_COST, compile_selector, device_value
-from moorage.cel.source import CompileError
+from moorage.cel.syntax.source import CompileError
 from moorage.cel.values import EvaluationError, Failure
 
 DRIVER = "gpu.example.com"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.cel.devices import compile_selector, device_value
-from moorage.cel.source import CompileError
+from moorage.cel.syntax.source import CompileError
 from tests.cel.generating import _PIECES, DRIVER, Generator, mutated, random_device
 
 DEVICE = device_value(DRIVER, random_device(Random(1)))

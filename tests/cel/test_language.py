@@ -8,7 +8,7 @@ import pytest
 
 from moorage.cel.environment import Environment
 from moorage.cel.libraries.catalog import KUBERNETES
-from moorage.cel.source import CompileError
+from moorage.cel.syntax.source import CompileError
 from moorage.cel.types import DYN, INT, Type, list_of, map_of
 from moorage.cel.values import Duration, EvaluationError, Map, Timestamp, Uint
 

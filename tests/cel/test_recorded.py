@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from moorage.cel.devices import compile_selector, device_value
-from moorage.cel.source import CompileError
+from moorage.cel.syntax.source import CompileError
 from moorage.cel.values import EvaluationError, Failure
 from tests.cel.generating import DRIVER, cases
 from tests.cel.recordings import answer, recorded

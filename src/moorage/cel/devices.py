@@ -9,13 +9,13 @@ from typing import Any
 
 from moorage.cel.declarations import Argument, CallEstimate, Function, Library, Overload, Range
 from moorage.cel.environment import Environment, Evaluation, Program, ResultTypeError
+from moorage.cel.evaluation.operators import equals, type_of_value
+from moorage.cel.evaluation.planner import ProgramError
 from moorage.cel.libraries import authorization
 from moorage.cel.libraries.amounts import parse as parse_quantity
 from moorage.cel.libraries.catalog import KUBERNETES
 from moorage.cel.libraries.semver import parse_semver
-from moorage.cel.operators import equals, type_of_value
-from moorage.cel.planner import ProgramError
-from moorage.cel.source import CompileError
+from moorage.cel.syntax.source import CompileError
 from moorage.cel.types import ANY, BOOL, DYN, STRING, Type, map_of
 from moorage.cel.values import EvaluationError, Failure, Optional
 

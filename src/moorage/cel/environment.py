@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from moorage.cel import parser
-from moorage.cel.checker import Names, check
-from moorage.cel.compiler import LimitReached, compile_steps
+from moorage.cel.checking.checker import Names, check
+from moorage.cel.checking.estimation import SizeOf, estimate
+from moorage.cel.checking.validators import validate
 from moorage.cel.declarations import Function, Library, Overload
-from moorage.cel.estimation import SizeOf, estimate
+from moorage.cel.evaluation.compiler import LimitReached, compile_steps
+from moorage.cel.evaluation.planner import plan
+from moorage.cel.evaluation.recursion import room_for
+from moorage.cel.evaluation.steps import Step
+from moorage.cel.evaluation.tracking import LIMIT_EXCEEDED, Tracking
 from moorage.cel.libraries import converting, optionals, standard, times
-from moorage.cel.macros import MACROS
-from moorage.cel.planner import plan
-from moorage.cel.recursion import room_for
-from moorage.cel.source import CompileError, Source
-from moorage.cel.steps import Step
-from moorage.cel.syntax import depth
-from moorage.cel.tracking import LIMIT_EXCEEDED, Tracking
+from moorage.cel.syntax import parser
+from moorage.cel.syntax.macros import MACROS
+from moorage.cel.syntax.source import CompileError, Source
+from moorage.cel.syntax.tree import depth
 from moorage.cel.types import Type
-from moorage.cel.validators import validate
 from moorage.cel.values import MAX_UINT, EvaluationError, Failure
 
 MAX_CODE_POINTS = 100_000

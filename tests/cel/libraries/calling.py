@@ -8,8 +8,8 @@ import pytest
 
 from moorage.cel.costs import actual_size, fixed
 from moorage.cel.declarations import Argument, CallEstimate, Function, Overload
+from moorage.cel.evaluation.operators import type_of_value
 from moorage.cel.libraries.catalog import KUBERNETES
-from moorage.cel.operators import type_of_value
 from moorage.cel.types import list_of
 from moorage.cel.values import EvaluationError, Failure
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from moorage.cel.devices import compile_selector, device_value
-from moorage.cel.source import CompileError
+from moorage.cel.syntax.source import CompileError
 from moorage.cel.values import Failure
 
 RECORDED = Path(__file__).parents[2] / "golden" / "data" / "cel_libraries.jsonl.gz"

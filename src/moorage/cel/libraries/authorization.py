@@ -9,7 +9,7 @@ from typing import Any
 from moorage.cel import costs
 from moorage.cel.costs import CREATE_LIST, CREATE_STRUCT, STRING_TRAVERSAL, actual_size
 from moorage.cel.declarations import Argument, CallEstimate, Function, Library, Overload
-from moorage.cel.operators import no_such_overload
+from moorage.cel.evaluation.operators import no_such_overload
 from moorage.cel.types import BOOL, STRING, Type
 
 _AUTHORIZER, _PATH, _GROUP, _RESOURCE, _DECISION = (

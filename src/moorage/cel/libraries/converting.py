@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from moorage.cel import conversions, operators
 from moorage.cel.declarations import Argument, CallEstimate, Function, Library, Overload, Range
+from moorage.cel.evaluation import conversions, operators
 from moorage.cel.libraries.standard import operator, read, read_once
 from moorage.cel.types import (
     BOOL,

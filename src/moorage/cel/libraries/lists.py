@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from moorage.cel.declarations import Function, Library, Overload
+from moorage.cel.evaluation.operators import compare, equals
 from moorage.cel.libraries.call_costs import searching_cost, searching_estimate
-from moorage.cel.operators import compare, equals
 from moorage.cel.types import (
     BOOL,
     BYTES,

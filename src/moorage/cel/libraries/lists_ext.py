@@ -16,9 +16,9 @@ from moorage.cel.declarations import (
     Overload,
     Range,
 )
+from moorage.cel.evaluation.operators import is_in, type_of_value
 from moorage.cel.libraries.call_costs import list_cost, list_estimate
 from moorage.cel.libraries.lists import has_order
-from moorage.cel.operators import is_in, type_of_value
 from moorage.cel.types import (
     BOOL,
     BYTES,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.cel.declarations import Function, Library, Overload
-from moorage.cel.text import value_text
+from moorage.cel.evaluation.text import value_text
 from moorage.cel.types import BOOL, DYN, INT, STRING, TypeParameter, list_of, map_of, optional_of
 from moorage.cel.values import NO_VALUE, Duration, EvaluationError, Optional, Timestamp
 

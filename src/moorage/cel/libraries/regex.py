@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from moorage.cel import regular_expressions
 from moorage.cel.costs import REGEX_LENGTH, STRING_TRAVERSAL, actual_size, add, multiply, regex_cost, scale
 from moorage.cel.declarations import Argument, CallEstimate, Function, Library, Overload, Range
+from moorage.cel.evaluation import regular_expressions
 from moorage.cel.libraries.call_costs import ONE
 from moorage.cel.types import INT, STRING, Type, list_of
 from moorage.cel.values import EvaluationError

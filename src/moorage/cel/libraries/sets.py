@@ -7,8 +7,8 @@ from typing import Any
 
 from moorage.cel.costs import actual_size, add, multiply, scale
 from moorage.cel.declarations import Argument, CallEstimate, Function, Library, Overload
+from moorage.cel.evaluation.operators import is_in
 from moorage.cel.libraries.call_costs import ONE
-from moorage.cel.operators import is_in
 from moorage.cel.types import BOOL, A, list_of
 
 

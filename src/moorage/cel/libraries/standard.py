@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from moorage.cel import costs, operators, regular_expressions
+from moorage.cel import costs
 from moorage.cel.costs import regex_cost, string_cost, wrapped_size
 from moorage.cel.declarations import Argument, CallEstimate, Function, Library, Overload, Range
+from moorage.cel.evaluation import operators, regular_expressions
 from moorage.cel.types import (
     BOOL,
     BYTES,

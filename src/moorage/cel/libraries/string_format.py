@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from moorage.cel.declarations import Argument, Function, Overload
+from moorage.cel.evaluation.operators import type_of_value
+from moorage.cel.evaluation.text import double_text, duration_text, timestamp_text
 from moorage.cel.libraries.call_costs import reading_cost, reading_estimate
 from moorage.cel.libraries.quoting import printable
-from moorage.cel.operators import type_of_value
-from moorage.cel.text import double_text, duration_text, timestamp_text
 from moorage.cel.types import ANY, DURATION, DYN, STRING, TIMESTAMP, Type, list_of
 from moorage.cel.values import MAX_INT, Duration, EvaluationError, Timestamp, Uint
 

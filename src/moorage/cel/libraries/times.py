@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from moorage.cel.declarations import Function, Library, Overload
-from moorage.cel.operators import SECOND
-from moorage.cel.text import civil_date, days_since_1970
+from moorage.cel.evaluation.operators import SECOND
+from moorage.cel.evaluation.text import civil_date, days_since_1970
 from moorage.cel.types import DURATION, INT, STRING, TIMESTAMP
 from moorage.cel.values import Duration, EvaluationError, Timestamp
 

@@ -46,7 +46,7 @@ class CelSelectors:
 @lru_cache(maxsize=256)
 def _compiled(expression: str) -> Selector | str:
     from moorage.cel.devices import compile_selector
-    from moorage.cel.source import CompileError
+    from moorage.cel.syntax.source import CompileError
 
     try:
         return compile_selector(expression)

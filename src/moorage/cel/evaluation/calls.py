@@ -6,12 +6,13 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from moorage.cel import operators, types
+from moorage.cel import types
 from moorage.cel.costs import string_cost
-from moorage.cel.equality import equality_cost
-from moorage.cel.operators import equals
-from moorage.cel.overloads import is_proven
-from moorage.cel.steps import Equality, Invocation
+from moorage.cel.evaluation import operators
+from moorage.cel.evaluation.equality import equality_cost
+from moorage.cel.evaluation.operators import equals
+from moorage.cel.evaluation.overloads import is_proven
+from moorage.cel.evaluation.steps import Equality, Invocation
 from moorage.cel.values import MAX_INT, MIN_INT, EvaluationError, Fault
 
 Frame: TypeAlias = list[Any]

@@ -6,8 +6,8 @@ import re
 from math import isinf, isnan
 from typing import Any
 
-from moorage.cel.operators import MAX_SECONDS, MIN_SECONDS, SECOND, type_of_value
-from moorage.cel.text import days_since_1970, double_text, duration_text, timestamp_text
+from moorage.cel.evaluation.operators import MAX_SECONDS, MIN_SECONDS, SECOND, type_of_value
+from moorage.cel.evaluation.text import days_since_1970, double_text, duration_text, timestamp_text
 from moorage.cel.types import Type
 from moorage.cel.values import MAX_INT, MAX_UINT, MIN_INT, Duration, EvaluationError, Timestamp, Uint
 

@@ -9,8 +9,8 @@ from moorage.cel import costs, types
 from moorage.cel.costs import add, fixed, multiply, scale, union
 from moorage.cel.declarations import UNKNOWN, Argument, CallEstimate, Function, Overload, Range
 from moorage.cel.libraries.standard import estimate_comparison
-from moorage.cel.macros import ACCUMULATOR
-from moorage.cel.syntax import (
+from moorage.cel.syntax.macros import ACCUMULATOR
+from moorage.cel.syntax.tree import (
     Call,
     Comprehension,
     Expression,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from moorage.cel import regular_expressions
-from moorage.cel.conversions import (
+from moorage.cel.checking.unification import is_equivalent, type_text
+from moorage.cel.declarations import Argument, Function
+from moorage.cel.evaluation import regular_expressions
+from moorage.cel.evaluation.conversions import (
     duration_of_int,
     duration_of_string,
     timestamp_of_int,
     timestamp_of_string,
 )
-from moorage.cel.declarations import Argument, Function
-from moorage.cel.source import Issue, Source
-from moorage.cel.syntax import Call, Expression, ListLiteral, Literal, MapLiteral, walk
+from moorage.cel.syntax.source import Issue, Source
+from moorage.cel.syntax.tree import Call, Expression, ListLiteral, Literal, MapLiteral, walk
 from moorage.cel.types import Type
-from moorage.cel.unification import is_equivalent, type_text
 from moorage.cel.values import EvaluationError
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from moorage.cel import steps, types
-from moorage.cel.calls import Code, Frame, Run, constant, equality, invocation
+from moorage.cel import types
 from moorage.cel.costs import CREATE_LIST, CREATE_MAP, SELECT
-from moorage.cel.lookup import ABSENT, look_up, unwrapped
-from moorage.cel.steps import Attribute, AttributeStep, Qualifier, Step
-from moorage.cel.tracking import UNSET, accumulated
+from moorage.cel.evaluation import steps
+from moorage.cel.evaluation.calls import Code, Frame, Run, constant, equality, invocation
+from moorage.cel.evaluation.lookup import ABSENT, look_up, unwrapped
+from moorage.cel.evaluation.steps import Attribute, AttributeStep, Qualifier, Step
+from moorage.cel.evaluation.tracking import UNSET, accumulated
 from moorage.cel.types import Type
 from moorage.cel.values import (
     NO_VALUE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.cel.operators import find, list_index
-from moorage.cel.text import original_name, value_text
+from moorage.cel.evaluation.operators import find, list_index
+from moorage.cel.evaluation.text import original_name, value_text
 from moorage.cel.types import Type
 from moorage.cel.values import MISSING, EvaluationError, Failure, Optional, Uint
 

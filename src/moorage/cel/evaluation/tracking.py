@@ -12,14 +12,14 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from moorage.cel import steps
 from moorage.cel.costs import CREATE_LIST, CREATE_MAP, SELECT
-from moorage.cel.equality import equality_cost
-from moorage.cel.lookup import ABSENT, look_up, unwrapped
-from moorage.cel.operators import equals
-from moorage.cel.overloads import overload_text
-from moorage.cel.steps import Attribute, AttributeStep, Qualifier, Step
-from moorage.cel.text import original_name, value_text
+from moorage.cel.evaluation import steps
+from moorage.cel.evaluation.equality import equality_cost
+from moorage.cel.evaluation.lookup import ABSENT, look_up, unwrapped
+from moorage.cel.evaluation.operators import equals
+from moorage.cel.evaluation.overloads import overload_text
+from moorage.cel.evaluation.steps import Attribute, AttributeStep, Qualifier, Step
+from moorage.cel.evaluation.text import original_name, value_text
 from moorage.cel.values import (
     MAX_UINT,
     NO_VALUE,

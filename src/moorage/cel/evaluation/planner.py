@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from math import isnan
 from typing import Any
 
-from moorage.cel import regular_expressions, steps
-from moorage.cel.checker import Names
-from moorage.cel.overloads import dispatcher
-from moorage.cel.source import CompileError
-from moorage.cel.steps import AttributeStep, Constant, Qualifier, Step
-from moorage.cel.syntax import (
+from moorage.cel.checking.checker import Names
+from moorage.cel.evaluation import regular_expressions, steps
+from moorage.cel.evaluation.overloads import dispatcher
+from moorage.cel.evaluation.steps import AttributeStep, Constant, Qualifier, Step
+from moorage.cel.evaluation.text import original_name
+from moorage.cel.syntax.source import CompileError
+from moorage.cel.syntax.tree import (
     Call,
     Comprehension,
     Expression,
@@ -21,7 +22,6 @@ from moorage.cel.syntax import (
     MapLiteral,
     Select,
 )
-from moorage.cel.text import original_name
 from moorage.cel.types import DYN, Type
 from moorage.cel.values import MAX_INT, EvaluationError, Uint, as_map, identity
 

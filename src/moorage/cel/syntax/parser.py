@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from moorage.cel.conversions import double_of_string
-from moorage.cel.lexer import Token, bytes_of, string_of, tokens
-from moorage.cel.macros import Macro, MacroError, Maker
-from moorage.cel.source import CompileError, Issue, Source
-from moorage.cel.syntax import (
+from moorage.cel.evaluation.conversions import double_of_string
+from moorage.cel.syntax.lexer import Token, bytes_of, string_of, tokens
+from moorage.cel.syntax.macros import Macro, MacroError, Maker
+from moorage.cel.syntax.source import CompileError, Issue, Source
+from moorage.cel.syntax.tree import (
     Call,
     Entry,
     Expression,

@@ -7,7 +7,7 @@ from decimal import Decimal
 from math import isinf, isnan
 from typing import Any
 
-from moorage.cel.operators import SECOND
+from moorage.cel.evaluation.operators import SECOND
 from moorage.cel.types import Type
 from moorage.cel.values import Duration, Optional, Timestamp, Uint
 

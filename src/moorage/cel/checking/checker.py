@@ -7,10 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moorage.cel import types
+from moorage.cel.checking.unification import (
+    Substitutions,
+    is_dynamic,
+    is_dynamic_or_error,
+    most_general,
+    parameters_in,
+    parameters_not_seen,
+    type_text,
+)
 from moorage.cel.declarations import Function
-from moorage.cel.operators import type_of_value
-from moorage.cel.source import Issue, Source
-from moorage.cel.syntax import (
+from moorage.cel.evaluation.operators import type_of_value
+from moorage.cel.syntax.source import Issue, Source
+from moorage.cel.syntax.tree import (
     Call,
     Comprehension,
     Expression,
@@ -24,15 +33,6 @@ from moorage.cel.syntax import (
     walk,
 )
 from moorage.cel.types import Type, TypeParameter
-from moorage.cel.unification import (
-    Substitutions,
-    is_dynamic,
-    is_dynamic_or_error,
-    most_general,
-    parameters_in,
-    parameters_not_seen,
-    type_text,
-)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from moorage.cel.syntax import (
+from moorage.cel.syntax.tree import (
     Call,
     Comprehension,
     Entry,

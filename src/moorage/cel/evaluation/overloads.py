@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage.cel import types
 from moorage.cel.declarations import Function, Overload
-from moorage.cel.operators import type_of_value
+from moorage.cel.evaluation.operators import type_of_value
 from moorage.cel.types import Type, TypeParameter
 from moorage.cel.values import AccumulatedList, Duration, EvaluationError, Timestamp, Uint
 
