@@ -1,4 +1,4 @@
-"""Claims and volumes for pods whose decisions are measured."""
+"""Claims, volumes and devices for pods whose decisions are measured."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from moorage.api.decoding import from_document
+from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.api.meta import Object
-from moorage.api.pods import ClaimVolumeSource, Pod, Volume
+from moorage.api.pods import ClaimVolumeSource, Pod, PodResourceClaim, Volume
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.what_if.workloads import HOSTNAME, ZONE
 
-WORKLOADS = ("boundclaim", "newclaim", "localvolume")
-"""A claim bound to a volume of a zone, one for which a volume is made, one for a volume of some node."""
+WORKLOADS = ("boundclaim", "newclaim", "localvolume", "deviceclaim")
+"""A claim bound to a volume of a zone, one for which a volume is made, one for a volume of some node, and a
+claim for one of the eight devices that every node has."""
 
 _LOCAL_VOLUMES = 2000
+_DRIVER, _DEVICES_PER_NODE = "bench.example.com", 8
 
 
 def cluster_objects(workload: str, nodes: int) -> Iterator[Object]:
-    """What is there before the first pod: the class, and for `localvolume` volumes on every node."""
+    """What is there before the first pod: the class, and volumes or devices on every node."""
+    if workload == "deviceclaim":
+        yield from _devices(nodes)
+        return
     made = workload != "localvolume"
     provisioner = "csi.example.com" if made else "kubernetes.io/no-provisioner"
     names: dict[str, Any] = {"metadata": {"name": "bench"}, "provisioner": provisioner}
@@ -29,6 +35,9 @@ def cluster_objects(workload: str, nodes: int) -> Iterator[Object]:
 
 def claim_for(workload: str, pod: Pod, number: int) -> Iterator[Object]:
     """Gives the pod a claim; yields it, and its volume if it has one."""
+    if workload == "deviceclaim":
+        yield _device_claim(pod)
+        return
     name, volume = f"claim-{pod.name}", f"volume-{pod.name}" if workload == "boundclaim" else ""
     pod.spec.volumes = (Volume(name="data", persistent_volume_claim=ClaimVolumeSource(name)),)
     if volume:
@@ -45,6 +54,34 @@ def claim_for(workload: str, pod: Pod, number: int) -> Iterator[Object]:
                 "storageClassName": "bench",
                 "volumeName": volume,
             },
+        },
+    )
+
+
+def _devices(nodes: int) -> Iterator[Object]:
+    selector = {"cel": {"expression": f'device.driver == "{_DRIVER}"'}}
+    yield from_document(DeviceClass, {"metadata": {"name": "bench"}, "spec": {"selectors": [selector]}})
+    listed = [{"name": f"d{number}"} for number in range(_DEVICES_PER_NODE)]
+    for number in range(nodes):
+        name = f"node-{number:05d}"
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": _DRIVER, "nodeName": name, "pool": pool, "devices": listed}
+        yield from_document(ResourceSlice, {"metadata": {"name": name}, "spec": spec})
+
+
+def _device_claim(pod: Pod) -> Object:
+    pod.spec.resource_claims = (PodResourceClaim(name="device", resource_claim_name=pod.name),)
+    exactly = {"deviceClassName": "bench", "allocationMode": "ExactCount", "count": 1}
+    return from_document(
+        ResourceClaim,
+        {
+            "metadata": {
+                "name": pod.name,
+                "namespace": pod.namespace,
+                "uid": f"claim-{pod.name}",
+                "resourceVersion": "1",
+            },
+            "spec": {"devices": {"requests": [{"name": "device", "exactly": exactly}]}},
         },
     )
 

@@ -36,6 +36,7 @@ class Server:
         self.resources: set[str] = set()
         self.blocked: asyncio.Event | None = None
         self.at_once = self.most_at_once = 0
+        self.seconds = 0.0
 
     async def request_json(self, method: str, path: str) -> Any:
         assert (method, path) == ("GET", "/apis/events.k8s.io/v1")
@@ -68,6 +69,8 @@ class Server:
         try:
             if self.blocked is not None:
                 await self.blocked.wait()
+            if self.seconds:
+                await asyncio.sleep(self.seconds)
         finally:
             self.at_once -= 1
         if self.always is not None:
@@ -88,9 +91,11 @@ class World:
     def __init__(self) -> None:
         self.server = Server()
         self.dropped: Counter[str] = Counter()
+        self.is_busy = False
         self.broadcaster = EventBroadcaster(
             self.server,
             on_drop=self._dropped,
+            is_busy=lambda: self.is_busy,
             clock=lambda: START + fake_time.now(),
             hostname="host-1",
             rand=lambda: 1.0,

@@ -40,6 +40,33 @@ def test_none_of_a_large_burst_is_lost() -> None:
     in_world(script)
 
 
+def test_events_stand_back_while_pods_are_bound_but_not_for_long() -> None:
+    async def script(world: World) -> None:
+        world.is_busy, world.server.seconds = True, 0.1
+        for number in range(200):
+            world.schedule(f"p{number}")
+        await world.settle(9)
+        assert world.server.most_at_once == event_recorder.REQUESTS_WHILE_BUSY
+        assert 80 <= len(world.server.events) <= 90
+        await world.settle(3)
+        assert len(world.server.events) == 200
+
+    in_world(script)
+
+
+def test_events_go_on_as_soon_as_pods_are_bound() -> None:
+    async def script(world: World) -> None:
+        world.is_busy, world.server.seconds = True, 0.1
+        for number in range(100):
+            world.schedule(f"p{number}")
+        await world.settle(1)
+        world.is_busy = False
+        await world.settle(1)
+        assert len(world.server.events) == 100
+
+    in_world(script)
+
+
 def test_a_client_that_never_waits_leaves_others_their_turn() -> None:
     async def script(world: World) -> None:
         await world.settle()

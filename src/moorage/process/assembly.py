@@ -65,7 +65,9 @@ class Assembly:
         self.decisions = decisions
         self._clients = (*others, http)
         self.metrics = SchedulerMetrics()
-        self._events = EventBroadcaster(events, on_drop=self.metrics.events_dropped)
+        self._events = EventBroadcaster(
+            events, on_drop=self.metrics.events_dropped, is_busy=lambda: self.scheduler.is_busy
+        )
         self.scheduler = Scheduler(
             config,
             registry,

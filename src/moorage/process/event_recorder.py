@@ -7,7 +7,7 @@ import logging
 import random
 import socket
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
@@ -22,7 +22,9 @@ MOST_WAITING = 30_000
 """Events that wait to be written. Each takes about 1 KB, and 3 KB at most, whatever it is about."""
 
 MOST_SERIES = 8192
-REQUESTS_AT_ONCE = 16
+REQUESTS_AT_ONCE, REQUESTS_WHILE_BUSY = 16, 1
+MOST_SECONDS_LATE = 10.0
+"""So long do events wait while pods are being bound, which need the API server more."""
 MOST_TRIES = 12
 SECONDS_BETWEEN_TRIES = 10.0
 JITTER = 0.25
@@ -68,7 +70,8 @@ class EventBroadcaster:
     """Takes the events of all profiles and delivers them while `run` runs.
 
     Use it in the loop that `run` runs in. Nobody waits for an event. Those that cannot be written yet wait;
-    `on_drop` is told of those that are given up: why, one of WHY_DROPPED, and how many.
+    `on_drop` is told of those that are given up: why, one of WHY_DROPPED, and how many. `is_busy` tells
+    whether the API server has more urgent work; one at a time is written all the same.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class EventBroadcaster:
         client: EventsClient,
         *,
         on_drop: Callable[[str, int], None] = lambda why, count: None,
+        is_busy: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.time,
         hostname: str = "",
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -83,6 +87,7 @@ class EventBroadcaster:
     ) -> None:
         self._client = client
         self._on_drop = on_drop
+        self._is_busy = is_busy
         self._clock = clock
         self._hostname = hostname or socket.gethostname()
         self._sleep = sleep
@@ -90,7 +95,9 @@ class EventBroadcaster:
         self._recorders: dict[str, EventRecorder] = {}
         self._names = EventNames()
         self._series: OrderedDict[SeriesKey, Series] = OrderedDict()
-        self._queue: asyncio.Queue[Series] = asyncio.Queue()
+        self._queue: deque[tuple[float, Series]] = deque()
+        """Those to be sent, and since when."""
+        self._sending: set[asyncio.Task[None]] = set()
         self._later: dict[Series, asyncio.TimerHandle] = {}
         self._waiting = 0
         """Those in the queue, those being sent, and those that are tried again later."""
@@ -101,6 +108,7 @@ class EventBroadcaster:
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._resource: Resource[Any] = EVENTS
+        self._is_open = False
 
     def recorder(self, controller: str) -> EventRecorder:
         """The recorder of a profile."""
@@ -112,15 +120,18 @@ class EventBroadcaster:
     async def run(self) -> None:
         """Delivers events until `stop` is called."""
         self._task = asyncio.current_task()
-        tasks = [asyncio.create_task(self._keep_series())]
+        keeping = asyncio.create_task(self._keep_series())
         try:
             self._resource = await self._offered()
-            tasks += [asyncio.create_task(self._send_queued()) for _ in range(REQUESTS_AT_ONCE)]
+            self._is_open = True
+            self._send_some()
             await self._closing.wait()
             await self._nothing_waits.wait()
         finally:
+            self._is_open = False
             for timer in self._later.values():
                 timer.cancel()
+            tasks = [keeping, *self._sending]
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -204,12 +215,26 @@ class EventBroadcaster:
             series.waiting = True
             self._waiting += 1
             self._nothing_waits.clear()
-            self._queue.put_nowait(series)
+            self._enqueue(series)
 
-    async def _send_queued(self) -> None:
-        while True:
-            await self._deliver(await self._queue.get())
-            await asyncio.sleep(0)  # a client of a server in this process never waits by itself
+    def _enqueue(self, series: Series) -> None:
+        self._queue.append((self._clock(), series))
+        self._send_some()
+
+    def _send_some(self) -> None:
+        while self._is_open and self._queue and len(self._sending) < self._most_at_once():
+            task = asyncio.create_task(self._deliver(self._queue.popleft()[1]))
+            self._sending.add(task)
+            task.add_done_callback(self._sent)
+
+    def _sent(self, task: asyncio.Task[None]) -> None:
+        self._sending.discard(task)
+        self._send_some()
+
+    def _most_at_once(self) -> int:
+        oldest, _ = self._queue[0]
+        may_wait = self._is_busy() and self._clock() - oldest < MOST_SECONDS_LATE
+        return REQUESTS_WHILE_BUSY if may_wait else REQUESTS_AT_ONCE
 
     async def _deliver(self, series: Series) -> None:
         series.due = False
@@ -222,7 +247,7 @@ class EventBroadcaster:
             self._note_success()
         series.tries = 0
         if series.due:  # it happened again meanwhile
-            self._queue.put_nowait(series)
+            self._enqueue(series)
             return
         series.waiting = False
         self._waiting -= 1
@@ -244,7 +269,7 @@ class EventBroadcaster:
 
     def _try_again(self, series: Series) -> None:
         del self._later[series]
-        self._queue.put_nowait(series)
+        self._enqueue(series)
 
     async def _send(self, series: Series) -> None:
         resource, count = self._resource, series.count

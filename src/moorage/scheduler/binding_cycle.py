@@ -26,7 +26,6 @@ from moorage.framework.runtime.binding import (
     pre_bind,
     pre_bind_pre_flight,
 )
-from moorage.framework.runtime.calls import settled
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.runtime.reserving import unreserve, wait_on_permit
 from moorage.framework.runtime.waiting_pods import WaitingPod
@@ -36,11 +35,13 @@ from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.cycle import Decision, observe
 from moorage.scheduler.failures import FailureHandler
 from moorage.scheduler.journal import Journal
+from moorage.scheduler.nominating import Later, Nominating
 
 log = Logger(__name__)
 
 BINDS_AT_ONCE = 128
 """Fewer than an API server takes on at a time; more would only wait there."""
+MANY = 32
 
 _NOTHING_TO_PRE_BIND = (("PreBindPreFlight", "Skip"), ("PreBind", "Success"))
 _NOTHING_TO_POST_BIND = (("PostBind", "Success"),)
@@ -77,10 +78,16 @@ class BindingCycle:
         self._queue = queue
         self._failures = failures
         self._journal = journal
+        self._nominating = Nominating(services)
         self._binds = 0
         self._waiting_for_a_bind: deque[tuple[Context, PodToBind]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._told_of_end: list[asyncio.Future[None]] = []
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether so many pods are under way that what is not urgent had better wait."""
+        return self.under_way > MANY
 
     def start(self, binding: PodToBind) -> None:
         self.under_way += 1
@@ -145,8 +152,11 @@ class BindingCycle:
         observe(profile, "PreBindPreFlight", flight, started)
         if flight is not None and flight.code is not Code.SKIP:
             return flight, False
-        if flight is None or binding.waiting is not None:
-            await self._write_nomination(binding)
+        nomination: Later | None = None
+        if flight is None and binding.waiting is None and self.is_busy and self._nominating.takes_time:
+            nomination = self._nominating.begin(binding.queued.pod, node_name)
+        elif flight is None or binding.waiting is not None:
+            await self._nominating.write(binding.queued.pod, node_name)
         if binding.waiting is not None:
             started = time.perf_counter()
             status = await wait_on_permit(profile, binding.waiting)
@@ -156,7 +166,11 @@ class BindingCycle:
                 return status, False
         self._queue.done(pod.uid)
         started = time.perf_counter()
-        status = await self._pre_bind(binding) if flight is None else None
+        try:
+            status = await self._pre_bind(binding) if flight is None else None
+        finally:
+            if nomination is not None:
+                await nomination.end()
         observe(profile, "PreBind", status, started)
         return status, True
 
@@ -178,16 +192,6 @@ class BindingCycle:
             cause = stoppable.end(uid)
         # Stopped when all plugins were through, it may not be bound either.
         return Status.error(cause) if cause and status is None else status
-
-    async def _write_nomination(self, binding: PodToBind) -> None:
-        """Tells others where the pod will go when binding may take a while."""
-        pod, client = binding.queued.pod, self._services.client
-        if client is None or pod.status.nominated_node_name == binding.node_name:
-            return
-        try:
-            await settled(client.write_pod_status(pod, nominated_node=binding.node_name))
-        except Exception as error:
-            log.error(error, "Error updating the nomination", pod=pod)
 
     # The bind
 

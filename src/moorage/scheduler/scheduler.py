@@ -172,6 +172,11 @@ class Scheduler:
         for profile in self.profiles.values():
             profile.close()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether so many pods are being bound that what is not urgent had better wait."""
+        return self._binding.is_busy
+
     def try_next(self) -> bool:
         """Takes the next pod from the queue and tries to schedule it; False if there is none."""
         if not self._pop_and_attempt():

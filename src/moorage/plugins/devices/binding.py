@@ -47,11 +47,13 @@ async def _bind_claim(
     uid = claim.uid
     written: ResourceClaim | None = None
     try:
-        if is_special:
-            written = claim = pod_devices.claims[place] = await _create(devices, pod_devices, pod, node_name)
-        written = await _write(devices, claim, allocation, pod)
-        if is_special:
-            await _tell_pod(devices, pod_devices, written, pod)
+        async with devices.turns:
+            if is_special:
+                written = claim = await _create(devices, pod_devices, pod, node_name)
+                pod_devices.claims[place] = claim
+            written = await _write(devices, claim, allocation, pod)
+            if is_special:
+                await _tell_pod(devices, pod_devices, written, pod)
     except asyncio.CancelledError:
         pod_devices.unsure[uid] = claim
         raise

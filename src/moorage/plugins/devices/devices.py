@@ -19,6 +19,8 @@ from moorage.plugins.devices.known_claims import KnownClaims
 from moorage.state.lru import Lru
 
 _KINDS_OF_CLAIMS = 64
+_CLAIMS_AT_ONCE = 64
+"""Of which writes are under way, so that who began first is done first and not all are done at the end."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -29,6 +31,7 @@ class Devices:
         self.table = handle.state.table
         self.clock = handle.clock
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self.turns = asyncio.Semaphore(_CLAIMS_AT_ONCE)
         self.in_use = DevicesInUse()
         self.slices = SliceIndex()
         self.selectors = CelSelectors()
