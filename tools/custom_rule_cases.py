@@ -338,7 +338,6 @@ self.s in ['a', 1]
 {self.s: 1}.size() == 1
 {1.5: 1}.size() == 1
 Foo{a: 1} == self
-google.protobuf.Timestamp{} == self.dt
 self.l5.all(x, self.l5.all(y, self.l5.all(z, x == y && y == z)))
 self.l.all(x, self.l.all(y, x == y))
 self.m.all(k, self.m.all(j, self.m[k] == self.m[j]))
@@ -396,7 +395,9 @@ def _definitions() -> dict[str, Document]:
                         "s": ruled(string(), "self == 'a'", "self.size() == 1"),
                         "i": ruled(integer(), "self > 0"),
                         "l": ruled(LONG_LIST, "self.size() > 0"),
-                        "m": ruled(map_of(ruled(string(), "self.size() > 0"), maxProperties=9), "self.size() > 0"),
+                        "m": ruled(
+                            map_of(ruled(string(), "self.size() > 0"), maxProperties=9), "self.size() > 0"
+                        ),
                     }
                 ),
                 "has(self.s)",
@@ -419,20 +420,34 @@ def _definitions() -> dict[str, Document]:
         ),
         "rule for int or string": root(obj({"a": ruled(loose(), "self == 1", "self > 'a'", "self.z == 1")})),
         "rule for an embedded object": root(
-            obj({"e": ruled(PROPERTIES["emb"], "self.metadata.name == self.spec.a", "self.metadata.labels == 1")})
+            obj(
+                {
+                    "e": ruled(
+                        PROPERTIES["emb"], "self.metadata.name == self.spec.a", "self.metadata.labels == 1"
+                    )
+                }
+            )
         ),
         "rule for an open embedded object": root(
             obj({"e": ruled(PROPERTIES["embp"], "self.kind == 'a'", "self.spec == 1")})
         ),
         "rule for a nullable": root(obj({"a": ruled(string(nullable=True), "self == null", "self == 'a'")})),
-        "rule for an open object": root(obj({"a": ruled(PROPERTIES["pup"], "self.known == 'a'", "self.z == 1")})),
-        "rule for allowed properties": root(obj({"a": ruled(PROPERTIES["open"], "self.z == 1", "self.size() == 0")})),
+        "rule for an open object": root(
+            obj({"a": ruled(PROPERTIES["pup"], "self.known == 'a'", "self.z == 1")})
+        ),
+        "rule for allowed properties": root(
+            obj({"a": ruled(PROPERTIES["open"], "self.z == 1", "self.size() == 0")})
+        ),
         "rule for a boolean": root(obj({"a": ruled(boolean(), "self", "!self")})),
-        "rule for a date": root(obj({"a": ruled(string(format="date"), "self > timestamp('2020-01-01T00:00:00Z')")})),
+        "rule for a date": root(
+            obj({"a": ruled(string(format="date"), "self > timestamp('2020-01-01T00:00:00Z')")})
+        ),
         "old self in an atomic list": root(obj({"l": array(obj(inside))})),
         "old self in a set": root(obj({"l": set_of(ruled(string(), old))})),
         "old self in an atomic object": root(obj({"o": obj(inside, **{"x-kubernetes-map-type": "atomic"})})),
-        "old self in a keyed list": root(obj({"l": keyed(obj({"k": string(), **inside}, required=["k"]), "k")})),
+        "old self in a keyed list": root(
+            obj({"l": keyed(obj({"k": string(), **inside}, required=["k"]), "k")})
+        ),
         "old self in a list in a keyed list": root(
             obj({"l": keyed(obj({"k": string(), "in": array(obj(inside))}, required=["k"]), "k")})
         ),
@@ -484,6 +499,9 @@ def _definitions() -> dict[str, Document]:
                 rule("self.i ==", messageExpression="self.z", message="m", reason="FieldValueForbidden"),
             )
         ),
+        "a message with a number": root(
+            ruled(obj({"i": integer()}), rule("true", messageExpression="'has ' + string(self.i)"))
+        ),
         "messages that cost too much": root(
             ruled(
                 SPEC,
@@ -496,7 +514,10 @@ def _definitions() -> dict[str, Document]:
         "reasons": root(
             ruled(
                 SPEC,
-                *(rule("true", reason=f"FieldValue{name}") for name in ("Required", "Forbidden", "Invalid", "Duplicate")),
+                *(
+                    rule("true", reason=f"FieldValue{name}")
+                    for name in ("Required", "Forbidden", "Invalid", "Duplicate")
+                ),
             )
         ),
         "wrong reason": root(ruled(SPEC, rule("true", reason="Wrong"), rule("self.z"))),
@@ -507,7 +528,10 @@ def _definitions() -> dict[str, Document]:
                     rule("true", fieldPath=path)
                     for path in (".s", ".o.a", "['s']", ".o['a']", ".mo", ".mo.x", ".mo['x'].k", ".mo.x.k")
                 ),
-                *(rule("true", fieldPath=path) for path in (".my-field", "['my-field']", "['a__b']", ".m['it\\'s']")),
+                *(
+                    rule("true", fieldPath=path)
+                    for path in (".my-field", "['my-field']", "['a__b']", ".m['it\\'s']")
+                ),
             )
         ),
         "wrong paths of fields": root(
@@ -516,17 +540,45 @@ def _definitions() -> dict[str, Document]:
                 *(
                     rule("true", fieldPath=path)
                     for path in (
-                        ".z", "s", "s.", ".", ".s.", ".s.x", ".l[0]", ".l", ".o[a]", "['s'", "[s]", ".o.['a']",
-                        ".s\n", " .s", " ", "..s", "['s']x", ".mo['x'].z", ".m['\\q']", ".pu.x", "['']", ".any.x",
+                        ".z",
+                        "s",
+                        "s.",
+                        ".",
+                        ".s.",
+                        ".s.x",
+                        ".l[0]",
+                        ".l",
+                        ".o[a]",
+                        "['s'",
+                        "[s]",
+                        ".o.['a']",
+                        ".s\n",
+                        " .s",
+                        " ",
+                        "..s",
+                        "['s']x",
+                        ".mo['x'].z",
+                        ".m['\\q']",
+                        ".pu.x",
+                        "['']",
+                        ".any.x",
                     )
                 ),
             )
         ),
         "rule beside other mistakes": root(
-            obj({"a": ruled(string(**{"x-kubernetes-list-type": "set"}), "self.z"), "b": ruled(string(), "self.z")})
+            obj(
+                {
+                    "a": ruled(string(**{"x-kubernetes-list-type": "set"}), "self.z"),
+                    "b": ruled(string(), "self.z"),
+                }
+            )
         ),
         "rule above other mistakes": root(
-            ruled(obj({"a": string(**{"x-kubernetes-list-type": "set"}), "b": ruled(string(), "self.z")}), "self.z")
+            ruled(
+                obj({"a": string(**{"x-kubernetes-list-type": "set"}), "b": ruled(string(), "self.z")}),
+                "self.z",
+            )
         ),
         "rule and no type": root(ruled({}, "self.z")),
         "empty rule beside a wrong one": root(ruled(SPEC, "", "self.z")),
@@ -536,16 +588,30 @@ def _definitions() -> dict[str, Document]:
         # Costs
         "unbounded list of unbounded strings": root(obj({"l": of_strings})),
         "rule in a list without a limit": root(obj({"l": array(ruled(string(), "self.matches('a')"))})),
-        "rule in a list with a limit": root(obj({"l": array(ruled(string(maxLength=10), "self.matches('a')"), maxItems=10)})),
+        "rule in a list with a limit": root(
+            obj({"l": array(ruled(string(maxLength=10), "self.matches('a')"), maxItems=10)})
+        ),
         "rule in a long list": root(
-            obj({"l": array(ruled(string(maxLength=1000), "self.matches('abcdefghijklmnop')"), maxItems=1000)})
+            obj(
+                {"l": array(ruled(string(maxLength=1000), "self.matches('abcdefghijklmnop')"), maxItems=1000)}
+            )
         ),
         "rule in a longer list": root(
-            obj({"l": array(ruled(string(maxLength=1000), "self.matches('abcdefghijklmnop')"), maxItems=10000)})
+            obj(
+                {
+                    "l": array(
+                        ruled(string(maxLength=1000), "self.matches('abcdefghijklmnop')"), maxItems=10000
+                    )
+                }
+            )
         ),
-        "rule a little too dear": root(obj({"l": array(ruled(string(), "self == 'abcdefghij'"), maxItems=3_500_000)})),
+        "rule a little too dear": root(
+            obj({"l": array(ruled(string(), "self == 'abcdefghij'"), maxItems=3_500_000)})
+        ),
         "rule in a map without a limit": root(obj({"m": map_of(ruled(string(), "self.matches('abc')"))})),
-        "rule in a map with a limit": root(obj({"m": map_of(ruled(string(maxLength=10), "self.matches('abc')"), maxProperties=10)})),
+        "rule in a map with a limit": root(
+            obj({"m": map_of(ruled(string(maxLength=10), "self.matches('abc')"), maxProperties=10)})
+        ),
         "rule in objects with required properties": root(
             obj(
                 {
@@ -562,14 +628,33 @@ def _definitions() -> dict[str, Document]:
         "rule in bounded lists in lists": root(
             obj({"l": array(array(ruled(integer(), "self > 0 && self < 100"), maxItems=100), maxItems=100)})
         ),
-        "rule in a bounded list in a list": root(obj({"l": array(array(ruled(integer(), "self > 0"), maxItems=100))})),
-        "negative limits": root(obj({"l": array(ruled(string(maxLength=-1), "self.matches('a')"), maxItems=-5)})),
+        "rule in a bounded list in a list": root(
+            obj({"l": array(array(ruled(integer(), "self > 0"), maxItems=100))})
+        ),
+        "negative limits": root(
+            obj({"l": array(ruled(string(maxLength=-1), "self.matches('a')"), maxItems=-5)})
+        ),
         "limit of none": root(obj({"l": array(ruled(string(maxLength=0), "self.matches('a')"), maxItems=0)})),
         "many rules too dear together": root(
-            obj({f"l{n}": ruled(array(string(maxLength=100), maxItems=60), "self.all(x, self.all(y, self.all(z, x.contains(z))))") for n in range(5)})
+            obj(
+                {
+                    f"l{n}": ruled(
+                        array(string(maxLength=100), maxItems=60 + n),
+                        "self.all(x, self.all(y, self.all(z, x.contains(z))))",
+                    )
+                    for n in range(5)
+                }
+            )
         ),
         "many rules just affordable": root(
-            obj({f"l{n}": ruled(array(string(maxLength=10), maxItems=40), "self.all(x, self.all(y, x == y))") for n in range(9)})
+            obj(
+                {
+                    f"l{n}": ruled(
+                        array(string(maxLength=10), maxItems=40), "self.all(x, self.all(y, x == y))"
+                    )
+                    for n in range(9)
+                }
+            )
         ),
         "twelve rules too dear together": root(
             ruled(
@@ -577,14 +662,46 @@ def _definitions() -> dict[str, Document]:
                 *(f"self.l.all(x, self.l.exists(y, x == y + {n}))" for n in range(20)),
             )
         ),
-        "dates are short": root(obj({"l": ruled(array(string(format="date-time")), "self.all(x, x > timestamp('2020-01-01T00:00:00Z'))")})),
-        "durations are short": root(obj({"l": ruled(array(string(format="duration")), "self.all(x, x > duration('1h'))")})),
-        "bytes": root(obj({"l": ruled(array(string(format="byte", maxLength=10), maxItems=10), "self.all(x, x.size() > 1)")})),
+        "dates are short": root(
+            obj(
+                {
+                    "l": ruled(
+                        array(string(format="date-time")),
+                        "self.all(x, x > timestamp('2020-01-01T00:00:00Z'))",
+                    )
+                }
+            )
+        ),
+        "durations are short": root(
+            obj({"l": ruled(array(string(format="duration")), "self.all(x, x > duration('1h'))")})
+        ),
+        "bytes": root(
+            obj(
+                {
+                    "l": ruled(
+                        array(string(format="byte", maxLength=10), maxItems=10), "self.all(x, x.size() > 1)"
+                    )
+                }
+            )
+        ),
         "enums are short": root(
-            obj({"l": ruled(array(string(enum=["a", "bcdefgh"]), maxItems=100), "self.all(x, self.all(y, x == y))")})
+            obj(
+                {
+                    "l": ruled(
+                        array(string(enum=["a", "bcdefgh"]), maxItems=100), "self.all(x, self.all(y, x == y))"
+                    )
+                }
+            )
         ),
         "enums and a length": root(
-            obj({"l": ruled(array(string(enum=["a", "bc"], maxLength=50), maxItems=100), "self.all(x, self.all(y, x == y))")})
+            obj(
+                {
+                    "l": ruled(
+                        array(string(enum=["a", "bc"], maxLength=50), maxItems=100),
+                        "self.all(x, self.all(y, x == y))",
+                    )
+                }
+            )
         ),
         "int or string with a length": root(
             obj({"l": ruled(array(loose(maxLength=10), maxItems=100), "self.all(x, self.all(y, x == y))")})
@@ -592,8 +709,18 @@ def _definitions() -> dict[str, Document]:
         "int or string without a length": root(
             obj({"l": ruled(array(loose(), maxItems=100), "self.all(x, string(x).contains('a'))")})
         ),
-        "keys of a map": root(obj({"m": ruled(map_of(string(maxLength=5)), "self.all(k, k.contains('abc'))")})),
-        "values of a map": root(obj({"m": ruled(map_of(string(maxLength=5), maxProperties=100), "self.all(k, self[k].contains('abc'))")})),
+        "keys of a map": root(
+            obj({"m": ruled(map_of(string(maxLength=5)), "self.all(k, k.contains('abc'))")})
+        ),
+        "values of a map": root(
+            obj(
+                {
+                    "m": ruled(
+                        map_of(string(maxLength=5), maxProperties=100), "self.all(k, self[k].contains('abc'))"
+                    )
+                }
+            )
+        ),
         "objects in a map": root(
             obj({"m": ruled(map_of(ITEM, maxProperties=100), "self.all(k, self[k].k.contains('abc'))")})
         ),
@@ -605,65 +732,210 @@ def _definitions() -> dict[str, Document]:
         ),
         "metadata is unbounded": root(SPEC, "self.metadata.name.matches(self.metadata.name)"),
         "computed strings": root(
-            obj({"l": ruled(array(string(maxLength=10), maxItems=100), "self.map(x, x + x).all(x, x.contains('abc'))")})
+            obj(
+                {
+                    "l": ruled(
+                        array(string(maxLength=10), maxItems=100),
+                        "self.map(x, x + x).all(x, x.contains('abc'))",
+                    )
+                }
+            )
         ),
         "split and join": root(
-            obj({"s": ruled(string(maxLength=1000), "self.split(',').all(x, x.size() > 1)", "self.split(',').join(';').contains('abc')")})
+            obj(
+                {
+                    "s": ruled(
+                        string(maxLength=1000),
+                        "self.split(',').all(x, x.size() > 1)",
+                        "self.split(',').join(';').contains('abc')",
+                    )
+                }
+            )
         ),
         "split without a limit": root(obj({"s": ruled(string(), "self.split(',').all(x, x.size() > 1)")})),
         "find all": root(obj({"s": ruled(string(maxLength=1000), "self.findAll('a').all(x, x.size() > 0)")})),
         "sums and orders": root(
-            obj({"l": ruled(array(string(maxLength=50), maxItems=5000), "self.isSorted()", "self.indexOf('a') == 0", "self.max() == 'a'")})
+            obj(
+                {
+                    "l": ruled(
+                        array(string(maxLength=50), maxItems=5000),
+                        "self.isSorted()",
+                        "self.indexOf('a') == 0",
+                        "self.max() == 'a'",
+                    )
+                }
+            )
         ),
         "orders without a limit": root(obj({"l": ruled(array(string()), "self.isSorted()")})),
         "sets of lists": root(
-            obj({"l": ruled(array(string(maxLength=50), maxItems=2000), "sets.contains(self, self)", "sets.intersects(self, ['a'])")})
+            obj(
+                {
+                    "l": ruled(
+                        array(string(maxLength=50), maxItems=2000),
+                        "sets.contains(self, self)",
+                        "sets.intersects(self, ['a'])",
+                    )
+                }
+            )
         ),
         "names and quantities": root(
-            obj({"l": ruled(array(string()), "self.all(x, isQuantity(x))", "self.all(x, format.dns1123Label().validate(x).hasValue())")})
+            obj(
+                {
+                    "l": ruled(
+                        array(string()),
+                        "self.all(x, isQuantity(x))",
+                        "self.all(x, format.dns1123Label().validate(x).hasValue())",
+                    )
+                }
+            )
         ),
-        "addresses": root(obj({"l": ruled(array(string(maxLength=50), maxItems=9999), "self.all(x, cidr('10.0.0.0/8').containsIP(x))", "self.all(x, url(x).getHost() == 'a')")})),
+        "addresses": root(
+            obj(
+                {
+                    "l": ruled(
+                        array(string(maxLength=50), maxItems=9999),
+                        "self.all(x, cidr('10.0.0.0/8').containsIP(x))",
+                        "self.all(x, url(x).getHost() == 'a')",
+                    )
+                }
+            )
+        ),
         "conditions": root(
-            obj({"l": ruled(LONG_LIST, "self.size() > 5 ? self.all(x, x.contains('abc')) : self.all(x, self.all(y, x == y))")})
+            obj(
+                {
+                    "l": ruled(
+                        LONG_LIST,
+                        "self.size() > 5 ? self.all(x, x.contains('abc')) : self.all(x, self.all(y, x == y))",
+                    )
+                }
+            )
         ),
-        "bindings": root(obj({"l": ruled(LONG_LIST, "cel.bind(a, self.map(x, x + x), a.all(x, a.all(y, x == y)))")})),
+        "bindings": root(
+            obj({"l": ruled(LONG_LIST, "cel.bind(a, self.map(x, x + x), a.all(x, a.all(y, x == y)))")})
+        ),
         "optional old self has a cost": root(
-            obj({"l": ruled(LONG_LIST, rule("oldSelf.hasValue() && oldSelf.value().all(x, self.all(y, x.contains(y)))", optionalOldSelf=True))})
+            obj(
+                {
+                    "l": ruled(
+                        LONG_LIST,
+                        rule(
+                            "oldSelf.hasValue() && oldSelf.value().all(x, self.all(y, x.contains(y)))",
+                            optionalOldSelf=True,
+                        ),
+                    )
+                }
+            )
         ),
-        "old self has a cost": root(obj({"l": ruled(LONG_LIST, "oldSelf.all(x, self.all(y, x.contains(y)))")})),
+        "old self has a cost": root(
+            obj({"l": ruled(LONG_LIST, "oldSelf.all(x, self.all(y, x.contains(y)))")})
+        ),
         "two variables": root(
-            obj({"m": ruled(map_of(string(maxLength=99), maxProperties=999), "self.all(k, v, self.all(j, w, v.contains(w)))")})
+            obj(
+                {
+                    "m": ruled(
+                        map_of(string(maxLength=99), maxProperties=999),
+                        "self.all(k, v, self.all(j, w, v.contains(w)))",
+                    )
+                }
+            )
         ),
-        "indexing": root(obj({"l": ruled(LONG_LIST, "self.all(x, self[0].contains(x) && self[self.size() - 1].contains('abc'))")})),
+        "indexing": root(
+            obj(
+                {
+                    "l": ruled(
+                        LONG_LIST, "self.all(x, self[0].contains(x) && self[self.size() - 1].contains('abc'))"
+                    )
+                }
+            )
+        ),
         "equality of large things": root(
-            obj({"a": LONG_LIST, "b": LONG_LIST, **{"l": array(ruled(obj({"a": LONG_LIST, "b": LONG_LIST}), "self.a == self.b"), maxItems=9999)}})
+            obj(
+                {
+                    "a": LONG_LIST,
+                    "b": LONG_LIST,
+                    **{
+                        "l": array(
+                            ruled(obj({"a": LONG_LIST, "b": LONG_LIST}), "self.a == self.b"), maxItems=9999
+                        )
+                    },
+                }
+            )
         ),
-        "format": root(obj({"s": ruled(string(), "'%s'.format([self]).contains('abc')", "self.replace('a', 'bcd').contains('x')")})),
+        "format": root(
+            obj(
+                {
+                    "s": ruled(
+                        string(),
+                        "'%s'.format([self]).contains('abc')",
+                        "self.replace('a', 'bcd').contains('x')",
+                    )
+                }
+            )
+        ),
         # Defaults
         "default that keeps a rule": root(obj({"a": ruled(string(default="a"), "self == 'a'")})),
         "default that breaks a rule": root(obj({"a": ruled(string(default="b"), "self == 'a'")})),
         "default that breaks two rules": root(
-            obj({"a": ruled(obj({"x": ruled(integer(), "self > 5"), "y": integer()}, default={"x": 1, "y": 2}), rule("self.x > self.y", message="order"))})
+            obj(
+                {
+                    "a": ruled(
+                        obj({"x": ruled(integer(), "self > 5"), "y": integer()}, default={"x": 1, "y": 2}),
+                        rule("self.x > self.y", message="order"),
+                    )
+                }
+            )
         ),
-        "default with a wrong rule": root(obj({"a": ruled(string(default="b"), "self.z == 1"), "b": ruled(string(), "self.z")})),
+        "default with a wrong rule": root(
+            obj({"a": ruled(string(default="b"), "self.z == 1"), "b": ruled(string(), "self.z")})
+        ),
         "default with a transition": root(obj({"a": ruled(string(default="b"), "self != oldSelf")})),
         "default with an optional transition": root(
             obj({"a": ruled(string(default="b"), rule("oldSelf.hasValue()", optionalOldSelf=True))})
         ),
         "default with a message": root(
-            obj({"a": ruled(integer(default=3), rule("self > 5", messageExpression="string(self) + ' is not enough'", reason="FieldValueForbidden"))})
+            obj(
+                {
+                    "a": ruled(
+                        integer(default=3),
+                        rule(
+                            "self > 5",
+                            messageExpression="string(self) + ' is not enough'",
+                            reason="FieldValueForbidden",
+                        ),
+                    )
+                }
+            )
         ),
         "default with a path": root(
             obj({"a": ruled(obj({"x": integer()}, default={"x": 3}), rule("self.x > 5", fieldPath=".x"))})
         ),
         "default of an item": root(obj({"l": array(obj({"a": ruled(string(default="b"), "self == 'a'")}))})),
-        "default that has no value": root(obj({"a": ruled(obj({"x": integer()}, default={}), "self.x == 1")})),
+        "default that has no value": root(
+            obj({"a": ruled(obj({"x": integer()}, default={}), "self.x == 1")})
+        ),
         "default with a rule around it": root(ruled(obj({"a": string(default="b")}), "self.a == 'a'")),
         "default of an embedded object": root(
-            obj({"e": ruled({**PROPERTIES["emb"], "default": {"apiVersion": "v1", "kind": "A", "metadata": {"name": "x"}}}, "self.metadata.name == 'y'")})
+            obj(
+                {
+                    "e": ruled(
+                        {
+                            **PROPERTIES["emb"],
+                            "default": {"apiVersion": "v1", "kind": "A", "metadata": {"name": "x"}},
+                        },
+                        "self.metadata.name == 'y'",
+                    )
+                }
+            )
         ),
         "default that costs too much": root(
-            obj({"l": ruled(array(integer(), default=list(range(300)), maxItems=500), "self.all(x, self.all(y, self.exists(z, x + y + z < 0) || true))")})
+            obj(
+                {
+                    "l": ruled(
+                        array(integer(), default=list(range(300)), maxItems=500),
+                        "self.all(x, self.all(y, self.exists(z, x + y + z < 0) || true))",
+                    )
+                }
+            )
         ),
     }
 
@@ -680,6 +952,10 @@ CHANGES: list[tuple[str, Document, Document]] = [
     ("a good rule comes", root(SPEC), root(ruled(SPEC, "self.s == 'a'"))),
     ("a rule that is too dear comes", _DEAR_BEFORE, _DEAR),
     ("a rule changes", root(ruled(SPEC, "self.s == 'a'")), root(ruled(SPEC, "self.s == 1"))),
-    ("the type below a rule changes", root(obj({"a": ruled(string(), "self == 'a'")})), root(obj({"a": ruled(integer(), "self == 'a'")}))),
+    (
+        "the type below a rule changes",
+        root(obj({"a": ruled(string(), "self == 'a'")})),
+        root(obj({"a": ruled(integer(), "self == 'a'")})),
+    ),
 ]
 """Changes of definitions: what it is called, before and after."""

@@ -1,6 +1,6 @@
 """Records what a real API server makes of rules in CEL, in definitions and for objects.
 
-    python -m tools.record_custom_rules
+python -m tools.record_custom_rules
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class Server:
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
 
-    def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Document:
+    def ask(
+        self, method: str, path: str, body: Any = None, content_type: str = "application/json"
+    ) -> Document:
         """The answer: code, causes, message, warnings."""
         context = ssl.create_default_context(cafile=self._plane.ca_file)
         port = int(self._plane.url.rpartition(":")[2])
@@ -96,11 +98,17 @@ def record_definitions(server: Server) -> Document:
     for number, (name, before, after) in enumerate(CHANGES):
         stored = server.ask("POST", CRDS, definition(f"change{number}s", before))["document"]
         path = f"{CRDS}/{stored['metadata']['name']}"
+        wait_for("a good definition", lambda path=path: _is_established(server.ask("GET", path)["document"]))
         changed = server.ask("GET", path)["document"]
         changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = after
         answer = outcome(server.ask("PUT", f"{path}?{DRY}", changed))
         changes.append({"name": name, "before": before, "schema": after, **answer})
     return {"spec": SPEC, "expressions": expressions, "definitions": whole, "changes": changes}
+
+
+def _is_established(crd: Document) -> bool:
+    conditions = crd.get("status", {}).get("conditions") or ()
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 def record_objects(plane: ControlPlane, server: Server) -> Document:
@@ -115,7 +123,9 @@ def record_objects(plane: ControlPlane, server: Server) -> Document:
         wait_for(f"{plural} being served", lambda path=path: server.ask("GET", path)["code"] == 200)
         for number, write in enumerate(group.writes):
             if "before" in write:
-                made = server.ask("POST", f"{path}?fieldManager=recorder", _object(plural, f"o{number}", write["before"]))
+                made = server.ask(
+                    "POST", f"{path}?fieldManager=recorder", _object(plural, f"o{number}", write["before"])
+                )
                 assert made["code"] == 201, (group.name, write, made)
     for plural, group in named:
         address = f"{CRDS}/{plural}.{GROUP}"
@@ -155,7 +165,9 @@ def _written(server: Server, path: str, plural: str, number: int, write: Documen
         body = write["body"]
         if "apply" in patch:
             body = _object(plural, name, body)
-        return server.ask("PATCH", f"{place}?{DRY}&force=true" if "apply" in patch else f"{place}?{DRY}", body, patch)
+        return server.ask(
+            "PATCH", f"{place}?{DRY}&force=true" if "apply" in patch else f"{place}?{DRY}", body, patch
+        )
     stored = server.ask("GET", address)["document"]
     body = _object(plural, name, write["body"])
     body["metadata"] = {**stored["metadata"], **write["body"].get("metadata", {})}

@@ -96,7 +96,11 @@ def test_a_change_of_a_definition(case: Document) -> None:
 
 
 def test_a_schema_that_is_stored_may_cost_what_it_costs() -> None:
-    dear = {"type": "array", "items": {"type": "string"}, RULES: [{"rule": "self.all(x, x.contains(self[0]))"}]}
+    dear = {
+        "type": "array",
+        "items": {"type": "string"},
+        RULES: [{"rule": "self.all(x, x.contains(self[0]))"}],
+    }
     spec = {"type": "object", "properties": {"l": dear}}
     crd = definition("things", {"type": "object", "properties": {"spec": spec}})
     crd["metadata"]["resourceVersion"] = "1"

@@ -19,7 +19,11 @@ from moorage.cluster.custom.structural import declared_schema
 from moorage.cluster.schema.model import Schema
 
 Document = dict[str, Any]
-ITEM = {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}, "required": ["k"]}
+ITEM = {
+    "type": "object",
+    "properties": {"k": {"type": "string"}, "v": {"type": "integer"}},
+    "required": ["k"],
+}
 
 
 def inner(open_api: Document) -> Schema:
@@ -31,7 +35,9 @@ SET = inner({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-ty
 KEYED = inner(
     {"type": "array", "items": ITEM, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
 )
-OBJECT = inner({"type": "object", "properties": {"s": {"type": "string"}, "n": {"type": "number"}, "x-y": ITEM}})
+OBJECT = inner(
+    {"type": "object", "properties": {"s": {"type": "string"}, "n": {"type": "number"}, "x-y": ITEM}}
+)
 
 WORDS = st.text("abc", max_size=2)
 SETS = st.lists(WORDS, unique=True, max_size=5)
@@ -61,7 +67,9 @@ def test_lists_with_keys_are_equal_in_any_order(items: list[Document], random: A
 
 
 @given(st.sampled_from([(SET, SETS), (ORDERED, SETS), (KEYED, KEYED_LISTS), (OBJECT, OBJECTS)]), st.data())
-def test_equality_is_symmetric_and_that_of_what_was_sent(kind: tuple[Schema, Any], data: st.DataObject) -> None:
+def test_equality_is_symmetric_and_that_of_what_was_sent(
+    kind: tuple[Schema, Any], data: st.DataObject
+) -> None:
     schema, raws = kind
     left, right = data.draw(raws), data.draw(raws)
     one, other = value_of(left, schema), value_of(right, schema)

@@ -246,9 +246,7 @@ def _default_problems(
             yield from _default_problems(inner, path + step, rules)
 
 
-def _default_problems_here(
-    schema: Document, path: str, rules: DefaultRules | None
-) -> Iterator[Cause]:
+def _default_problems_here(schema: Document, path: str, rules: DefaultRules | None) -> Iterator[Cause]:
     value = schema["default"]
     shape = structural.declared_schema(schema)
     shape.embedded = schema.get("x-kubernetes-embedded-resource") is True

@@ -14,7 +14,17 @@ from moorage.cel.declarations import Range
 from moorage.cel.types import Type
 from moorage.cluster.custom.rules.names import RESERVED, escaped
 from moorage.cluster.custom.structural import INT_OR_STRING, META_FIELDS, rules_of
-from moorage.cluster.schema.model import ABSENT, ARRAY, BOOLEAN, INTEGER, NUMBER, OBJECT, STRING, Field, Schema
+from moorage.cluster.schema.model import (
+    ABSENT,
+    ARRAY,
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    OBJECT,
+    STRING,
+    Field,
+    Schema,
+)
 
 LARGEST_REQUEST = 3 * 2**20
 _LONGEST_STRING = LARGEST_REQUEST - 2  # without its quotes

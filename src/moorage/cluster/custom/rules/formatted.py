@@ -54,9 +54,7 @@ def _bytes(text: str) -> Any:
     """In the alphabet for addresses, whatever was checked before."""
     if foreign := _FOREIGN.search(text):
         place = foreign.start()
-        return Failure(
-            f"Invalid byte formatted string {text}: illegal base64 data at input byte {place}"
-        )
+        return Failure(f"Invalid byte formatted string {text}: illegal base64 data at input byte {place}")
     return base64.urlsafe_b64decode(text)
 
 

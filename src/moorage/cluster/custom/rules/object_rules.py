@@ -49,9 +49,7 @@ class _Place(NamedTuple):
     def at(self, place: int) -> _Place:
         path = f"{self.path}[{place}]"
         return (
-            self._replace(path=path)
-            if self.own is None
-            else _Place(path, self.own.of_place(place), self.own)
+            self._replace(path=path) if self.own is None else _Place(path, self.own.of_place(place), self.own)
         )
 
     def is_unchanged(self) -> bool:
@@ -137,7 +135,9 @@ class ObjectRules:
             why = "call arguments did not match a supported operator, function or macro signature for rule"
             self._fail(node, place, f"'{problem}': {why}: {said}")
         elif problem.startswith(LIMIT_EXCEEDED):
-            self._fail(node, place, f"'{problem}': {_NO_MORE} due to call cost exceeds limit for rule: {said}")
+            self._fail(
+                node, place, f"'{problem}': {_NO_MORE} due to call cost exceeds limit for rule: {said}"
+            )
             raise _Stop
         else:
             self._fail(node, place, f"{problem} evaluating rule: {said}")
@@ -149,9 +149,7 @@ class ObjectRules:
         tolerated = not rule.uses_old_self and place.is_unchanged()
         (self.tolerated if tolerated else self.causes).append(cause)
 
-    def _message(
-        self, node: RuleNode, place: _Place, rule: CompiledRule, value: Any, old_value: Any
-    ) -> str:
+    def _message(self, node: RuleNode, place: _Place, rule: CompiledRule, value: Any, old_value: Any) -> str:
         """What is said of a rule that is broken. A message that cannot be computed is not used."""
         usual = (rule.rule.get("message") or "").strip() or f"failed rule: {_name_of(rule.rule)}"
         if rule.message_program is None:
