@@ -281,9 +281,7 @@ def _messages() -> Group:
     }
     group = Group(
         "messages",
-        root(
-            obj(fields), rule("self.metadata.name != 'bad'", message="bad name")
-        ),
+        root(obj(fields), rule("self.metadata.name != 'bad'", message="bad name")),
     )
     for name in fields:
         if fields[name].get("type") == "integer":

@@ -19,7 +19,7 @@ from moorage.cel.evaluation.steps import Step
 from moorage.cel.evaluation.tracking import LIMIT_EXCEEDED, Tracking
 from moorage.cel.libraries import converting, optionals, standard, times
 from moorage.cel.syntax import parser
-from moorage.cel.syntax.macros import MACROS
+from moorage.cel.syntax.macros import MACROS, Macro
 from moorage.cel.syntax.source import CompileError, Source
 from moorage.cel.syntax.tree import Expression, Identifier, depth, walk
 from moorage.cel.types import Type
@@ -130,6 +130,7 @@ class Environment:
         size_of: SizeOf = lambda path: None,
         cost_limit: int = MAX_UINT,
         result_types: tuple[Type, ...] = (),
+        macros: Mapping[tuple[str, int, bool], Macro] = MACROS,
     ) -> None:
         """Objects are types with fields; `size_of` tells the largest sizes of what variables hold; no result
         types: all of them."""
@@ -147,6 +148,7 @@ class Environment:
         self._size_of = size_of
         self._cost_limit = cost_limit
         self._result_types = result_types
+        self._macros = macros
 
     def extended(
         self,
@@ -173,7 +175,7 @@ class Environment:
             )
             raise source.error([source.issue(-1, message)])
         with room_for(parser.MAX_NESTING):
-            root, _ = parser.parse(source, MACROS)
+            root, _ = parser.parse(source, self._macros)
         levels = depth(root)
         with room_for(levels):
             typed = check(root, source, self._names) and not self._has_optional_variables()
