@@ -356,6 +356,97 @@ self.m5.exists(k, k.startsWith('a') && self.m5[k].endsWith('b'))
 self.ll.map(x, x.sum()).sum() > 5
 """.splitlines()
 """Each is the only rule of a spec with all these properties."""
+SYNTAX = r"""
+self.1 == 1
+self.'a'
+self.(1)
+self.[0]
+self.{
+self.in
+self.null == 1
+self.false
+self.-1
+self.
+self. == 1
+self.+
+self.,
+self.)
+self.?
+self.?1
+self.?.a
+self.`a` == 1
+self.s.size( > 1
+self.s.size(1
+self.s.size(1,
+self.s.size(1,)
+self.s.size(,1)
+self.s.size())
+self.l[0
+self.l[
+self.l[]
+self.l[0) == 1
+((self.b)
+(self.b
+[1, 2
+[1 2]
+[1,,2]
+{1: 2
+{1 2}
+{'a' 1}
+self.b ? 1
+self.b ? 1 2
+self.b ?
+self.b ? : 1
+self.b : 1
+self.s == 'a' 'b'
+self.s == 'a' b c
+self.b &&
+self.b && || self.b
+&& self.b
+== 1
+self.b or self.b
+not self.b
+self.b; true
+self.b, true
+self.b @ 1
+self.b $ 1 $ 2
+self.b # comment
+self.s == "a
+self.s == 'a
+b'
+self.s == 'a\xzz'
+self.s == '\u12'
+self.s == 'it's'
+self.s == `a`
+has(self.s
+has(self.s) has(self.b)
+self.l.all(x, x > 1
+self.l.all(x x > 1)
+self.l.all(x, )
+1 + + 1
+1 + * 1
+()
+[
+]
+)
+}
+self self self self
+if self.b then true
+self.b = true
+self.b | true
+self.b & true & false
+a.b.c.
+.self.
+1.5.6
+1..2
+0x
+0xg
+5abc
+'a' 'b' 'c'
+\
+self.b \ true
+""".strip().splitlines()
+"""Expressions that cannot be read."""
 
 ALL = rule("self.all(x, x.size() > 0)")
 MESSAGE = "messageExpression"
@@ -940,10 +1031,7 @@ def _definitions() -> dict[str, Document]:
     }
 
 
-DEFINITIONS: dict[str, Document] = {
-    **_definitions(),
-    **{f"expression {text}": root(ruled(SPEC, text)) for text in EXPRESSIONS},
-}
+DEFINITIONS = _definitions()
 
 _DEAR = root(obj({"l": ruled(array(string()), "self.all(x, x.contains('abcdefghijk'))")}))
 _DEAR_BEFORE = root(obj({"l": array(string())}))

@@ -15,7 +15,17 @@ from typing import Any
 from tests.controlplane import build
 from tests.controlplane.servers import HOST, ControlPlane, wait_for
 from tools.custom_object_cases import groups
-from tools.custom_rule_cases import CHANGES, DEFINITIONS, EXPRESSIONS, RULES, SPEC, Document, root, ruled
+from tools.custom_rule_cases import (
+    CHANGES,
+    DEFINITIONS,
+    EXPRESSIONS,
+    RULES,
+    SPEC,
+    SYNTAX,
+    Document,
+    root,
+    ruled,
+)
 
 RECORDED = Path(__file__).parent.parent / "tests/cluster/custom/recorded"
 GROUP = "rules.example.com"
@@ -88,12 +98,8 @@ def record_definitions(server: Server) -> Document:
     def created(schema: Document) -> Document:
         return outcome(server.ask("POST", f"{CRDS}?{DRY}", definition("things", schema)))
 
-    expressions = [{"rule": text, **created(root(ruled(SPEC, text)))} for text in EXPRESSIONS]
-    whole = [
-        {"name": name, "schema": schema, **created(schema)}
-        for name, schema in DEFINITIONS.items()
-        if not name.startswith("expression ")
-    ]
+    expressions = [{"rule": text, **created(root(ruled(SPEC, text)))} for text in EXPRESSIONS + SYNTAX]
+    whole = [{"name": name, "schema": schema, **created(schema)} for name, schema in DEFINITIONS.items()]
     changes = []
     for number, (name, before, after) in enumerate(CHANGES):
         stored = server.ask("POST", CRDS, definition(f"change{number}s", before))["document"]
@@ -102,7 +108,9 @@ def record_definitions(server: Server) -> Document:
         changed = server.ask("GET", path)["document"]
         changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = after
         answer = outcome(server.ask("PUT", f"{path}?{DRY}", changed))
-        changes.append({"name": name, "before": before, "schema": after, **answer})
+        changes.append(
+            {"name": name, "plural": f"change{number}s", "before": before, "schema": after, **answer}
+        )
     return {"spec": SPEC, "expressions": expressions, "definitions": whole, "changes": changes}
 
 

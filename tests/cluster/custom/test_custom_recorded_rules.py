@@ -86,7 +86,7 @@ def test_a_definition(case: Document) -> None:
 def test_a_change_of_a_definition(case: Document) -> None:
     async def changed() -> Reply:
         world = World().prepared()
-        stored = world.create(CRDS, definition("things", case["before"]))
+        stored = world.create(CRDS, definition(case["plural"], case["before"]))
         address = f"{CRDS}/{stored['metadata']['name']}"
         crd = world.get(address)
         crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = case["schema"]

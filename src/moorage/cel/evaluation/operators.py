@@ -167,8 +167,8 @@ def _rounded(double: float, whole: int) -> float:
     return float(whole)
 
 
-def find(mapping: Mapping[Any, Any], key: Any) -> Any:
-    """What indexing finds, or MISSING."""
+def find(mapping: Any, key: Any) -> Any:
+    """What indexing finds in a map, or MISSING."""
     if mapping.__class__ is Map or isinstance(mapping, DeclaredMap):
         return mapping.find(key)
     if key.__class__ is not str:

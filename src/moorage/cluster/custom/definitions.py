@@ -160,9 +160,8 @@ def _spec_problems(spec: Document, unchanged: Collection[str]) -> Iterator[Cause
     yield from _names_problems(names, "spec.names")
     if versions:
         own = {name: versions[0][name] for name in _shared(versions) if name in versions[0]}
-        is_stored = versions[0]["name"] in unchanged
-        place = "spec.validation"
-        yield from version_problems(own, versions[0], "spec", schema_path=place, is_stored=is_stored)
+        where, is_stored = "spec.validation", versions[0]["name"] in unchanged
+        yield from version_problems(own, versions[0], "spec", schema_path=where, is_stored=is_stored)
     if spec.get("conversion") is not None:
         yield from _conversion_problems(spec["conversion"], "spec.conversion")
 

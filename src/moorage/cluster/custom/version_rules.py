@@ -25,8 +25,8 @@ def version_problems(
     subresources, schema = version.get("subresources") or {}, open_api_of(own)
     if schema is not None:
         has_status = subresources.get("status") is not None
-        place = f"{schema_path}.openAPIV3Schema"
-        yield from schema_problems(schema, place, has_status=has_status, is_stored=is_stored)
+        where = f"{schema_path}.openAPIV3Schema"
+        yield from schema_problems(schema, where, has_status=has_status, is_stored=is_stored)
     scale = (own.get("subresources") or {}).get("scale")
     if scale is not None:
         yield from _scale_problems(scale, f"{path}.subresources.scale")

@@ -13,7 +13,8 @@ from moorage.cluster.base.go_text import quoted
 from moorage.cluster.custom.formats import loose_duration
 
 _LOCAL_TIME = "2006-01-02T15:04:05"
-_AFTER_SECONDS = re.compile(r".{10}T.{8}(?:[.,][0-9]+)?")
+_PARTS = tuple(re.findall("[0-9]+|[^0-9]", _LOCAL_TIME))
+_FRACTION = re.compile("[.,][0-9]+")
 _FOREIGN = re.compile("[^A-Za-z0-9_=-]")
 
 
@@ -42,12 +43,18 @@ def _date_time(text: str) -> Any:
 
 
 def _time_problem(text: str) -> str:
-    """Of what counts as a time elsewhere: letters of it may be small there."""
-    after = _AFTER_SECONDS.match(text)
-    if after is None:
-        rest, wanted = quoted(text[10:]), quoted("T")
-        return f"parsing time {quoted(text)} as {quoted(_LOCAL_TIME)}: cannot parse {rest} as {wanted}"
-    return f"parsing time {quoted(text)}: extra text: {quoted(text[after.end() :])}"
+    """Where a text is not like the last of the forms that are tried."""
+    rest = text
+    for part in _PARTS:
+        found, after = rest[: len(part)], rest[len(part) :]
+        fits = found.isascii() and found.isdigit() if part.isdigit() else found == part
+        if not fits or len(found) < len(part):
+            what = f"cannot parse {quoted(rest)} as {quoted(part)}"
+            return f"parsing time {quoted(text)} as {quoted(_LOCAL_TIME)}: {what}"
+        rest = after
+    if fraction := _FRACTION.match(rest):
+        rest = rest[fraction.end() :]
+    return f"parsing time {quoted(text)}: extra text: {quoted(rest)}"
 
 
 def _bytes(text: str) -> Any:

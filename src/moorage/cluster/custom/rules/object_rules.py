@@ -178,7 +178,8 @@ def _outcome(program: Program, value: Any, old_value: Any) -> Evaluation:
 
 
 def _name_of(rule: Document) -> str:
-    return (rule.get("message") or rule["rule"]).strip()
+    text: str = rule.get("message") or rule["rule"]
+    return text.strip()
 
 
 def _field(place: _Place, rule: CompiledRule) -> str:

@@ -180,7 +180,7 @@ class MapValue(DeclaredMap):
                 yield (escaped(name) or name) if self._schema.fields else name
 
     def equals(self, other: Any) -> bool:
-        if not isinstance(other, Mapping):
+        if not isinstance(other, (Mapping, DeclaredMap)):
             raise no_such_overload()
         if len(self) != len(other):
             return False
