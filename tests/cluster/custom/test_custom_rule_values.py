@@ -1,4 +1,4 @@
-"""Values as rules see them: laws of equality and addition, names, what was before; and what is loaded for it."""
+"""Values as rules see them: laws of equality and addition, names, and what was before."""
 
 from __future__ import annotations
 
@@ -113,9 +113,13 @@ def test_names_come_back(name: str) -> None:
         ("x", {"type": "integer"}, "invalid data, expected int, got string"),
         (None, {"type": "integer"}, "invalid data, got null for schema with nullable=false"),
         ([], {"type": "object"}, "invalid data, expected a map for the provided schema with type=object"),
-        ("+", {"type": "string", "format": "byte"}, "Invalid byte formatted string +: illegal base64 data at input byte 0"),
+        (
+            "+",
+            {"type": "string", "format": "byte"},
+            "Invalid byte formatted string +: illegal base64 data at input byte 0",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_the_schema_does_not_allow_is_a_failure(raw: Any, open_api: Document, expected: str) -> None:
     assert value_of(raw, inner(open_api)) == Failure(expected)
 

@@ -54,16 +54,15 @@ _RESERVED = frozenset(
         "while",
     )
 )
-_OPERAND = frozenset(
-    ("[", "{", "(", ".", "-", "!", "true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING")
-    + ("BYTES", "IDENTIFIER")
-)
+_LITERALS = ("true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES")
+_OPERAND = frozenset(("[", "{", "(", ".", "-", "!", *_LITERALS, "IDENTIFIER"))
 """What an operand begins with."""
 _OPERATORS = frozenset(("&&", "||", "?", *_RELATIONS, *_PRODUCTS, *_SUMS))
 _ORDER = (
-    "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":", "true", "false", "null", "NUM_FLOAT",
-    "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER",
-)  # fmt: skip
+    *("[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":"),
+    *_LITERALS,
+    *("IDENTIFIER", "ESC_IDENTIFIER"),
+)
 """In which messages name what they expect."""
 _SKIPPED = r"(?:[\t \r\n\f]|//[^\n]*)*"
 _MESSAGE = re.compile(rf"(?:\.{_SKIPPED}[A-Za-z_][A-Za-z0-9_]*{_SKIPPED})*\{{")
@@ -80,7 +79,7 @@ class _Unreadable(Exception):
 
 
 class _Parser:
-    """Goes on after a mistake as the original does, to find others; until a token fits again, it is silent."""
+    """Goes on after a mistake as the original does, to find others; it is silent until a token fits again."""
 
     def __init__(self, source: Source, macros: Mapping[tuple[str, int, bool], Macro]) -> None:
         self._source = source

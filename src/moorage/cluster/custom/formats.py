@@ -173,9 +173,9 @@ def loose_duration(text: str) -> int | None:
     for count, unit in _LOOSE_DURATION.findall(text):
         if len(count) > _MOST_DIGITS:
             return None
-        for known, size in _UNITS.items():
+        for known, nanos_each in _UNITS.items():
             if unit.lower() in known or unit.lower().startswith(known[-1]):
-                nanos = (nanos or 0) + int(count) * size
+                nanos = (nanos or 0) + int(count) * nanos_each
     return nanos
 
 

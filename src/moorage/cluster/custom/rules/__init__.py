@@ -1,4 +1,4 @@
-"""Rules in the Common Expression Language that definitions have for their objects: `x-kubernetes-validations`.
+"""Rules of definitions for their objects, in the Common Expression Language: `x-kubernetes-validations`.
 
 Only who meets such a rule loads this: most definitions have none.
 """

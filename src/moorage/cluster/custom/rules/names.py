@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 RESERVED = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return "
-    "var void while".split()
+    (
+        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if"),
+        *("import", "let", "loop", "package", "namespace", "return", "var", "void", "while"),
+    )
 )
 _POSSIBLE = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*", re.ASCII)
 _WRITTEN_OUT = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
