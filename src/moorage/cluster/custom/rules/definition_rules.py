@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from moorage.cel.values import MAX_UINT
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value
 from moorage.cluster.base.store import Document
+from moorage.cluster.custom.internal_form import internal_rule
 from moorage.cluster.custom.rules.compiling import RULES, CompiledRule, compile_rules
 from moorage.cluster.custom.rules.declared_types import DeclaredType, declared_type
 from moorage.cluster.custom.rules.names import escaped
@@ -109,9 +110,9 @@ class _Checking:
         cost = 0 if rule.program is None else node.cost(rule.program.max_cost)
         yield from self._cost_problems(f"{path}.rule", "rule", cost)
         if rule.error:
-            yield invalid_value(f"{path}.rule", _shown(rule.rule), rule.error)
+            yield invalid_value(f"{path}.rule", internal_rule(rule.rule), rule.error)
         if rule.message_error:
-            yield invalid_value(f"{path}.messageExpression", _shown(rule.rule), rule.message_error)
+            yield invalid_value(f"{path}.messageExpression", internal_rule(rule.rule), rule.message_error)
         elif rule.message_program is not None:
             cost = rule.message_program.max_cost
             yield from self._cost_problems(f"{path}.messageExpression", "messageExpression", cost)
@@ -151,18 +152,6 @@ def _too_expensive(what: str, cost: int, limit: int) -> str:
         "strings are declared"
     )
     return f"{what} exceeds budget by factor of {times} ({advice})"
-
-
-def _shown(rule: Document) -> Document:
-    """With the names that the original has inside."""
-    return {
-        "Rule": rule.get("rule", ""),
-        "Message": rule.get("message", ""),
-        "MessageExpression": rule.get("messageExpression", ""),
-        "Reason": rule.get("reason"),
-        "FieldPath": rule.get("fieldPath", ""),
-        "OptionalOldSelf": rule.get("optionalOldSelf"),
-    }
 
 
 def rule_problems(

@@ -92,10 +92,10 @@ class ObjectRules:
                 self._check(node.items, each, find_old(each), place.at(index))
         elif type(new) is dict:
             before: Document = old if type(old) is dict else {}
-            for name, each in new.items() if node.values is not None else ():
-                assert node.values is not None
-                inside = place.named(name, f"{place.path}[{name}]")
-                self._check(node.values, each, before.get(name), inside)
+            if node.values is not None:
+                for name, each in new.items():
+                    inside = place.named(name, f"{place.path}[{name}]")
+                    self._check(node.values, each, before.get(name), inside)
             for name, inner in node.fields.items():
                 if name in new:
                     inside = place.named(name, f"{place.path}.{name}" if place.path else name)
