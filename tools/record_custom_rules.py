@@ -114,7 +114,7 @@ def _changed(server: Server, case: Document) -> Document:
 
 
 def prepare_objects(server: Server, group: Document) -> None:
-    """The objects as they are before they are written, from a time before there were rules; then the rules."""
+    """The objects as they are before they are written, from a time without rules; then the rules."""
     plural, path = group["plural"], path_of(group)
     earlier = without_rules(group.get("earlier") or group["schema"])
     server.ask("POST", CRDS, definition(plural, earlier, group.get("subresources")))

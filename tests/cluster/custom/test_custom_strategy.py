@@ -247,8 +247,8 @@ def test_scores_of_nodes_as_a_custom_resource() -> None:
 
 
 NOT_CHECKED = (
-    "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct "
-    "the existing errors to complete validation"
+    "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
 )
 
 

@@ -26,7 +26,8 @@ _VERSION: Document = {
 _COLUMN: Document = {"name": "", "type": "", "format": "", "description": "", "priority": 0, "jsonPath": ""}
 _SCALE: Document = {"specReplicasPath": "", "statusReplicasPath": "", "labelSelectorPath": None}
 _RULE: Document = {
-    "rule": "", "message": "", "messageExpression": "", "reason": None, "fieldPath": "", "optionalOldSelf": None,
+    "rule": "", "message": "", "messageExpression": "", "reason": None, "fieldPath": "",
+    "optionalOldSelf": None,
 }  # fmt: skip
 _ROOT = (
     "description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum",
