@@ -151,7 +151,8 @@ def an_object(plural: str, name: str, body: Document) -> Document:
 
 
 def written(world: World, path: str, plural: str, number: int, write: Document) -> Reply:
-    name, part, dry = f"o{number}", write.get("part", ""), {"dryRun": "All", "fieldManager": "recorder"}
+    name, part = f"o{number}", write.get("part", "")
+    dry: Document = {"dryRun": "All", "fieldManager": "recorder"}
     if "before" not in write:
         return world.ask("POST", path, an_object(plural, name, write["body"]), **dry)
     address = f"{path}/{name}"
