@@ -42,10 +42,12 @@ class Server:
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()
-            document = json.loads(_SELF_TYPE.sub("selfType0", answer.read().decode()))
+            text = _SELF_TYPE.sub("selfType0", answer.read().decode())
             warnings = answer.headers.get_all("Warning") or []
         finally:
             connection.close()
+        # What is not served at all is answered in plain words.
+        document = json.loads(text) if text.startswith("{") else {"message": text}
         found: Document = {"code": answer.status, "document": document}
         if answer.status >= http.HTTPStatus.MULTIPLE_CHOICES:
             found["message"] = document["message"]
