@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.cel.evaluation.operators import add, equals, is_in
-from moorage.cel.values import MISSING, EvaluationError, Failure
+from moorage.cel.values import MISSING, Duration, EvaluationError, Failure, Timestamp
 from moorage.cluster.custom.rules.correlation import Correlation
 from moorage.cluster.custom.rules.names import escaped, unescaped
 from moorage.cluster.custom.rules.values import value_of
@@ -122,6 +122,17 @@ def test_names_come_back(name: str) -> None:
 )
 def test_what_the_schema_does_not_allow_is_a_failure(raw: Any, open_api: Document, expected: str) -> None:
     assert value_of(raw, inner(open_api)) == Failure(expected)
+
+
+@given(
+    st.sampled_from(["byte", "date", "date-time", "duration", ""]),
+    st.text(max_size=12) | st.text("0123456789-:TZtz.+= hmsd/", max_size=25),
+)
+def test_any_text_has_a_value_or_a_failure(form: str, text: str) -> None:
+    schema = inner({"type": "string", "format": form})
+
+    found = value_of(text, schema)
+    assert isinstance(found, (str, bytes, Timestamp, Duration, Failure))
 
 
 def test_a_null_property_is_not_there() -> None:

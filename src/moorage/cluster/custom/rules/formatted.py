@@ -59,10 +59,14 @@ def _time_problem(text: str) -> str:
 
 def _bytes(text: str) -> Any:
     """In the alphabet for addresses, whatever was checked before."""
-    if foreign := _FOREIGN.search(text):
-        place = foreign.start()
-        return Failure(f"Invalid byte formatted string {text}: illegal base64 data at input byte {place}")
-    return base64.urlsafe_b64decode(text)
+    foreign = _FOREIGN.search(text)
+    try:
+        if foreign is None:
+            return base64.urlsafe_b64decode(text)
+    except ValueError:
+        pass
+    place = len(text) // 4 * 4 if foreign is None else foreign.start()
+    return Failure(f"Invalid byte formatted string {text}: illegal base64 data at input byte {place}")
 
 
 FORMATTED: dict[str, Callable[[str], Any]] = {

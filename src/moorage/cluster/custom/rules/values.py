@@ -61,7 +61,8 @@ def _object(raw: Any, schema: Schema) -> Any:
 def _array(raw: Any, schema: Schema) -> Any:
     if type(raw) is not list:
         return Failure("invalid data, expected an array for the provided schema with type=array")
-    assert schema.items is not None
+    if schema.items is None:
+        return Failure("invalid array type, expected Items with a non-empty Schema")
     if schema.list_type == MAP:
         return KeyedList(raw, schema)
     return (SetList if schema.list_type == SET else ListValue)(raw, schema)
