@@ -47,7 +47,7 @@ class Server:
         finally:
             connection.close()
         # What is not served at all is answered in plain words.
-        document = json.loads(text) if text.startswith("{") else {"message": text}
+        document: Document = json.loads(text) if text.startswith("{") else {"message": text}
         found: Document = {"code": answer.status, "document": document}
         if answer.status >= http.HTTPStatus.MULTIPLE_CHOICES:
             found["message"] = document["message"]
