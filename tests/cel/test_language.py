@@ -8,6 +8,8 @@ import pytest
 
 from moorage.cel.environment import Environment
 from moorage.cel.libraries.catalog import KUBERNETES
+from moorage.cel.syntax.macros import BINDINGS as BINDING_MACROS
+from moorage.cel.syntax.macros import MACROS
 from moorage.cel.syntax.source import CompileError
 from moorage.cel.types import DYN, INT, Type, list_of, map_of
 from moorage.cel.values import Duration, EvaluationError, Map, Timestamp, Uint
@@ -19,7 +21,7 @@ BINDINGS: dict[str, Any] = {
     "ages": {"ann": 30},
     "xs": [1, 2, 3],
 }
-ENVIRONMENT = Environment(KUBERNETES, VARIABLES)
+ENVIRONMENT = Environment(KUBERNETES, VARIABLES, macros={**MACROS, **BINDING_MACROS})
 
 
 def value_of(expression: str) -> Any:
@@ -220,7 +222,7 @@ def test_what_fails(expression: str, message: str) -> None:
         ("n ==", "1:5: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', "
          "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"),
         ("n n", "1:3: Syntax error: extraneous input 'n' expecting <EOF>"),
-        ("(n", "1:3: Syntax error: mismatched input '<EOF>' expecting ')'"),
+        ("(n", "1:3: Syntax error: missing ')' at '<EOF>'"),
         ("n # n", "1:3: Syntax error: token recognition error at: '#'"),
     ],
 )  # fmt: skip

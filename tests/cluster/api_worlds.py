@@ -32,6 +32,8 @@ class Reply(NamedTuple):
     code: int
     document: Any
     headers: dict[str, str]
+    warnings: tuple[str, ...] = ()
+    """The texts in headers of that name, as they stand there."""
 
     @property
     def message(self) -> str:
@@ -83,7 +85,8 @@ class World:
         assert isinstance(answer, Answer), f"{method} {path} is answered with a stream"
         as_json = answer.content_type.startswith("application/json")
         content = json.loads(answer.body) if as_json else answer.body.decode()
-        return Reply(answer.status, content, dict(answer.headers))
+        warnings = tuple([value for name, value in answer.headers if name == "Warning"])
+        return Reply(answer.status, content, dict(answer.headers), warnings)
 
     def watch(self, path: str, *, accept: str = "", **params: str) -> Watching:
         query = {"watch": "true", **params}

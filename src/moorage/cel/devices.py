@@ -15,6 +15,7 @@ from moorage.cel.libraries import authorization
 from moorage.cel.libraries.amounts import parse as parse_quantity
 from moorage.cel.libraries.catalog import KUBERNETES
 from moorage.cel.libraries.semver import parse_semver
+from moorage.cel.syntax.macros import BINDINGS, MACROS
 from moorage.cel.syntax.source import CompileError
 from moorage.cel.types import ANY, BOOL, DYN, STRING, Type, map_of
 from moorage.cel.values import EvaluationError, Failure, Optional
@@ -127,6 +128,7 @@ def _environment() -> Environment:
         size_of=_size_of,
         cost_limit=MAX_COST,
         result_types=(BOOL, ANY),
+        macros={**MACROS, **BINDINGS},
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from moorage.cel.checking.checker import Names, check
@@ -17,9 +19,9 @@ from moorage.cel.evaluation.steps import Step
 from moorage.cel.evaluation.tracking import LIMIT_EXCEEDED, Tracking
 from moorage.cel.libraries import converting, optionals, standard, times
 from moorage.cel.syntax import parser
-from moorage.cel.syntax.macros import MACROS
+from moorage.cel.syntax.macros import MACROS, Macro
 from moorage.cel.syntax.source import CompileError, Source
-from moorage.cel.syntax.tree import depth
+from moorage.cel.syntax.tree import Expression, Identifier, depth, walk
 from moorage.cel.types import Type
 from moorage.cel.values import MAX_UINT, EvaluationError, Failure
 
@@ -49,6 +51,7 @@ class Program:
         levels: int,
         result_type: Type,
         max_cost: int,
+        names: frozenset[str] = frozenset(),
     ) -> None:
         self._steps = steps
         self._variables = variables
@@ -60,6 +63,8 @@ class Program:
         self.result_type = result_type
         self.max_cost = max_cost
         """At most so much can an evaluation cost, by what is known of the sizes of variables."""
+        self.names = names
+        """What it refers to by name, variables among them."""
 
     def evaluate(self, bindings: Mapping[str, Any]) -> Evaluation:
         """The value and what it cost; raises EvaluationError."""
@@ -125,6 +130,7 @@ class Environment:
         size_of: SizeOf = lambda path: None,
         cost_limit: int = MAX_UINT,
         result_types: tuple[Type, ...] = (),
+        macros: Mapping[tuple[str, int, bool], Macro] = MACROS,
     ) -> None:
         """Objects are types with fields; `size_of` tells the largest sizes of what variables hold; no result
         types: all of them."""
@@ -142,6 +148,23 @@ class Environment:
         self._size_of = size_of
         self._cost_limit = cost_limit
         self._result_types = result_types
+        self._macros = macros
+
+    def extended(
+        self,
+        variables: Mapping[str, Type],
+        *,
+        objects: Mapping[str, Mapping[str, Type]],
+        size_of: SizeOf,
+        result_types: tuple[Type, ...],
+    ) -> Environment:
+        """One with the same libraries and limit, but for other variables and results."""
+        found = copy(self)
+        found._names = replace(self._names, variables=variables, objects=objects)
+        found._slots = {name: index for index, name in enumerate(variables, 1)}
+        found._size_of = size_of
+        found._result_types = result_types
+        return found
 
     def compile(self, expression: str) -> Program:
         """Raises CompileError."""
@@ -152,10 +175,10 @@ class Environment:
             )
             raise source.error([source.issue(-1, message)])
         with room_for(parser.MAX_NESTING):
-            root, _ = parser.parse(source, MACROS)
+            root, _ = parser.parse(source, self._macros)
         levels = depth(root)
         with room_for(levels):
-            typed = check(root, source, self._names)
+            typed = check(root, source, self._names) and not self._has_optional_variables()
             validate(root, source, self._names.functions)
             if self._result_types and root.type not in self._result_types:
                 raise ResultTypeError(str(root.type))
@@ -168,7 +191,16 @@ class Environment:
                 levels=levels,
                 result_type=root.type,
                 max_cost=estimate(root, self._names.functions, self._size_of).max,
+                names=_names_in(root),
             )
+
+    def _has_optional_variables(self) -> bool:
+        """What is taken out of one may not have the type that it is declared to have."""
+        return any(type_.name == "optional_type" for type_ in self._names.variables.values())
+
+
+def _names_in(root: Expression) -> frozenset[str]:
+    return frozenset([node.name for node in walk(root) if isinstance(node, Identifier)])
 
 
 def _merged(libraries: Iterable[Library]) -> dict[str, Function]:

@@ -4,9 +4,9 @@
 |---|---|
 | bool, double, string, bytes, null | bool, float, str, bytes, None |
 | int, uint | int, `Uint`; both checked for their 64 bits |
-| list | tuple or list |
-| map | a `dict` with keys that are all strings, a `StringMap` or a `Map`; whoever reads one takes any
-  `collections.abc.Mapping` |
+| list | tuple or list; a `DeclaredList` is a tuple |
+| map | a `dict` with keys that are all strings, a `StringMap`, a `Map` or a `DeclaredMap`; whoever reads one
+  takes any `collections.abc.Mapping` |
 | timestamp, duration | `Timestamp`, `Duration`, in nanoseconds |
 | optional | `Optional` |
 | type | `moorage.cel.types.Type` |
@@ -117,6 +117,70 @@ class Map(Mapping[Any, Any]):
 
     def __repr__(self) -> str:
         return "Map(" + ", ".join(f"{key!r}: {value!r}" for key, value in self._entries.values()) + ")"
+
+
+class DeclaredList(tuple[Any, ...]):
+    """A list whose elements have a schema, which says what is equal to it and what adding to it means.
+
+    Elements that are not as the schema wants them are Failures.
+    """
+
+    raw: list[Any]
+    """As it is without the schema."""
+    has_failures: bool
+
+    def equals(self, other: Any) -> bool:
+        """Raises EvaluationError, as the other two do."""
+        raise NotImplementedError
+
+    def contains(self, element: Any) -> bool:
+        raise NotImplementedError
+
+    def plus(self, other: Any) -> DeclaredList:
+        raise NotImplementedError
+
+
+class DeclaredMap:
+    """A map or an object whose entries have a schema, which says what is equal to it.
+
+    It is a Mapping, but by registration only: whether something is one of these is asked often.
+    """
+
+    __slots__ = ()
+
+    raw: dict[str, Any]
+    """As it is without the schema."""
+
+    def find(self, key: Any) -> Any:
+        """The value, a Failure, or MISSING."""
+        raise NotImplementedError
+
+    def equals(self, other: Any) -> bool:
+        """Raises EvaluationError."""
+        raise NotImplementedError
+
+    def __getitem__(self, key: str) -> Any:
+        found = self.find(key)
+        if found is MISSING:
+            raise KeyError(key)
+        if isinstance(found, Failure):
+            raise EvaluationError(found.message)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __contains__(self, key: object) -> bool:
+        return self.find(key) is not MISSING
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        return ((key, self[key]) for key in self)
+
+
+Mapping.register(DeclaredMap)
 
 
 class AccumulatedList(list[Any]):

@@ -114,13 +114,9 @@ def test_an_approval_cannot_be_taken_away() -> None:
 
 def test_what_is_not_done_here_is_said() -> None:
     crd = stored()
-    rule = {"rule": "self.size() > 1"}
-    schema = {"type": "object", "x-kubernetes-validations": [rule]}
-    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
     crd["spec"]["conversion"] = {"strategy": "Webhook"}
 
     assert CrdStrategy().warnings(crd) == [
-        "x-kubernetes-validations: the rules are accepted, but objects are not checked by them",
         "spec.conversion: webhooks are not called; versions differ in their apiVersion only",
     ]
 

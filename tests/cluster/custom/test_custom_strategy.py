@@ -244,3 +244,41 @@ def test_scores_of_nodes_as_a_custom_resource() -> None:
         'integer: "string"'
     ]
     assert messages(strategy.validate(obj())) == ["spec: Required value"]
+
+
+NOT_CHECKED = (
+    "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
+
+
+def with_rule(text: str, **more: Any) -> CustomStrategy:
+    rules = {"x-kubernetes-validations": [{"rule": text, **more}]}
+    spec = {"type": "object", "properties": SPEC, **rules}
+    return make(schema={"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}})
+
+
+def test_metadata_that_is_too_large_keeps_rules_from_being_checked() -> None:
+    large = obj(spec={})
+    large["metadata"]["annotations"] = {"a": "b" * 262144}
+
+    assert messages(with_rule("false", message="never").validate(large)) == [NOT_CHECKED]
+    assert messages(with_rule("false", message="never").validate(obj(spec={}))) == [
+        "spec: Invalid value: never"
+    ]
+
+
+def test_a_rule_that_was_broken_before_is_told_as_a_warning() -> None:
+    strategy, warnings = with_rule("self.n > 1"), list[str]()
+    old, new = obj("1", spec={"n": 1}), obj("1", spec={"n": 1}, more="a")
+
+    assert messages(strategy.validate_change(new, old, "", warnings)) == []
+    assert warnings == ["spec: Invalid value: failed rule: self.n > 1"]
+
+
+def test_rules_are_compiled_when_the_first_object_is_written() -> None:
+    strategy = with_rule("self.n > 1")
+    assert "_rule_tree" not in vars(strategy)
+
+    strategy.validate(obj(spec={"n": 2}))
+    assert "_rule_tree" in vars(strategy)

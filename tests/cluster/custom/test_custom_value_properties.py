@@ -6,6 +6,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moorage.cluster.custom.rules.object_rules import ObjectRules
+from moorage.cluster.custom.rules.tree import rule_tree
 from moorage.cluster.custom.schema_rules import default_problems, schema_problems
 from moorage.cluster.custom.structural import declared_schema, to_schema
 from moorage.cluster.custom.validation import duplicates, validate
@@ -52,6 +54,17 @@ LEAF_CHECKS: dict[str, st.SearchStrategy[Any]] = {
     "x-kubernetes-embedded-resource": st.booleans(),
     "x-kubernetes-list-type": st.sampled_from(["atomic", "set", "map"]),
     "x-kubernetes-list-map-keys": st.lists(NAMES, max_size=2),
+    "x-kubernetes-validations": st.lists(
+        st.fixed_dictionaries(
+            {
+                "rule": st.sampled_from(
+                    ["true", "self == 1", "self.a", "oldSelf == self", "", "self.all(x, x > 1)"]
+                )
+            },
+            optional={"optionalOldSelf": st.booleans(), "fieldPath": st.sampled_from([".a", "b", "['k']"])},
+        ),
+        max_size=2,
+    ),
 }
 
 
@@ -91,6 +104,16 @@ def test_no_schema_and_no_value_is_too_strange(open_api: Document, value: Docume
     assert all(cause.field and cause.message for cause in causes)
     assert unknown == sorted(unknown)
     assert (open_api, value, old) == before
+
+
+@settings(max_examples=60, deadline=None)
+@given(SCHEMAS, OBJECTS, OBJECTS)
+def test_rules_have_an_answer_for_every_value(open_api: Document, value: Document, old: Document) -> None:
+    node = rule_tree({**open_api, "type": "object"}, declared_schema({**open_api, "type": "object"}))
+    if node is not None:
+        rules = ObjectRules()
+        rules.check(node, value, old, tolerates=True)
+        assert all(cause.field and cause.message for cause in (*rules.causes, *rules.tolerated))
 
 
 @settings(max_examples=60, deadline=None)

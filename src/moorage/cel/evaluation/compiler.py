@@ -22,6 +22,7 @@ from moorage.cel.types import Type
 from moorage.cel.values import (
     NO_VALUE,
     AccumulatedList,
+    DeclaredList,
     EvaluationError,
     Failure,
     Map,
@@ -183,6 +184,8 @@ class _Compiler:
             values = over_run(frame)
             is_list = isinstance(values, (tuple, list))
             if not is_list and not isinstance(values, Mapping):
+                raise Unusual
+            if isinstance(values, DeclaredList) and values.has_failures:
                 raise Unusual
             pairs = values.items() if second and not is_list else enumerate(values)
             for first, value in pairs:

@@ -8,7 +8,15 @@ from typing import Any
 from moorage.cel.evaluation.operators import find, list_index
 from moorage.cel.evaluation.text import original_name, value_text
 from moorage.cel.types import Type
-from moorage.cel.values import MISSING, EvaluationError, Failure, Optional, Uint
+from moorage.cel.values import (
+    MISSING,
+    DeclaredList,
+    DeclaredMap,
+    EvaluationError,
+    Failure,
+    Optional,
+    Uint,
+)
 
 ABSENT: Any = type("Absent", (), {})()
 """Nothing is there, and that is no failure."""
@@ -43,12 +51,14 @@ def unwrapped(optional: Optional) -> Any:
     """What is in an optional value that is read through a variable or a condition.
 
     The original takes it out as a value of its own language, which loses something: opaque values become
-    unusable, an optional value within it is taken out too, types become their names, and maps that have a
-    default lose it.
+    unusable, an optional value within it is taken out too, types become their names, maps that have a default
+    lose it, and what has a schema loses that.
     """
     value: Any = optional
     while isinstance(value, Optional):
         value = value.value if value.has_value else None
+    if isinstance(value, (DeclaredList, DeclaredMap)):
+        return value.raw
     if isinstance(value, Type):
         return value.name
     if hasattr(value, "CEL_TYPE") and value.CEL_TYPE.name != _OPAQUE_THAT_SURVIVE:

@@ -14,6 +14,8 @@ from moorage.cel.values import (
     MIN_INT,
     MISSING,
     AccumulatedList,
+    DeclaredList,
+    DeclaredMap,
     Duration,
     EvaluationError,
     Failure,
@@ -54,6 +56,8 @@ def type_of_value(value: Any) -> Type:
     """What a value is now; of lists and maps without what is in them."""
     if (found := _TYPES.get(value.__class__)) is not None:
         return found
+    if isinstance(value, DeclaredList):
+        return types.list_of(types.DYN)
     if isinstance(value, Mapping):
         return types.map_of(types.DYN, types.DYN)
     if isinstance(value, Type):
@@ -86,6 +90,8 @@ def equals(left: Any, right: Any) -> bool:
         )
     if kind in _COMPARED_AS_THEY_ARE:
         return False
+    if isinstance(left, (DeclaredList, DeclaredMap)):
+        return left.equals(right)
     if isinstance(left, (tuple, list)):
         return (
             isinstance(right, (tuple, list))
@@ -161,9 +167,9 @@ def _rounded(double: float, whole: int) -> float:
     return float(whole)
 
 
-def find(mapping: Mapping[Any, Any], key: Any) -> Any:
-    """What indexing finds, or MISSING."""
-    if mapping.__class__ is Map:
+def find(mapping: Any, key: Any) -> Any:
+    """What indexing finds in a map, or MISSING."""
+    if mapping.__class__ is Map or isinstance(mapping, DeclaredMap):
         return mapping.find(key)
     if key.__class__ is not str:
         if mapping.__class__ is StringMap and mapping:
@@ -177,6 +183,13 @@ def find(mapping: Mapping[Any, Any], key: Any) -> Any:
 
 
 def is_in(element: Any, container: Any) -> bool:
+    if isinstance(container, DeclaredList):
+        return container.contains(element)
+    if isinstance(container, DeclaredMap):
+        found = container.find(element)
+        if isinstance(found, Failure):
+            raise EvaluationError(found.message)
+        return found is not MISSING
     if isinstance(container, (tuple, list)):
         for candidate in container:
             try:
@@ -259,6 +272,8 @@ def add_lists(left: Any, right: Any) -> Any:
     if left.__class__ is AccumulatedList:
         left.extend(right)
         return left
+    if isinstance(left, DeclaredList):
+        return left.plus(right)
     return (*left, *right)
 
 

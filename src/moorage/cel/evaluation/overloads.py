@@ -9,7 +9,15 @@ from moorage.cel import types
 from moorage.cel.declarations import Function, Overload
 from moorage.cel.evaluation.operators import type_of_value
 from moorage.cel.types import Type, TypeParameter
-from moorage.cel.values import AccumulatedList, Duration, EvaluationError, Timestamp, Uint
+from moorage.cel.values import (
+    AccumulatedList,
+    DeclaredList,
+    DeclaredMap,
+    Duration,
+    EvaluationError,
+    Timestamp,
+    Uint,
+)
 
 
 def accepts(parameter: Type, value: Any) -> bool:
@@ -83,6 +91,11 @@ _TAKING: dict[str, frozenset[type]] = {
 
 def overload_text(function: str, first: Any) -> str:
     """What users are told when a function does not take its arguments."""
-    if first.__class__ in _TAKING.get(function, (first.__class__,)):
+    kind = first.__class__
+    if isinstance(first, DeclaredList):
+        kind = tuple
+    elif isinstance(first, DeclaredMap):
+        kind = dict
+    if kind in _TAKING.get(function, (kind,)):
         return "no such overload"
     return f"no such overload: {function}"

@@ -32,17 +32,6 @@ def find_all(text: str, pattern: str, limit: int = -1) -> tuple[str, ...]:
     )
 
 
-def check_pattern(arguments: Sequence[Argument]) -> str | None:
-    """A pattern that is written out has to be one."""
-    pattern = arguments[1].value
-    if isinstance(pattern, str):
-        try:
-            regular_expressions.compile(pattern)
-        except ValueError as error:
-            return str(error)
-    return None
-
-
 def _spans(expression: Any, text: bytes) -> Iterator[tuple[int, int]]:
     """One match after the other, in bytes, for which the library need not count code points.
 
@@ -86,7 +75,7 @@ def _estimate(arguments: Sequence[Argument]) -> CallEstimate:
 
 
 def _overload(id: str, parameters: tuple[Type, ...], result: Type, call: Any) -> Overload:
-    return Overload(id, parameters, result, call, actual_cost=_cost, estimate=_estimate, check=check_pattern)
+    return Overload(id, parameters, result, call, actual_cost=_cost, estimate=_estimate)
 
 
 _STRINGS = list_of(STRING)

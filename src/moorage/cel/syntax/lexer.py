@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from moorage.cel.syntax.source import Source
+from moorage.cel.syntax.source import Issue, Source
 
 _ESCAPE = r"""\\(?:[abfnrtv"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"""
+_DIGITS_OF_ESCAPE = "[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?"
 _QUOTED = "|".join(
     (
         rf'"""(?:{_ESCAPE}|[^\\])*?"""',
@@ -46,15 +47,16 @@ class Token(NamedTuple):
     offset: int
 
 
-def tokens(source: Source) -> Iterator[Token]:
-    """One by one as they are asked for, the last one `<EOF>`."""
+def tokens(source: Source, issues: list[Issue]) -> Iterator[Token]:
+    """One by one as they are asked for, the last one `<EOF>`. What is none goes to the issues."""
     text, position, end = source.text, 0, len(source.text)
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None:
-            raise source.error(
-                [source.issue(position, f"Syntax error: token recognition error at: '{text[position]}'")]
-            )
+            start, position = position, _end_of_failure(text, position)
+            message = f"Syntax error: token recognition error at: '{text[start:position]}'"
+            issues.append(source.issue(start, message))
+            continue
         position = match.end()
         kind = match.lastgroup
         if kind == "skipped":
@@ -63,6 +65,24 @@ def tokens(source: Source) -> Iterator[Token]:
             kind = match[0]
         yield Token(kind or "", match[0], match.start())
     yield Token("<EOF>", "<EOF>", end)
+
+
+_BEGUN = re.compile(
+    rf"""
+      [=&|]                                                       # half of an operator
+    | "(?:{_ESCAPE}|[^\\"\n\r])*(?:\\(?:{_DIGITS_OF_ESCAPE})?)?
+    | '(?:{_ESCAPE}|[^\\'\n\r])*(?:\\(?:{_DIGITS_OF_ESCAPE})?)?
+    | `[A-Za-z0-9_.\-/\ ]*
+    """,
+    re.VERBOSE,
+)
+"""As much of a token as there is."""
+
+
+def _end_of_failure(text: str, start: int) -> int:
+    """Behind the letter that makes it no token."""
+    begun = _BEGUN.match(text, start)
+    return min(len(text), (start if begun is None else begun.end()) + 1)
 
 
 _SIMPLE = {

@@ -274,9 +274,10 @@ MACROS: dict[tuple[str, int, bool], Macro] = {
     ("transformMap", 4, True): _transformation("map", 2),
     ("transformMapEntry", 3, True): _transformation("entries", 2),
     ("transformMapEntry", 4, True): _transformation("entries", 2),
-    ("bind", 3, True): _bind,
     ("optMap", 2, True): _optional_map("optMap"),
     ("optFlatMap", 2, True): _optional_map("optFlatMap"),
     ("sortBy", 2, True): _sort_by,
 }
 """By name, number of arguments, and whether a receiver is there."""
+BINDINGS: dict[tuple[str, int, bool], Macro] = {("bind", 3, True): _bind}
+"""`cel.bind`, which not all environments have."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NoReturn
 
 from moorage.cel.evaluation.conversions import double_of_string
@@ -54,10 +54,16 @@ _RESERVED = frozenset(
         "while",
     )
 )
-_OPERAND = (
-    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "
-    "IDENTIFIER}"
+_LITERALS = ("true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES")
+_OPERAND = frozenset(("[", "{", "(", ".", "-", "!", *_LITERALS, "IDENTIFIER"))
+"""What an operand begins with."""
+_OPERATORS = frozenset(("&&", "||", "?", *_RELATIONS, *_PRODUCTS, *_SUMS))
+_ORDER = (
+    *("[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":"),
+    *_LITERALS,
+    *("IDENTIFIER", "ESC_IDENTIFIER"),
 )
+"""In which messages name what they expect."""
 _SKIPPED = r"(?:[\t \r\n\f]|//[^\n]*)*"
 _MESSAGE = re.compile(rf"(?:\.{_SKIPPED}[A-Za-z_][A-Za-z0-9_]*{_SKIPPED})*\{{")
 """What follows the first name of `a.b.Message{...}`."""
@@ -68,22 +74,36 @@ def parse(source: Source, macros: Mapping[tuple[str, int, bool], Macro]) -> tupl
     return _Parser(source, macros).parse()
 
 
+class _Unreadable(Exception):
+    """The part of the expression that is being read is none; what is wrong has been noted."""
+
+
 class _Parser:
+    """Goes on after a mistake as the original does, to find others; it is silent until a token fits again."""
+
     def __init__(self, source: Source, macros: Mapping[tuple[str, int, bool], Macro]) -> None:
         self._source = source
         self._macros = macros
-        self._tokens = tokens(source)
-        self._token = next(self._tokens)
         self._issues: list[Issue] = []
+        self._tokens = tokens(source, self._issues)
+        self._token = next(self._tokens)
+        self._next: Token | None = None
+        self._is_lost = False
+        self._around: list[tuple[str, ...]] = []  # what ends, or goes on with, what is open
         self._make = Maker()
         self._expressions = self._relations = self._calculations = 0  # rules under way
 
     def parse(self) -> tuple[Expression, Maker]:
-        root = self._expression()
-        if self._token.kind != "<EOF>":
-            is_last = next(self._tokens).kind == "<EOF>"
-            self._unexpected("<EOF>", "extraneous" if is_last else "mismatched")
-        if self._issues:
+        root: Expression | None = None
+        try:
+            root = self._expression()
+            if self._token.kind != "<EOF>":
+                is_last = self._peek().kind == "<EOF>"
+                self._unexpected(["<EOF>"], "extraneous" if is_last else "mismatched")
+        except _Unreadable:
+            while self._token.kind != "<EOF>":
+                self._skip()
+        if root is None or self._issues:
             raise self._source.error(self._issues)
         if root.nesting > MAX_NESTING:
             raise self._error(-1, "max recursion depth exceeded")
@@ -97,7 +117,9 @@ class _Parser:
         result = self._disjunction()
         if self._token.kind == "?":
             operator = self._advance()
+            self._around.append((":",))
             first = self._disjunction()
+            self._around.pop()
             self._expect(":")
             second = self._expression()
             nesting = 1 + max(result.nesting, first.nesting, second.nesting)
@@ -158,6 +180,19 @@ class _Parser:
             left = self._call(operator.offset, function, [left, right], 1 + max(left.nesting, right.nesting))
 
     def _unary(self) -> Expression:
+        depth, counts = len(self._around), (self._expressions, self._relations, self._calculations)
+        try:
+            return self._signed()
+        except _Unreadable:
+            del self._around[depth:]
+            self._expressions, self._relations, self._calculations = counts
+            known = {*_OPERATORS, "<EOF>", *[kind for kinds in self._around for kind in kinds]}
+            while self._token.kind not in known:
+                self._skip()
+            return Identifier(self._make.id(), self._token.offset, "")
+
+    def _signed(self) -> Expression:
+        self._expect_operand()
         kind = self._token.kind
         if kind not in ("!", "-"):
             return self._member(self._primary())
@@ -177,8 +212,11 @@ class _Parser:
                 operand = self._selection(operand)
             elif self._token.kind == "[":
                 operator = self._advance()
+                self._around.append(("]",))
+                self._expect_operand("?")
                 function = "_[?_]" if self._accept("?") else "_[_]"
                 index = self._expression()
+                self._around.pop()
                 self._expect("]")
                 nesting = 1 + max(operand.nesting, index.nesting)
                 operand = self._call(operator.offset, function, [operand, index], nesting)
@@ -192,9 +230,7 @@ class _Parser:
         if name.kind == "ESC_IDENTIFIER":
             self._issue(name.offset, "unsupported syntax: '`'")
         elif name.kind != "IDENTIFIER":
-            self._unexpected(
-                "{'?', IDENTIFIER, ESC_IDENTIFIER}" if not optional else "{IDENTIFIER, ESC_IDENTIFIER}"
-            )
+            name = self._missing_name(dot, optional=optional)
         self._advance()
         if not optional and name.kind == "IDENTIFIER" and self._token.kind == "(":
             opening, arguments = self._arguments()
@@ -209,11 +245,31 @@ class _Parser:
         result.nesting = 1 + operand.nesting
         return result
 
+    def _missing_name(self, dot: Token, *, optional: bool) -> Token:
+        """The name that follows something else, if there is one."""
+        found = self._token
+        if optional:
+            names = ["IDENTIFIER", "ESC_IDENTIFIER"]
+            if self._peek().kind in names:
+                self._drop(names)
+                return self._token
+            self._report(found.offset, f"Syntax error: {self._wrong(names)}")
+            self._issue(found.offset, "unsupported ident kind")
+        elif found.kind in ("true", "false", "null"):
+            self._report(found.offset, f"Syntax error: {self._wrong(['IDENTIFIER'])}")
+        else:
+            end = found.offset if found.kind == "<EOF>" else found.offset + len(found.text)
+            text = self._source.text[dot.offset : end].rstrip()
+            self._report(found.offset, f"Syntax error: no viable alternative at input '{text}'")
+        raise _Unreadable
+
     def _primary(self) -> Expression:
         kind = self._token.kind
         if kind == "(":
             self._advance()
+            self._around.append((")",))
             nested = self._expression()
+            self._around.pop()
             self._expect(")")
             return nested
         if kind == "[":
@@ -229,7 +285,7 @@ class _Parser:
         dot = "." if self._accept(".") else ""
         name = self._token
         if name.kind != "IDENTIFIER":
-            self._unexpected("IDENTIFIER")
+            self._unexpected(["IDENTIFIER"])
         self._advance()
         if _MESSAGE.match(self._source.text, self._token.offset):
             return self._message(dot + name.text)
@@ -262,11 +318,16 @@ class _Parser:
     def _more(self, so_far: Sequence[object], closing: str) -> bool:
         """Whether another entry follows, or the closing token, before which a comma may stand."""
         if so_far:
+            if self._token.kind not in (closing, ","):
+                if self._peek().kind not in (closing, ","):
+                    self._unexpected([closing, ","])
+                self._drop([closing, ","])
             comma = self._accept(",")
-            if not comma or self._token.kind == closing:
+            if not comma or self._token.kind not in (*_OPERAND, "?"):
                 self._expect(closing)
                 return False
             return True
+        self._expect_operand(closing, ",", "?")
         if self._token.kind in (closing, ","):
             self._accept(",")
             self._expect(closing)
@@ -276,10 +337,13 @@ class _Parser:
     def _arguments(self) -> tuple[Token, list[Expression]]:
         opening = self._expect("(")
         arguments: list[Expression] = []
+        self._around.append((")", ","))
+        self._expect_operand(")")
         if self._token.kind != ")":
             arguments.append(self._expression())
             while self._accept(","):
                 arguments.append(self._expression())
+        self._around.pop()
         self._expect(")")
         return opening, arguments
 
@@ -290,7 +354,9 @@ class _Parser:
         while self._more(elements, "]"):
             if self._accept("?"):
                 optional.add(len(elements))
+            self._around.append(("]", ","))
             elements.append(self._expression())
+            self._around.pop()
         result = ListLiteral(self._make.id(), opening.offset, elements, frozenset(optional))
         result.nesting = max([element.nesting for element in elements], default=0)
         return result
@@ -300,9 +366,11 @@ class _Parser:
         entries: list[Entry] = []
         while self._more(entries, "}"):
             optional = self._accept("?")
+            self._around.append(("}", ",", ":"))
             key = self._expression()
             colon = self._expect(":")
             entries.append(Entry(self._make.id(), colon.offset, key, self._expression(), optional))
+            self._around.pop()
         result = MapLiteral(self._make.id(), opening.offset, entries)
         result.nesting = max([part.nesting for part in result.children()], default=0)
         return result
@@ -336,7 +404,7 @@ class _Parser:
 
     def _number(self, sign: Token | None) -> Expression:
         if self._token.kind not in ("NUM_INT", "NUM_FLOAT"):
-            self._unexpected("{NUM_FLOAT, NUM_INT}")
+            self._unexpected(["NUM_FLOAT", "NUM_INT"])
         token = self._advance()
         text = token.text if sign is None else "-" + token.text
         start = token.offset if sign is None else sign.offset
@@ -376,7 +444,8 @@ class _Parser:
             try:
                 result = macro(self._make.at(offset), target, arguments)
             except MacroError as error:
-                self._issue(error.offset, str(error))
+                if not self._is_lost:
+                    self._issue(error.offset, str(error))
                 result = Identifier(self._make.id(), offset, "")
         if result is None:
             result = Call(self._make.id(), offset, function, target, arguments)
@@ -386,10 +455,22 @@ class _Parser:
     # Reading tokens
 
     def _advance(self) -> Token:
+        """Past a token that fits."""
         token = self._token
-        if token.kind != "<EOF>":
-            self._token = next(self._tokens)
+        self._is_lost = False
+        self._skip()
         return token
+
+    def _skip(self) -> None:
+        if self._token.kind != "<EOF>":
+            self._token = self._peek()
+            self._next = None
+
+    def _peek(self) -> Token:
+        """The token after the present one."""
+        if self._next is None:
+            self._next = self._token if self._token.kind == "<EOF>" else next(self._tokens)
+        return self._next
 
     def _accept(self, kind: str) -> bool:
         if self._token.kind != kind:
@@ -398,24 +479,73 @@ class _Parser:
         return True
 
     def _expect(self, kind: str) -> Token:
+        """The token, even if it is missing, or behind one too many."""
         if self._token.kind != kind:
-            self._unexpected(kind if kind == "IDENTIFIER" else f"'{kind}'")
+            if self._peek().kind == kind and self._token.kind != "<EOF>":
+                self._drop([kind])
+            elif self._token.kind in self._after(kind):
+                name = kind if kind == "IDENTIFIER" else f"'{kind}'"
+                offset = self._token.offset
+                self._report(offset, f"Syntax error: missing {name} at '{self._token.text}'")
+                return Token(kind, kind, offset)
+            else:
+                self._unexpected([kind])
         return self._advance()
+
+    def _after(self, kind: str) -> Collection[str]:
+        """What may follow such a token here, as far as it can be missing."""
+        if kind == ":":
+            return _OPERAND
+        if kind in (")", "]", "}"):
+            return {*_OPERATORS, ".", "[", *(self._around[-1] if self._around else ("<EOF>",))}
+        return ()
+
+    def _expect_operand(self, *others: str) -> None:
+        """Makes sure that an operand begins here, or one of the other tokens."""
+        wanted = {*_OPERAND, *others}
+        if self._token.kind in wanted:
+            return
+        if self._token.kind != "<EOF>" and self._peek().kind in wanted:
+            self._drop(wanted)
+        else:
+            self._unexpected(wanted)
+
+    def _drop(self, expected: Collection[str]) -> None:
+        """Notes a token too many, and goes past it."""
+        self._report(self._token.offset, f"Syntax error: {self._wrong(expected, 'extraneous')}")
+        self._is_lost = False
+        self._skip()
 
     def _entered(self, rules: int) -> int:
         if rules >= MAX_NESTING:
             raise self._error(-1, f"expression recursion limit exceeded: {MAX_NESTING}")
         return rules + 1
 
-    def _unexpected(self, expected: str, what: str = "mismatched") -> NoReturn:
-        message = f"Syntax error: {what} input '{self._token.text}' expecting {expected}"
-        raise self._error(self._token.offset, message)
+    def _unexpected(self, expected: Collection[str], what: str = "mismatched") -> NoReturn:
+        self._report(self._token.offset, f"Syntax error: {self._wrong(expected, what)}")
+        raise _Unreadable
+
+    def _wrong(self, expected: Collection[str], what: str = "mismatched") -> str:
+        names = [
+            name if name[-1].isupper() or name == "<EOF>" else f"'{name}'" for name in _ordered(expected)
+        ]
+        listed = names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
+        return f"{what} input '{self._token.text}' expecting {listed}"
+
+    def _report(self, offset: int, message: str) -> None:
+        if not self._is_lost:
+            self._issue(offset, message)
+            self._is_lost = True
 
     def _issue(self, offset: int, message: str) -> None:
         self._issues.append(self._source.issue(offset, message))
 
     def _error(self, offset: int, message: str) -> CompileError:
         return self._source.error([*self._issues, self._source.issue(offset, message)])
+
+
+def _ordered(kinds: Collection[str]) -> list[str]:
+    return sorted(kinds, key=lambda kind: _ORDER.index(kind) if kind in _ORDER else -1)
 
 
 def _whole(text: str) -> int:

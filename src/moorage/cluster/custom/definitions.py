@@ -17,14 +17,13 @@ from moorage.cluster.custom.structural import all_schemas, open_api_of, versions
 from moorage.cluster.custom.values import kind_problems
 from moorage.cluster.custom.version_rules import deprecation_problems, version_problems
 from moorage.cluster.schema.checking import IMMUTABLE
-from moorage.cluster.schema.definitions import Strategy, keep_status
+from moorage.cluster.schema.definitions import Strategy, keep_status, spec_differs
 from moorage.cluster.schema.forms import dns_1035_label_problems
 
 _HTTPS = 443
 _SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 _REVIEW_VERSIONS = ("v1", "v1beta1")
 _URL_FORM = "; desired format: https://host[/path]"
-_NO_RULES = "x-kubernetes-validations: the rules are accepted, but objects are not checked by them"
 _NO_WEBHOOKS = "spec.conversion: webhooks are not called; versions differ in their apiVersion only"
 
 
@@ -58,12 +57,15 @@ class CrdStrategy(Strategy):
         _remember_storage_version(new)
 
     def validate(self, document: Document) -> Iterator[Cause]:
+        return self._problems(document, None)
+
+    def _problems(self, document: Document, old: Document | None) -> Iterator[Cause]:
         spec, metadata = document["spec"], document["metadata"]
         new = "resourceVersion" not in metadata  # only what is stored has a version
         name = metadata.get("name", "")
         if new and name != f"{spec['names'].get('plural', '')}.{spec.get('group', '')}":
             yield invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
-        yield from _spec_problems(spec)
+        yield from _spec_problems(spec, _unchanged_schemas(spec, old))
         yield from _names_problems(part(document, "status", "acceptedNames"), "status.acceptedNames")
         yield from _stored_versions_problems(document)
         if new:
@@ -71,6 +73,15 @@ class CrdStrategy(Strategy):
         if spec.get("preserveUnknownFields") is True:
             elsewhere = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
             yield invalid_value("spec.preserveUnknownFields", True, f"cannot set to true, {elsewhere}")
+
+    def validate_change(
+        self, new: Document, old: Document, subresource: str, warnings: list[str]
+    ) -> Iterable[Cause]:
+        if subresource:
+            return super().validate_change(new, old, subresource, warnings)
+        relabeled = new["metadata"].get("labels") != old["metadata"].get("labels")
+        by_itself = self._problems(new, old) if relabeled or spec_differs(new, old) else ()
+        return (*by_itself, *self.validate_update(new, old))
 
     def validate_update(self, new: Document, old: Document) -> Iterator[Cause]:
         if is_established(old):
@@ -85,15 +96,13 @@ class CrdStrategy(Strategy):
         return _names_problems(part(new, "status", "acceptedNames"), "status.acceptedNames")
 
     def warnings(self, document: Document) -> list[str]:
-        schemas = list(all_schemas(document["spec"]))
+        schemas = all_schemas(document["spec"])
         formats = ((schema.get("type", ""), schema.get("format", "")) for schema in schemas)
         warnings = [
             f"unrecognized format {quoted(name)}"
             for kind, name in formats
             if name and not is_known(kind, name)
         ]
-        if any(schema.get("x-kubernetes-validations") for schema in schemas):
-            warnings.append(_NO_RULES)
         if (document["spec"].get("conversion") or {}).get("strategy") == "Webhook":
             warnings.append(_NO_WEBHOOKS)
         return list(dict.fromkeys(warnings))
@@ -123,7 +132,17 @@ def _unchanged(new: Document, old: Document, *names: str) -> Iterator[Cause]:
         yield invalid_value(f"spec.{'.'.join(names)}", given, IMMUTABLE)
 
 
-def _spec_problems(spec: Document) -> Iterator[Cause]:
+def _unchanged_schemas(spec: Document, old: Document | None) -> list[str]:
+    """The versions whose schema is as it was."""
+    before = {version["name"]: open_api_of(version) for version in versions_of(old["spec"] if old else {})}
+    return [
+        version["name"]
+        for version in versions_of(spec)
+        if version["name"] in before and open_api_of(version) == before[version["name"]]
+    ]
+
+
+def _spec_problems(spec: Document, unchanged: Collection[str]) -> Iterator[Cause]:
     yield from _group_problems(spec.get("group", ""))
     yield from _choice("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced"))
     versions, names = versions_of(spec), spec["names"]
@@ -134,26 +153,28 @@ def _spec_problems(spec: Document) -> Iterator[Cause]:
     if spec.get("preserveUnknownFields") is True and has_defaults:
         detail = "must be false in order to use defaults in the schema"
         yield invalid_value("spec.preserveUnknownFields", True, detail)
-    yield from _versions_problems(versions)
+    yield from _versions_problems(versions, unchanged)
     for each in ("plural", "singular", "kind", "listKind"):
         if not names.get(each):
             yield required(f"spec.names.{each}")
     yield from _names_problems(names, "spec.names")
     if versions:
         own = {name: versions[0][name] for name in _shared(versions) if name in versions[0]}
-        yield from version_problems(own, versions[0], "spec", schema_path="spec.validation")
+        where, is_stored = "spec.validation", versions[0]["name"] in unchanged
+        yield from version_problems(own, versions[0], "spec", schema_path=where, is_stored=is_stored)
     if spec.get("conversion") is not None:
         yield from _conversion_problems(spec["conversion"], "spec.conversion")
 
 
-def _versions_problems(versions: list[Document]) -> Iterator[Cause]:
+def _versions_problems(versions: list[Document], unchanged: Collection[str]) -> Iterator[Cause]:
     shared = _shared(versions)
     for place, version in enumerate(versions):
         path = f"spec.versions[{place}]"
         yield from _label(f"{path}.name", version["name"])
         yield from deprecation_problems(version, f"{path}.deprecationWarning")
         own = {name: version[name] for name in _SHARED if name in version and name not in shared}
-        yield from version_problems(own, version, path, schema_path=f"{path}.schema")
+        is_stored = version["name"] in unchanged
+        yield from version_problems(own, version, path, schema_path=f"{path}.schema", is_stored=is_stored)
     for problem in _problems_between(versions):
         shown = [
             internal_version({name: each for name, each in version.items() if name not in shared})

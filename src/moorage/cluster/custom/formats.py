@@ -36,10 +36,18 @@ _MAC = "|".join(
 )
 _BYTE = "0*(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _ATOM = r"[^\s()<>\[\]:;@\\,.\"]+"
-_UNITS = (
-    ("ns", "nano"), ("us", "µs", "micro"), ("ms", "milli"), ("s", "sec"), ("m", "min"), ("h", "hr", "hour"),
-    ("d", "day"), ("w", "wk", "week"),
-)  # fmt: skip
+_SECOND = 1_000_000_000
+_MOST_DIGITS = 18  # of numbers that fit 64 bits for certain
+_UNITS = {
+    ("ns", "nano"): 1,
+    ("us", "µs", "micro"): 1_000,
+    ("ms", "milli"): 1_000_000,
+    ("s", "sec"): _SECOND,
+    ("m", "min"): 60 * _SECOND,
+    ("h", "hr", "hour"): 3600 * _SECOND,
+    ("d", "day"): 86_400 * _SECOND,
+    ("w", "wk", "week"): 7 * 86_400 * _SECOND,
+}
 _LOOSE_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
 
 _has_scheme = _matching(r"[A-Za-z][A-Za-z0-9+.-]*:.*", re.DOTALL)
@@ -156,10 +164,19 @@ def _is_date_time(text: str) -> bool:
 
 
 def _is_duration(text: str) -> bool:
-    if _is_go_duration(text):
-        return True
-    units = [unit.lower() for _, unit in _LOOSE_DURATION.findall(text)]
-    return any(unit in known or unit.startswith(known[-1]) for unit in units for known in _UNITS)
+    return _is_go_duration(text) or loose_duration(text) is not None
+
+
+def loose_duration(text: str) -> int | None:
+    """In nanoseconds: all that have a unit, with a space before it or not, such as `2 weeks, 3 days`."""
+    nanos: int | None = None
+    for count, unit in _LOOSE_DURATION.findall(text):
+        if len(count) > _MOST_DIGITS:
+            return None
+        for known, nanos_each in _UNITS.items():
+            if unit.lower() in known or unit.lower().startswith(known[-1]):
+                nanos = (nanos or 0) + int(count) * nanos_each
+    return nanos
 
 
 _TEXT_FORMATS: dict[str, Callable[[str], bool]] = {

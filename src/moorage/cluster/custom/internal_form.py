@@ -25,6 +25,10 @@ _VERSION: Document = {
 }  # fmt: skip
 _COLUMN: Document = {"name": "", "type": "", "format": "", "description": "", "priority": 0, "jsonPath": ""}
 _SCALE: Document = {"specReplicasPath": "", "statusReplicasPath": "", "labelSelectorPath": None}
+_RULE: Document = {
+    "rule": "", "message": "", "messageExpression": "", "reason": None, "fieldPath": "",
+    "optionalOldSelf": None,
+}  # fmt: skip
 _ROOT = (
     "description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum",
     "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "multipleOf", "required",
@@ -58,6 +62,11 @@ def internal_schema(schema: Document) -> Document:
     return _internal(_SCHEMA, schema)
 
 
+def internal_rule(rule: Document) -> Document:
+    """A rule for objects, in the Common Expression Language."""
+    return _internal(_RULE, rule)
+
+
 def _internal(fields: Document, found: Document) -> Document:
     return {
         _name(name): empty if found.get(name) is None else _value(name, found[name])
@@ -72,6 +81,7 @@ _ONE: Document = {
 _MANY: Document = {
     "allOf": _SCHEMA, "oneOf": _SCHEMA, "anyOf": _SCHEMA,
     "additionalPrinterColumns": _COLUMN, "selectableFields": {"jsonPath": ""},
+    "x-kubernetes-validations": _RULE,
 }  # fmt: skip
 
 

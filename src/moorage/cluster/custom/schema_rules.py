@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
 from moorage.cluster.base.go_text import by_name
@@ -15,6 +16,9 @@ from moorage.cluster.custom.structure_rules import can_be_structural, structure_
 from moorage.cluster.custom.validation import validate
 from moorage.cluster.custom.values import WrongMetadata, prune, read_embedded, validate_embedded
 from moorage.cluster.schema.model import ATOMIC, GRANULAR, MAP, SET, Field, Schema
+
+if TYPE_CHECKING:
+    from moorage.cluster.custom.rules.default_rules import DefaultRules
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _MAP_TYPES = (ATOMIC, GRANULAR)
@@ -47,16 +51,27 @@ class _Context:
         return self
 
 
-def schema_problems(schema: Document, path: str, *, has_status: bool) -> Iterator[Cause]:
-    """The broken rules; where the status has an address of its own, less may stand at the root."""
+def schema_problems(
+    schema: Document, path: str, *, has_status: bool, is_stored: bool = False
+) -> Iterator[Cause]:
+    """The broken rules; where the status has an address of its own, less may stand at the root.
+
+    Of a schema that `is_stored` just so, each rule for objects may cost what it costs.
+    """
     if structural.is_deeper_than(schema, _DEEPEST):
         yield invalid_value(path, "", f"must not be nested more than {_DEEPEST} levels deep")
         return
     found = [*_root_problems(schema, path, has_status=has_status)]
     possible = can_be_structural(schema)
+    structural_ones: list[Cause] = []
     if possible:
-        found += structure_problems(schema, path) or default_problems(schema, path)
-    found += _problems(schema, path, _Context(), root=True)
+        structural_ones = structure_problems(schema, path) or [*default_problems(schema, path)]
+    mistakes = [*_problems(schema, path, _Context(), root=True)]
+    found += structural_ones + mistakes
+    if possible and not structural_ones and structural.has_rules(schema):
+        from moorage.cluster.custom.rules.definition_rules import rule_problems
+
+        found += rule_problems(schema, path, mistakes, is_stored=is_stored)
     if not possible and not found:  # everything else that it cannot have has been told
         found.append(invalid_value(path, "", "OpenAPIV3Schema 'schema' is not supported"))
     yield from found
@@ -115,7 +130,7 @@ def _forbidden(schema: Document, context: _Context) -> Iterator[tuple[str, str]]
 
 
 def _rule_problems(schema: Document, rule: Document, path: str) -> Iterator[Cause]:
-    """The form of a rule in CEL; what it says is not looked at."""
+    """The form of a rule in CEL; what it says is looked at when there is nothing else to say."""
     text, message, expression = (rule.get(name) or "" for name in ("rule", "message", "messageExpression"))
     if not text.strip():
         yield required(f"{path}.rule", "rule is not specified")
@@ -208,17 +223,30 @@ def _keys_that_may_lack(items: Document, keys: list[str], path: str) -> Iterator
 # Defaults
 
 
-def default_problems(schema: Document, path: str, *, root: bool = True) -> Iterator[Cause]:
+def default_problems(schema: Document, path: str) -> Iterator[Cause]:
     """The broken rules; those of metadata have no defaults that count."""
+    rules: DefaultRules | None = None
+    if structural.has_rules(schema):
+        from moorage.cluster.custom.rules.default_rules import DefaultRules
+
+        rules = DefaultRules()
+    yield from _default_problems(schema, path, rules, root=True)
+
+
+def _default_problems(
+    schema: Document, path: str, rules: DefaultRules | None, *, root: bool = False
+) -> Iterator[Cause]:
     if schema.get("default") is not None:
-        yield from _default_problems_here(schema, f"{path}.default")
+        yield from _default_problems_here(schema, f"{path}.default", rules)
     whole = root or schema.get("x-kubernetes-embedded-resource") is True
     for step, inner in structural.inner_schemas(schema, structural.DECLARED):
+        if rules is not None and rules.is_exhausted:
+            return
         if not (whole and step in _TOP_LEVEL):
-            yield from default_problems(inner, path + step, root=False)
+            yield from _default_problems(inner, path + step, rules)
 
 
-def _default_problems_here(schema: Document, path: str) -> Iterator[Cause]:
+def _default_problems_here(schema: Document, path: str, rules: DefaultRules | None) -> Iterator[Cause]:
     value = schema["default"]
     shape = structural.declared_schema(schema)
     shape.embedded = schema.get("x-kubernetes-embedded-resource") is True
@@ -235,4 +263,7 @@ def _default_problems_here(schema: Document, path: str) -> Iterator[Cause]:
         cause._replace(field=path + cause.field.removeprefix(_VALUE))
         for cause in validate_embedded(holder, pruned)
     ]
-    yield from inside or validate(shape, value, field=path)
+    found = inside or validate(shape, value, field=path)
+    if not found and rules is not None:
+        found = rules.problems(schema, shape, path)
+    yield from found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moorage.api.names import qualified_name_problems
 from moorage.cluster.base import parts
@@ -11,16 +12,28 @@ from moorage.cluster.base.errors import Cause, bad_request, forbidden, invalid_v
 from moorage.cluster.base.go_text import quoted, shown, type_name
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom import values
-from moorage.cluster.custom.structural import declared_schema, open_api_of, shapes_in, versions_of
+from moorage.cluster.custom.structural import declared_schema, has_rules, open_api_of, shapes_in, versions_of
 from moorage.cluster.custom.validation import duplicates, validate
+from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
 from moorage.cluster.schema.conform import Conformed
 from moorage.cluster.schema.definitions import Strategy, keep_status, version_order
 from moorage.cluster.schema.model import ABSENT, MAP, SET
+
+if TYPE_CHECKING:
+    from moorage.cluster.custom.rules.tree import RuleNode
 
 _MOST_REPLICAS = 2**31 - 1
 _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 _SCALE_PATHS = ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
 _AGE_COLUMN: Document = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+_BLOCKING = frozenset(
+    f"FieldValue{name}" for name in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid")
+)
+"""What an object must not have wrong for expressions to make sense of it."""
+_NOT_CHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to "
+    "complete validation"
+)
 
 
 class ScalePaths(NamedTuple):
@@ -73,7 +86,10 @@ class CustomStrategy(Strategy):
         self._version = version["name"]
         self._terminating = "deletionTimestamp" in definition["metadata"]
         self._stored_form = None if version["storage"] else StoredForm(definition)
-        self._schema = declared_schema(open_api_of(version) or {})
+        self._open_api = open_api_of(version) or {}
+        self._schema = declared_schema(self._open_api)
+        self._has_rules = has_rules(self._open_api)
+        self._namespaced = spec.get("scope") == "Namespaced"
         self._has_embedded = any(shape.embedded for shape in shapes_in(self._schema))
         self._has_unique_lists = any(shape.list_type in (SET, MAP) for shape in shapes_in(self._schema))
         subresources = version.get("subresources") or {}
@@ -120,13 +136,32 @@ class CustomStrategy(Strategy):
 
     def validate(self, document: Document) -> Iterable[Cause]:
         """The rules a new object breaks; those of a changed one are all for `validate_update`."""
-        return () if "resourceVersion" in document["metadata"] else self._problems(document, None)
+        if "resourceVersion" in document["metadata"]:
+            return ()
+        found = [*self._schema_problems(document, None)]
+        if self._has_rules:
+            name_rule, namespaced = name_rule_of(self._resource), self._namespaced
+            of_metadata = validate_metadata(document, namespaced=namespaced, name_rule=name_rule)
+            found += self._rule_problems(document, None, [*of_metadata, *found], [])
+        return found
 
     def validate_update(self, new: Document, old: Document) -> Iterable[Cause]:
         """All the rules; what breaks them already, and is not changed, may go on doing so."""
-        return self._problems(new, old)
+        return self.validate_change(new, old, "", [])
 
     def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
+        return self.validate_change(new, old, "status", [])
+
+    def validate_change(
+        self, new: Document, old: Document, subresource: str, warnings: list[str]
+    ) -> Iterable[Cause]:
+        found = [*(self._status_problems if subresource == "status" else self._schema_problems)(new, old)]
+        if self._has_rules:
+            of_metadata = validate_metadata_update(new, old, qualified_finalizers=False)
+            found += self._rule_problems(new, old, [*of_metadata, *found], warnings)
+        return found
+
+    def _status_problems(self, new: Document, old: Document) -> Iterator[Cause]:
         field = self._schema.fields.get("status")
         if "status" in new and field is not None:
             before = old.get("status", ABSENT)
@@ -134,7 +169,30 @@ class CustomStrategy(Strategy):
         yield from self._scale_status_problems(new)
         yield from self._new_duplicates(new, old)
 
-    def _problems(self, new: Document, old: Document | None) -> Iterator[Cause]:
+    def _rule_problems(
+        self, new: Document, old: Document | None, before: Iterable[Cause], warnings: list[str]
+    ) -> Iterable[Cause]:
+        """What breaks rules of the definition that are expressions, unless it is wrong in other ways.
+
+        `before` are the problems that are known already.
+        """
+        if any(cause.reason in _BLOCKING for cause in before):
+            return [invalid_value("<nil>", None, _NOT_CHECKED)]
+        from moorage.cluster.custom.rules.object_rules import ObjectRules
+
+        rules = ObjectRules()
+        if self._rule_tree is not None:
+            rules.check(self._rule_tree, new, old, tolerates=old is not None)
+        warnings += map(str, rules.tolerated)
+        return rules.causes
+
+    @cached_property
+    def _rule_tree(self) -> RuleNode | None:
+        from moorage.cluster.custom.rules.tree import rule_tree
+
+        return rule_tree(self._open_api, self._schema)
+
+    def _schema_problems(self, new: Document, old: Document | None) -> Iterator[Cause]:
         yield from validate(self._schema, new, old=ABSENT if old is None else old)
         if self.scale_paths:
             yield from _replicas_problems(new, self.scale_paths.spec_replicas)

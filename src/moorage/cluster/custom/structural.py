@@ -23,6 +23,8 @@ _SINGLE = ("not", "items", "additionalProperties", "additionalItems")
 META_FIELDS = ("apiVersion", "kind", "metadata")
 INT_OR_STRING = "int-or-string"
 _PATH_TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]']+|'")
+_ESCAPES = re.compile(r"\\.")
+_ESCAPED = dict(zip("abfnrtv'\\", "\a\b\f\n\r\t\v'\\", strict=True))
 _CHECKS = (
     "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
     "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "multipleOf", "format",
@@ -63,6 +65,11 @@ def all_schemas(spec: Document) -> Iterator[Document]:
     """Those of all versions, with all that are inside them."""
     for version in versions_of(spec):
         yield from schema_and_inner(open_api_of(version) or {})
+
+
+def has_rules(schema: Document) -> bool:
+    """Whether anything in it has rules for objects, in the Common Expression Language."""
+    return any(each.get("x-kubernetes-validations") for each in schema_and_inner(schema))
 
 
 def is_deeper_than(schema: Document, limit: int) -> bool:
@@ -224,12 +231,18 @@ def follow(schema: Schema, path: str, *, brackets: bool = True) -> tuple[tuple[s
                 raise PathProblem(f"expected single quoted string but got {quoted}")
             if next(tokens, "") != "]":
                 raise PathProblem("unexpected end of JSON path")
-            name = quoted[1:-1].replace("\\'", "'")
+            name = _ESCAPES.sub(_meaning, quoted[1:-1])
         else:
             raise PathProblem(f"expected [ or . but got: {token}")
         schema = _child(schema, name)
         names.append(name)
     return tuple(names), schema
+
+
+def _meaning(escape: re.Match[str]) -> str:
+    if escape[0][1] not in _ESCAPED:
+        raise PathProblem(f"invalid string literal: invalid escape char {escape[0]}")
+    return _ESCAPED[escape[0][1]]
 
 
 def _child(schema: Schema, name: str) -> Schema:

@@ -18,12 +18,15 @@ _MOST_SELECTABLE = 8
 _LONGEST_WARNING = 256
 
 
-def version_problems(own: Document, version: Document, path: str, *, schema_path: str) -> Iterator[Cause]:
-    """The problems of what is in `own`, be it of one version or of all."""
+def version_problems(
+    own: Document, version: Document, path: str, *, schema_path: str, is_stored: bool = False
+) -> Iterator[Cause]:
+    """The problems of what is in `own`, be it of one version or of all; its schema may be stored just so."""
     subresources, schema = version.get("subresources") or {}, open_api_of(own)
     if schema is not None:
         has_status = subresources.get("status") is not None
-        yield from schema_problems(schema, f"{schema_path}.openAPIV3Schema", has_status=has_status)
+        where = f"{schema_path}.openAPIV3Schema"
+        yield from schema_problems(schema, where, has_status=has_status, is_stored=is_stored)
     scale = (own.get("subresources") or {}).get("scale")
     if scale is not None:
         yield from _scale_problems(scale, f"{path}.subresources.scale")

@@ -47,9 +47,11 @@ def _now() -> str:
 class _WithFixedSpec(KindStrategy):
     """Of a spec that cannot change only that is told when it does, and nothing else that is wrong with it."""
 
-    def validate_change(self, new: Document, old: Document, subresource: str) -> Iterable[Cause]:
+    def validate_change(
+        self, new: Document, old: Document, subresource: str, warnings: list[str]
+    ) -> Iterable[Cause]:
         if subresource:
-            return super().validate_change(new, old, subresource)
+            return super().validate_change(new, old, subresource, warnings)
         return self.validate_update(new, old)
 
 

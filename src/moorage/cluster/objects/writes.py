@@ -144,7 +144,7 @@ class Objects:
         qualified = strategy.qualified_finalizers
         causes = metadata_rules.validate_metadata_update(document, known, qualified_finalizers=qualified)
         rights = self._lacking_rights(definition, known, document, options, subresource)
-        changes = strategy.validate_change(document, known, subresource)
+        changes = strategy.validate_change(document, known, subresource, options.warnings)
         _refuse(definition, document, [*rights, *causes, *changes])
         if not subresource:
             check_escalation(self._authorizer, options.user, definition, document, known)

@@ -86,8 +86,13 @@ class Strategy:
     def validate_finalize(self, new: Document) -> Iterable[Cause]:
         return ()
 
-    def validate_change(self, new: Document, old: Document, subresource: str) -> Iterable[Cause]:
-        """All the rules that are broken after a change through this address."""
+    def validate_change(
+        self, new: Document, old: Document, subresource: str, warnings: list[str]
+    ) -> Iterable[Cause]:
+        """All the rules that are broken after a change through this address.
+
+        Those that may go on being broken, but are worth a word, are added to `warnings`.
+        """
         if subresource == "status":
             return self.validate_status_update(new, old)
         if subresource == "finalize":
