@@ -37,6 +37,8 @@ class Source:
         """At this character; a negative one: of the whole."""
         if offset < 0:
             return Issue(0, 0, message)
+        if not self.text:
+            return Issue(1, 0, message)  # there is no first character
         line = bisect_right(self._line_starts, offset)
         return Issue(line, offset - self._line_starts[line - 1] + 1, message)
 

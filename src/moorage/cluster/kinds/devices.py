@@ -174,6 +174,23 @@ def _count(wanted: Document, path: str, around: Around) -> Iterator[Cause]:
         yield invalid_value(f"{path}.count", count, "must be greater than zero")
 
 
+@relates("resource.v1.CELDeviceSelector")
+def _expression(selector: Document, path: str, around: Around) -> Iterator[Cause]:
+    from moorage.cel import devices as selecting  # only those who select devices need to wait for this
+    from moorage.cel.syntax.source import CompileError
+
+    expression, place = selector.get("expression", ""), f"{path}.expression"
+    if size(expression) > selecting.MAX_LENGTH:
+        return  # the rule about that says so
+    try:
+        compiled = selecting.compile_selector(expression)
+    except CompileError as error:
+        yield invalid_value(place, expression, str(error))
+    else:
+        if compiled.max_cost > selecting.MAX_COST:
+            yield errors.forbidden_value(place, "too complex, exceeds cost limit")
+
+
 @relates("resource.v1.DeviceToleration")
 def _tolerated_value(toleration: Document, path: str, around: Around) -> Iterator[Cause]:
     operator, value = toleration.get("operator"), toleration.get("value", "")
