@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.drain.loading import load, remove_pods
-from bench.drain.schedulers import Scheduler, usage
+from bench.drain.schedulers import Scheduler, Usage, usage
 from bench.drain.watching import watched
 from bench.drain.workload import Size, Workload
 from moorage.client.connection import from_kubeconfig
 from moorage.client.http import HttpClient
+
+_MOST_SECONDS, _IDLE = 60, 0.05
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Drained:
     pods_per_second: float
     """From the first bind, or the first eviction that made room for one, to the last bind."""
     cpu_per_thousand: float
-    """Seconds of CPU of the process per 1000 pods, from its start to the last bind."""
+    """Seconds of CPU of the process per 1000 pods, from its start until it has nothing more to do."""
     megabytes: float
     """At the peak."""
 
@@ -33,6 +35,17 @@ class Drained:
             f"first bind {self.first_bind:5.1f} s {self.pods_per_second:7.0f} pods/s "
             f"{self.cpu_per_thousand:7.2f} CPU s/1000 {self.megabytes:6.0f} MB"
         )
+
+
+async def _usage_in_the_end(pid: int, *, goes_on: bool) -> Usage:
+    """Events may be written after the last bind, and count; where work never ends, the last bind does."""
+    used = usage(pid)
+    for _ in range(0 if goes_on else _MOST_SECONDS):
+        await asyncio.sleep(1)
+        before, used = used, usage(pid)
+        if used.cpu - before.cpu < _IDLE:
+            break
+    return used
 
 
 async def drain(
@@ -47,7 +60,7 @@ async def drain(
                 started = time.monotonic()
                 with scheduler.running() as program:
                     await binds.wait(program, meanwhile=meanwhile)
-                    used = usage(program.pid)
+                    used = await _usage_in_the_end(program.pid, goes_on=meanwhile is not None)
             finally:
                 if meanwhile is not None:
                     meanwhile.cancel()

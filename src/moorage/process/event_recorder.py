@@ -233,7 +233,9 @@ class EventBroadcaster:
 
     def _most_at_once(self) -> int:
         oldest, _ = self._queue[0]
-        may_wait = self._is_busy() and self._clock() - oldest < MOST_SECONDS_LATE
+        may_wait = (
+            self._is_busy() and not self._closing.is_set() and self._clock() - oldest < MOST_SECONDS_LATE
+        )
         return REQUESTS_WHILE_BUSY if may_wait else REQUESTS_AT_ONCE
 
     async def _deliver(self, series: Series) -> None:
