@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from moorage.api.devices import FINALIZER, ResourceClaim
@@ -239,4 +240,9 @@ def with_finalizers(claim: ResourceClaim, wanted: list[str]) -> Document:
 
 
 def _now(clock: Callable[[], float]) -> str:
-    return datetime.fromtimestamp(clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _written(int(clock()))
+
+
+@lru_cache(maxsize=8)  # many claims are written in one second
+def _written(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -62,14 +62,14 @@ class Variant:
     def verdicts(self, nodes: Nodes) -> Verdicts:
         known = self._known
         numbers = known.numbers(nodes, self.allocator, self._ask)
-        if not numbers.all():
+        if np.count_nonzero(numbers) < len(numbers):
             return Verdicts.each([answer.status for answer in self._each(nodes, numbers)])
         codes = known.codes(numbers)
-        return Verdicts(codes, tuple(known.statuses)) if codes.any() else Verdicts.passed()
+        return Verdicts(codes, tuple(known.statuses)) if np.count_nonzero(codes) else Verdicts.passed()
 
     def scores(self, nodes: Nodes) -> Int64s:
         numbers = self._known.numbers(nodes, self.allocator, self._ask)
-        if not numbers.all():
+        if np.count_nonzero(numbers) < len(numbers):
             return np.array([answer.score for answer in self._each(nodes, numbers)], dtype=np.int64)
         return self._known.scores(numbers)
 
