@@ -336,3 +336,35 @@ def test_who_looks_for_garbage_even_less_often_is_left_alone(own: tuple[int, int
         assert gc.get_threshold() == own
     finally:
         gc.set_threshold(*before)
+
+
+def test_a_pod_that_was_stopped_before_its_bind_counts_as_such_until_it_is_given_back() -> None:
+    """Another preemption meanwhile must not delete it."""
+
+    async def forever(cycle: CycleState, pod: Pod, node_name: str) -> None:
+        await asyncio.sleep(3600)
+
+    world = World(plugin(PreBinds, "A", forever))
+    world.add()
+    [stopped] = world.client.pods.values()
+    in_pre_bind = world.scheduler.services.pods_in_pre_bind
+    said: list[bool] = []
+    given_back = world.state.forget
+
+    def forget(pod: Pod) -> None:
+        said.append(in_pre_bind.cancel(stopped.uid, "preempted once more"))
+        given_back(pod)
+
+    world.state.forget = forget  # type: ignore[method-assign]
+
+    async def preempt() -> None:
+        await asyncio.sleep(1)
+        said.append(in_pre_bind.cancel(stopped.uid, "preempted"))
+        said.append(in_pre_bind.cancel(stopped.uid, "preempted again"))
+        await asyncio.sleep(0)
+        said.append(in_pre_bind.cancel(stopped.uid, "and again"))
+
+    world.schedule(preempt())
+    assert said == [True, True, True, False]
+    assert not in_pre_bind.cancel(stopped.uid, "much later")
+    assert world.place() == "backoff"

@@ -189,7 +189,7 @@ class BindingCycle:
                 work.cancel()
                 raise
         finally:
-            cause = stoppable.end(uid)
+            cause = stoppable.through(uid)
         # Stopped when all plugins were through, it may not be bound either.
         return Status.error(cause) if cause and status is None else status
 
@@ -316,6 +316,7 @@ class BindingCycle:
             self._services.waiting_pods.reject(binding.assumed.uid)
             self._services.waiting_pods.remove(binding.assumed.uid)
         unreserve(binding.profile, binding.cycle, binding.assumed, binding.node_name)
+        self._services.pods_in_pre_bind.forget(binding.assumed.uid)
         if self._services.state.is_assumed(binding.assumed.uid):
             self._services.state.forget(binding.assumed)
 

@@ -380,7 +380,7 @@ def test_a_victim_in_pre_bind_is_stopped_without_deleting_it() -> None:
         await settled()
         assert work.cancelled()
         assert (
-            world.handle.services.pods_in_pre_bind.end(world.victims[0].uid)
+            world.handle.services.pods_in_pre_bind.through(world.victims[0].uid)
             == "preempted by DefaultPreemption"
         )
 

@@ -18,13 +18,20 @@ class PodsInPreBind:
         """Why the pod was stopped, or "" if it was not."""
         return self._causes.get(uid, "")
 
-    def end(self, uid: str) -> str:
+    def through(self, uid: str) -> str:
         """The pod is through PreBind; returns why it was stopped, or "" if it was not."""
         self._tasks.pop(uid, None)
-        return self._causes.pop(uid, "")
+        return self.cause(uid)
+
+    def forget(self, uid: str) -> None:
+        """The pod is given back."""
+        self._tasks.pop(uid, None)
+        self._causes.pop(uid, None)
 
     def cancel(self, uid: str, cause: str) -> bool:
-        """Stops a pod that is in PreBind; False if it is not."""
+        """Stops a pod that is in PreBind; False if it is not. One that was stopped before stays so."""
+        if uid in self._causes:
+            return True
         task = self._tasks.pop(uid, None)
         if task is None:
             return False
