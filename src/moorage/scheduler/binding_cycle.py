@@ -26,6 +26,7 @@ from moorage.framework.runtime.binding import (
     pre_bind,
     pre_bind_pre_flight,
 )
+from moorage.framework.runtime.calls import settled
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.runtime.reserving import unreserve, wait_on_permit
 from moorage.framework.runtime.waiting_pods import WaitingPod
@@ -35,7 +36,6 @@ from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.cycle import Decision, observe
 from moorage.scheduler.failures import FailureHandler
 from moorage.scheduler.journal import Journal
-from moorage.scheduler.nominating import Later, Nominating
 
 log = Logger(__name__)
 
@@ -78,7 +78,6 @@ class BindingCycle:
         self._queue = queue
         self._failures = failures
         self._journal = journal
-        self._nominating = Nominating(services)
         self._binds = 0
         self._waiting_for_a_bind: deque[tuple[Context, PodToBind]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -152,11 +151,8 @@ class BindingCycle:
         observe(profile, "PreBindPreFlight", flight, started)
         if flight is not None and flight.code is not Code.SKIP:
             return flight, False
-        nomination: Later | None = None
-        if flight is None and binding.waiting is None and self.is_busy and self._nominating.takes_time:
-            nomination = self._nominating.begin(binding.queued.pod, node_name)
-        elif flight is None or binding.waiting is not None:
-            await self._nominating.write(binding.queued.pod, node_name)
+        if flight is None or binding.waiting is not None:
+            await self._write_nomination(binding)
         if binding.waiting is not None:
             started = time.perf_counter()
             status = await wait_on_permit(profile, binding.waiting)
@@ -166,11 +162,7 @@ class BindingCycle:
                 return status, False
         self._queue.done(pod.uid)
         started = time.perf_counter()
-        try:
-            status = await self._pre_bind(binding) if flight is None else None
-        finally:
-            if nomination is not None:
-                await nomination.end()
+        status = await self._pre_bind(binding) if flight is None else None
         observe(profile, "PreBind", status, started)
         return status, True
 
@@ -192,6 +184,16 @@ class BindingCycle:
             cause = stoppable.through(uid)
         # Stopped when all plugins were through, it may not be bound either.
         return Status.error(cause) if cause and status is None else status
+
+    async def _write_nomination(self, binding: PodToBind) -> None:
+        """Tells others where the pod will go when binding may take a while."""
+        pod, client = binding.queued.pod, self._services.client
+        if client is None or pod.status.nominated_node_name == binding.node_name:
+            return
+        try:
+            await settled(client.write_pod_status(pod, nominated_node=binding.node_name))
+        except Exception as error:
+            log.error(error, "Error updating the nomination", pod=pod)
 
     # The bind
 
