@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from moorage.api.decoding import from_document
-from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.api.meta import Object
 from moorage.api.pods import ClaimVolumeSource, Pod, PodResourceClaim, Volume
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -17,7 +16,6 @@ WORKLOADS = ("boundclaim", "newclaim", "localvolume", "deviceclaim")
 claim for one of the eight devices that every node has."""
 
 _LOCAL_VOLUMES = 2000
-_DRIVER, _DEVICES_PER_NODE = "bench.example.com", 8
 
 
 def cluster_objects(workload: str, nodes: int) -> Iterator[Object]:
@@ -58,32 +56,26 @@ def claim_for(workload: str, pod: Pod, number: int) -> Iterator[Object]:
     )
 
 
+# `bench before` measures plain pods with an earlier Moorage, too, which knows no devices: what is about them
+# is imported where it is needed.
+
+
 def _devices(nodes: int) -> Iterator[Object]:
-    selector = {"cel": {"expression": f'device.driver == "{_DRIVER}"'}}
-    yield from_document(DeviceClass, {"metadata": {"name": "bench"}, "spec": {"selectors": [selector]}})
-    listed = [{"name": f"d{number}"} for number in range(_DEVICES_PER_NODE)]
-    for number in range(nodes):
-        name = f"node-{number:05d}"
-        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
-        spec = {"driver": _DRIVER, "nodeName": name, "pool": pool, "devices": listed}
-        yield from_document(ResourceSlice, {"metadata": {"name": name}, "spec": spec})
+    from bench.drain.device_claims import devices
+    from bench.drain.workload import Size
+
+    for kind, document in devices(Size(nodes, 0)):
+        yield from_document(kind, document)
 
 
 def _device_claim(pod: Pod) -> Object:
+    from bench.drain.device_claims import CLAIM_SPEC
+    from moorage.api.devices import ResourceClaim
+
     pod.spec.resource_claims = (PodResourceClaim(name="device", resource_claim_name=pod.name),)
-    exactly = {"deviceClassName": "bench", "allocationMode": "ExactCount", "count": 1}
-    return from_document(
-        ResourceClaim,
-        {
-            "metadata": {
-                "name": pod.name,
-                "namespace": pod.namespace,
-                "uid": f"claim-{pod.name}",
-                "resourceVersion": "1",
-            },
-            "spec": {"devices": {"requests": [{"name": "device", "exactly": exactly}]}},
-        },
-    )
+    names = {"name": pod.name, "namespace": pod.namespace, "uid": f"claim-{pod.name}"}
+    document = {"metadata": {**names, "resourceVersion": "1"}, "spec": CLAIM_SPEC}
+    return from_document(ResourceClaim, document)
 
 
 def _volume(name: str, key: str, value: str, more: dict[str, Any]) -> PersistentVolume:

@@ -13,6 +13,8 @@ from moorage.client.resources import Resource
 from moorage.what_if.workloads import make_nodes, make_pods
 
 _CLASS, _DRIVER, _PER_NODE = "bench", "bench.example.com", 8
+_EXACTLY = {"deviceClassName": _CLASS, "allocationMode": "ExactCount", "count": 1}
+CLAIM_SPEC = {"devices": {"requests": [{"name": "device", "exactly": _EXACTLY}]}}
 _CLAIMS = Resource.of(ResourceClaim)
 _AT_ONCE = 64
 
@@ -33,10 +35,8 @@ def devices(size: Size) -> Objects:
 
 
 def claims(prefix: str, size: Size) -> Objects:
-    exactly = {"deviceClassName": _CLASS, "allocationMode": "ExactCount", "count": 1}
-    spec = {"devices": {"requests": [{"name": "device", "exactly": exactly}]}}
     for pod in make_pods("plain", size.pods, prefix):
-        yield ResourceClaim, {"metadata": {"name": pod.name, "namespace": NAMESPACE}, "spec": spec}
+        yield ResourceClaim, {"metadata": {"name": pod.name, "namespace": NAMESPACE}, "spec": CLAIM_SPEC}
 
 
 async def give_up(client: HttpClient) -> None:
