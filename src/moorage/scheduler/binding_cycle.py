@@ -42,6 +42,7 @@ log = Logger(__name__)
 BINDS_AT_ONCE = 128
 """Fewer than an API server takes on at a time; more would only wait there."""
 MANY = 32
+"""Pods under way: with more, what is not urgent leaves the API server to them."""
 
 _NOTHING_TO_PRE_BIND = (("PreBindPreFlight", "Skip"), ("PreBind", "Success"))
 _NOTHING_TO_POST_BIND = (("PostBind", "Success"),)
@@ -85,7 +86,7 @@ class BindingCycle:
 
     @property
     def is_busy(self) -> bool:
-        """Whether so many pods are under way that what is not urgent had better wait."""
+        """Whether what is not urgent had better wait."""
         return self.under_way > MANY
 
     def start(self, binding: PodToBind) -> None:

@@ -25,7 +25,6 @@ class PodsInPreBind:
 
     def forget(self, uid: str) -> None:
         """The pod is given back."""
-        self._tasks.pop(uid, None)
         self._causes.pop(uid, None)
 
     def cancel(self, uid: str, cause: str) -> bool:
