@@ -8,13 +8,14 @@ import ssl
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from moorage.client.connection import ConnectionConfig
 from tests.client.certificates import Pair, make
 
 DATA, HEADERS, RESET, SETTINGS, PING, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 END_STREAM, END_HEADERS = 1, 4
+REFUSED, CANCEL = 7, 8
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _NAMES = {1: ":authority", 2: ":method", 4: ":path", 6: ":scheme"}
 _NAMES |= {19: "accept", 23: "authorization", 28: "content-length", 31: "content-type", 58: "user-agent"}
@@ -91,6 +92,8 @@ class Peer:
 
 
 Talk = Callable[[Peer], Awaitable[None]]
+Talks = Callable[..., Any]
+"""Has a client and a server of `Talk` meet: the fixture `talk`."""
 
 
 def block(status: int, **fields: str) -> bytes:
