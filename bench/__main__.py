@@ -7,8 +7,23 @@ from collections.abc import Callable
 
 import click
 
-from bench import before, decision_log, decisions, embedded, hanging, page, scale, startup, unschedulable
+from bench import (
+    before,
+    decision_log,
+    decisions,
+    device_cycles,
+    embedded,
+    gangs,
+    hanging,
+    page,
+    replay,
+    scale,
+    startup,
+    trace,
+    unschedulable,
+)
 from bench.bounds import Outcomes, Unavailable
+from bench.drain import gangs as gang_drain
 from bench.drain import measuring, steady
 from bench.drain.workloads import WORKLOADS
 from tests.controlplane.go_programs import interrupted_by_signals
@@ -16,15 +31,20 @@ from tests.controlplane.go_programs import interrupted_by_signals
 BENCHMARKS: dict[str, Callable[[], Outcomes]] = {
     "startup": startup.measure,
     "decisions": decisions.measure,
+    "devices": device_cycles.measure,
+    "gangs": gangs.measure,
     "before": before.measure,
     "unschedulable": unschedulable.measure,
     "drain": measuring.measure,
     "steady": steady.measure,
+    "gang-drain": gang_drain.measure,
     "log": decision_log.measure,
+    "trace": trace.measure,
     "embedded": embedded.measure,
     "hanging": hanging.measure,
     "scale": scale.measure,
     "page": page.measure,
+    "replay": replay.measure,
 }
 """All of them, in the order in which they run."""
 

@@ -11,9 +11,10 @@ from moorage.api.pods import ClaimVolumeSource, Pod, PodResourceClaim, Volume
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.what_if.workloads import HOSTNAME, ZONE
 
-WORKLOADS = ("boundclaim", "newclaim", "localvolume", "deviceclaim")
-"""A claim bound to a volume of a zone, one for which a volume is made, one for a volume of some node, and a
-claim for one of the eight devices that every node has."""
+VOLUMES = ("boundclaim", "newclaim", "localvolume")
+"""A claim bound to a volume of a zone, one for which a volume is made, and one for a volume of some node."""
+WORKLOADS = (*VOLUMES, "deviceclaim")
+"""And a claim for one of the eight devices that every node has."""
 
 _LOCAL_VOLUMES = 2000
 

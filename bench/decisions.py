@@ -64,7 +64,7 @@ def measure() -> Outcomes:
     for workload, nodes, placed in product(("spread", "affinity", "antiaffinity"), SIZES, PLACED):
         ratio = cost(workload, nodes, placed) / cost("plain", nodes, placed)
         yield Check(f"{workload} against plain at {nodes} nodes, {placed} pods placed", ratio, 3, "x")
-    for workload, nodes in product(claims.WORKLOADS, SIZES):
+    for workload, nodes in product(claims.VOLUMES, SIZES):
         ratio = cost(workload, nodes) / cost("plain", nodes)
         yield Check(f"{workload} against plain at {nodes} nodes", ratio, 3, "x")
     largest = max(figures[workload, 15000, 30000].megabytes for workload in WORKLOADS)

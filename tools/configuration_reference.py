@@ -35,7 +35,7 @@ _PLUGINS = """## Plugins
 
 Under `multiPoint` and under each extension point stands a [PluginSet](#pluginset). `multiPoint` enables a
 plugin wherever it has something to do; the set of a single point adds to that, or takes away. The points, in
-the order of one attempt (the last two are read and have no effect, as their feature is off by default):
+the order of one attempt (the last two count for groups of pods only, whose feature gates are off by default):
 """
 _DEFAULTS = """## The default plugins
 

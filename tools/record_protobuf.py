@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=DATA)
     arguments = parser.parse_args()
     arguments.output.mkdir(exist_ok=True)
-    for file in sorted(TYPES.glob("*.v1.txt")):
+    for file in sorted(TYPES.glob("*.v?.txt")):
         package, *blocks = file.read_text().rstrip().split("\n\n")
         module, *rest = package.removeprefix("io.k8s.").split(".")
         folder = arguments.modules.joinpath("k8s.io", f"{module}@{arguments.release}", *rest)

@@ -25,10 +25,16 @@ SERVED_GROUPS = {
     "events.k8s.io",
     "authentication.k8s.io",
     "authorization.k8s.io",
+    "apiregistration.k8s.io",
+    "autoscaling",
     "batch",
+    "certificates.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
     "policy",
     "rbac.authorization.k8s.io",
     "storage.k8s.io",
+    "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
     "scheduling.k8s.io",
     "coordination.k8s.io",
@@ -36,7 +42,8 @@ SERVED_GROUPS = {
     "resource.k8s.io",
     "node.k8s.io",
 }
-TYPES_ONLY = {"autoscaling", "networking.k8s.io"}
+SEVERAL_VERSIONS = {"autoscaling": ("v2", "v1")}
+"""In the order in which they are preferred; of all others, v1 is served."""
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
@@ -192,7 +199,7 @@ def zero_rules(expression: str, go: GoField) -> tuple[str, bool]:
 # Discovery
 
 
-def resource_lines(group: str, listed: dict[str, Any]) -> list[str]:
+def resource_lines(group: str, version: str, listed: dict[str, Any]) -> list[str]:
     lines = []
     for resource in sorted(listed["resources"], key=lambda each: each["name"].partition("/")[::2]):
         plural, _, subresource = resource["name"].partition("/")
@@ -206,7 +213,7 @@ def resource_lines(group: str, listed: dict[str, Any]) -> list[str]:
         words += [f"short={','.join(resource['shortNames'])}"] if resource.get("shortNames") else []
         words += [f"categories={','.join(resource['categories'])}"] if resource.get("categories") else []
         lines.append(" " + " ".join(words))
-    return [f"{group or 'core'} v1", *lines]
+    return [f"{group or 'core'} {version}", *lines]
 
 
 def main() -> None:
@@ -225,12 +232,10 @@ def main() -> None:
     recorder = Recorder(Modules(arguments.modules, "v0" + release.removeprefix("v1")))
     resources = []
     for group in ["", *(each["name"] for each in get("/apis")["groups"])]:
-        if group not in SERVED_GROUPS | TYPES_ONLY:
-            continue
-        path = f"/apis/{group}/v1" if group else "/api/v1"
-        recorder.add_document(get(f"/openapi/v3{path}"), "v1")
-        if group in SERVED_GROUPS:
-            resources += resource_lines(group, get(path))
+        for version in SEVERAL_VERSIONS.get(group, ("v1",)) if group in SERVED_GROUPS else ():
+            path = f"/apis/{group}/{version}" if group else f"/api/{version}"
+            recorder.add_document(get(f"/openapi/v3{path}"), version)
+            resources += resource_lines(group, version, get(path))
     recorder.record()
 
     arguments.output.mkdir(exist_ok=True)

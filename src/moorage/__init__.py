@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from moorage.framework.listers import Lister as Lister
     from moorage.framework.node_statuses import NodeStatuses as NodeStatuses
     from moorage.framework.permissions import Permission as Permission
+    from moorage.framework.placements import PlacedGroup as PlacedGroup
+    from moorage.framework.placements import Placement as Placement
+    from moorage.framework.placements import PlacementScorePlugin as PlacementScorePlugin
     from moorage.framework.plugin_errors import PluginError as PluginError
     from moorage.framework.queued_pod import QueuedPod as QueuedPod
     from moorage.framework.runtime.what_if import WhatIf as WhatIf
@@ -99,6 +102,9 @@ _HOMES = {
     "Lister": "framework.listers",
     "NodeStatuses": "framework.node_statuses",
     "Permission": "framework.permissions",
+    "PlacedGroup": "framework.placements",
+    "Placement": "framework.placements",
+    "PlacementScorePlugin": "framework.placements",
     "PluginError": "framework.plugin_errors",
     "QueuedPod": "framework.queued_pod",
     "WhatIf": "framework.runtime.what_if",

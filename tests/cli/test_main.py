@@ -140,7 +140,7 @@ def test_verbosity_may_be_written_as_for_go_programs_everywhere() -> None:
         (("simluate",), "No such command 'simluate'. Did you mean 'simulate'?"),
         (("config", "validat"), "No such command 'validat'. Did you mean 'validate'?"),
         (("new", "plugins"), "No such command 'plugins'. Did you mean 'plugin'?"),
-        (("nonsense",), "No such command 'nonsense'. There are completion, config, "),
+        (("nonsense",), "No such command 'nonsense'. There are capacity, completion, config, "),
         (("config", "nonsense"), "No such command 'nonsense'. There are convert, validate, view."),
     ],
 )

@@ -39,7 +39,7 @@ def found(*specs: str) -> list[str]:
     result = run("plugins", "-o", "json", *plugins)
     assert result.exit_code == 0, result.output
     listed = json.loads(result.stdout)["plugins"]
-    return [each["name"] for each in listed if each["source"] != "in-tree"]
+    return [each["name"] for each in listed if each["source"] not in ("in-tree", "contrib")]
 
 
 @pytest.mark.parametrize("spec", ["hushed/", "hushed", "./hushed", "hushed:Quiet", "hushed/:Quiet"])

@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from moorage.plugins.catalog import CATALOG
+from moorage.plugins.catalog import CATALOG, CONTRIB
 from tests.cli.running import FILTER, environment, refused, run, run_alone, write_plugin
 
 
-def test_every_in_tree_plugin_is_listed_with_what_it_does() -> None:
+def test_every_plugin_that_comes_along_is_listed_with_what_it_does() -> None:
     result = run("plugins")
     assert (result.exit_code, result.stderr) == (0, "")
     header, *lines = result.stdout.splitlines()
     assert header.split() == ["NAME", "SOURCE", "EXTENSION", "POINTS"]
     rows = [line.split(maxsplit=2) for line in lines if not line.startswith(" ")]
     assert [(name, points.split(", ")) for name, _, points in rows] == [
-        (name, list(plugin.points)) for name, plugin in CATALOG.items()
+        (name, list(plugin.points)) for name, plugin in (CATALOG | CONTRIB).items()
     ]
-    assert {source for _, source, _ in rows} == {"in-tree"}
+    assert [source for _, source, _ in rows] == ["in-tree"] * len(CATALOG) + ["contrib"] * len(CONTRIB)
     assert len(lines) == 2 * len(rows), "a summary for each"
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.cli.tables import folded, table_lines
-from moorage.plugins.catalog import CATALOG
+from moorage.plugins.catalog import CATALOG, CONTRIB
 from tests.cli.running import node, on_terminal, pod, run_alone, write
 
 WIDTHS = (60, 80, 120, 200)
@@ -61,7 +61,7 @@ def test_in_a_pipe_every_row_is_one_line_without_trailing_blanks(cluster: Path) 
         assert all(line == line.rstrip() for line in text.splitlines()), args
         assert all(name in text for name in names)
     _, *rows = run_alone("plugins").stdout.splitlines()
-    assert [row.split()[0] for row in rows if not row.startswith(" ")] == list(CATALOG)
+    assert [row.split()[0] for row in rows if not row.startswith(" ")] == [*CATALOG, *CONTRIB]
 
 
 def test_a_table_that_fits() -> None:

@@ -79,7 +79,7 @@ def test_what_is_not_there(args: list[str], line: str, kubeconfig: Path) -> None
         ),
         (
             ["--no-scheduler", "--plugin", "x.py"],
-            "--no-scheduler leaves nothing for --plugin and --config to do",
+            "--no-scheduler leaves nothing for --plugin, --config and --with to do",
         ),
         (
             ["--no-processes", "--run-namespace=lab"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -49,11 +49,18 @@ class World:
     """Requests are the administrator's unless another user is given; the clock stands until it is moved."""
 
     def __init__(
-        self, *, data: DataFile | None = None, folder: Path = Path(), clock: Callable[[], float] | None = None
+        self,
+        *,
+        data: DataFile | None = None,
+        folder: Path = Path(),
+        clock: Callable[[], float] | None = None,
+        gates: Iterable[str] = (),
     ) -> None:
         self.now = START
         who = Identity(b"-----BEGIN CERTIFICATE-----\n", _KEY, TOKEN)
-        self.cluster = EmbeddedCluster(who, data=data, folder=folder, clock=clock or (lambda: self.now))
+        self.cluster = EmbeddedCluster(
+            who, data=data, folder=folder, clock=clock or (lambda: self.now), gates=gates
+        )
 
     @property
     def store(self) -> Store:
@@ -171,10 +178,11 @@ async def living(
     *,
     data: DataFile | None = None,
     devices: SimulatedDevices = NO_DEVICES,
+    gates: Iterable[str] = (),
 ) -> AsyncIterator[World]:
     """A world whose controllers and nodes work, in the time of the running loop."""
     loop = asyncio.get_running_loop()
-    world = World(data=data, folder=folder, clock=lambda: START + loop.time())
+    world = World(data=data, folder=folder, clock=lambda: START + loop.time(), gates=gates)
     await world.cluster.start_unheard(nodes or [], devices)
     try:
         yield world

@@ -19,7 +19,6 @@ from moorage.client.http import HttpClient
 from tests.controlplane.servers import (
     HOST,
     Cluster,
-    ControlPlane,
     ControlPlaneError,
     Program,
     free_ports,
@@ -92,7 +91,7 @@ class Moorage(Program):
 
 
 def configuration(
-    plane: ControlPlane, *names: str, kubeconfig: Path | None = None, election: Document | None = None
+    plane: Cluster, *names: str, kubeconfig: Path | None = None, election: Document | None = None
 ) -> Document:
     """A configuration with a default profile per name, without a limit to speak of on requests."""
     return {
@@ -113,7 +112,7 @@ def deployed_configuration(manifests: str) -> str:
 
 @contextlib.contextmanager
 def moorage(
-    plane: ControlPlane, *flags: str, config: Document | None = None, serve: bool = False, ready: bool = True
+    plane: Cluster, *flags: str, config: Document | None = None, serve: bool = False, ready: bool = True
 ) -> Iterator[Moorage]:
     """`moorage run` for the length of a `with` block, from when it schedules on; `serve` gives it a port.
 

@@ -34,6 +34,7 @@ OWN_FLAGS = {
     "plugin",
     "plugin-timeout",
     "strict-config-version",
+    "with",
 }
 
 CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

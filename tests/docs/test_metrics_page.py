@@ -2,13 +2,14 @@
 
 from moorage.process.client_metrics import ClientMetrics
 from moorage.process.metrics import SchedulerMetrics
+from moorage.process.shadow_tally import Tally
 from moorage.server.exposition import render
 from moorage.server.process import ProcessMetrics
 from tests.docs.metrics_page import OWN, described, is_left_out, left_out, otherwise
 
 
-def exported() -> list[SchedulerMetrics | ClientMetrics | ProcessMetrics]:
-    return [SchedulerMetrics(), ClientMetrics(), ProcessMetrics()]
+def exported() -> list[SchedulerMetrics | ClientMetrics | ProcessMetrics | Tally]:
+    return [SchedulerMetrics(), ClientMetrics(), ProcessMetrics(), Tally()]
 
 
 def test_every_metric_is_described_and_no_other() -> None:

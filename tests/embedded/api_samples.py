@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 import yaml
 
+from tests.embedded.chart_objects import CREATED, REQUESTS, signing_requests
+
 Document = dict[str, Any]
 
 RECORDED = Path(__file__).parent.parent / "cluster"
@@ -88,7 +90,7 @@ def samples() -> dict[str, list[Document]]:
     documents += [case["object"] for case in cases if isinstance(case["object"], dict)]
     for name in ("jobs", "bad-jobs"):
         documents += yaml.safe_load_all((MANIFESTS / f"{name}.yaml").read_text())
-    documents += [crd(), *_gadgets(), *_questions()]
+    documents += [crd(), *_gadgets(), *_questions(), *_chart_objects(), *_admission_objects()]
     found: dict[str, list[Document]] = {}
     for document in documents:
         found.setdefault(document["kind"], []).append(document)
@@ -100,6 +102,64 @@ def _gadgets() -> list[Document]:
     made = [{"spec": {case["field"]: case["value"]}} for case in cases if "field" in case and "value" in case]
     plain = {"apiVersion": "shop.example.com/v1", "kind": "Gadget", "metadata": {"name": "x"}}
     return [{**plain, "spec": {}}, *({**plain, **each} for each in made)]
+
+
+def _admission_objects() -> list[Document]:
+    """Webhooks and policies for what nobody sends, wherever it is."""
+    rule = {
+        "apiGroups": ["never.example.com"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["nothings"],
+    }
+    nowhere = {"matchLabels": {"never.example.com/nowhere": "true"}}
+    hook = {
+        "name": "never.example.com",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"url": "https://never.example.com/"},
+        "rules": [rule],
+        "namespaceSelector": nowhere,
+        "objectSelector": nowhere,
+    }
+    where = {"resourceRules": [rule], "namespaceSelector": nowhere, "objectSelector": nowhere}
+    bodies: dict[str, Document] = {
+        "MutatingWebhookConfiguration": {"webhooks": [hook]},
+        "ValidatingWebhookConfiguration": {"webhooks": [hook]},
+        "ValidatingAdmissionPolicy": {
+            "spec": {"matchConstraints": where, "validations": [{"expression": "true"}]}
+        },
+        "ValidatingAdmissionPolicyBinding": {
+            "spec": {"policyName": "never", "validationActions": ["Deny"], "matchResources": where}
+        },
+    }
+    version = "admissionregistration.k8s.io/v1"
+    return [
+        {"apiVersion": version, "kind": kind, "metadata": {"name": "never"}, **body}
+        for kind, body in bodies.items()
+    ]
+
+
+def _chart_objects() -> list[Document]:
+    kinds = {
+        "ingresses": "Ingress",
+        "ingressclasses": "IngressClass",
+        "networkpolicies": "NetworkPolicy",
+        "ipaddresses": "IPAddress",
+        "servicecidrs": "ServiceCIDR",
+        "horizontalpodautoscalers": "HorizontalPodAutoscaler",
+        "flowschemas": "FlowSchema",
+        "prioritylevelconfigurations": "PriorityLevelConfiguration",
+        "apiservices": "APIService",
+        "certificatesigningrequests": "CertificateSigningRequest",
+    }
+    sent = {**CREATED, REQUESTS: signing_requests()}
+    return [
+        {"apiVersion": "/".join(path.split("/")[2:4]), "kind": kinds[path.rpartition("/")[2]], **document}
+        for path, documents in sent.items()
+        for document in documents
+        if "service" not in document.get("spec", ())  # of whose groups everything that is asked fails
+    ]
 
 
 def _questions() -> list[Document]:

@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from moorage.config import load
+from moorage.config.feature_gates import FeatureGates
 from moorage.plugins.catalog import in_tree_registry
 from moorage.process.unserved import warn_of_unserved
 from moorage.process.watched import add_waited_for
@@ -17,8 +18,9 @@ from moorage.testing import make_node, make_pod
 CLAIMS = [{"name": "gpu", "resourceClaimName": "mine"}]
 
 
-def make_scheduler() -> Scheduler:
-    scheduler = Scheduler(load(DEFAULT_CONFIGURATION).config, in_tree_registry())
+def make_scheduler(gates: str = "") -> Scheduler:
+    config = load(DEFAULT_CONFIGURATION).config
+    scheduler = Scheduler(config, in_tree_registry(), gates=FeatureGates(gates))
     add_waited_for(scheduler.door.listers, scheduler.profiles.values())
     scheduler.door.put(make_node("n"))
     return scheduler
@@ -32,6 +34,13 @@ def test_nothing_is_said_of_what_is_served(caplog: pytest.LogCaptureFixture) -> 
     assert caplog.messages == []
 
 
+def test_nothing_is_said_of_groups_where_they_are_scheduled(caplog: pytest.LogCaptureFixture) -> None:
+    scheduler = make_scheduler("GenericWorkload=true")
+    scheduler.door.put(make_pod("grouped", schedulingGroup={"podGroupName": "g"}))
+    warn_of_unserved(scheduler)
+    assert caplog.messages == []
+
+
 def test_one_warning_for_each_kind_of_thing(caplog: pytest.LogCaptureFixture) -> None:
     scheduler = make_scheduler()
     scheduler.door.put(make_pod("grouped", schedulingGroup={"podGroupName": "g"}))
@@ -40,5 +49,5 @@ def test_one_warning_for_each_kind_of_thing(caplog: pytest.LogCaptureFixture) ->
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
     assert caplog.messages == [
         "Waiting pods of pod groups: 2 (first: default/another). "
-        "Each is scheduled by itself: this version of Moorage does not schedule groups",
+        "Each is scheduled by itself: groups are scheduled with --feature-gates=GenericWorkload=true",
     ]

@@ -11,7 +11,9 @@ import pytest
 
 from moorage.api.pods import Pod
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.extension_points import ReservePlugin
 from moorage.framework.status import Status, Wait
+from moorage.framework.writes import Write
 from moorage.plugins.devices.dynamic_resources import DynamicResources
 from moorage.process.metrics import SchedulerMetrics
 from moorage.scheduler import binding_cycle
@@ -176,6 +178,57 @@ def test_a_bound_pod_stays_bound_if_it_cannot_be_told(caplog: pytest.LogCaptureF
     assert world.node_of() == "n0"
     assert world.place() == "nowhere"
     assert caplog.messages == ["Telling of a bound pod failed"]
+
+
+class SlowToGiveBack(ReservePlugin):
+    """Ends what it has written for a pod, which takes a while."""
+
+    name = "SlowToGiveBack"
+    at_work: list[str] = []
+
+    def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        pass
+
+    def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
+        self.handle.services.writes.start(Write(self.handle, self._end, (pod.name,), holds=pod.uid))
+
+    async def _end(self, name: str) -> None:
+        self.at_work.append(name)
+        await asyncio.sleep(5)
+        self.at_work.remove(name)
+
+
+def test_a_pod_that_changes_while_it_is_given_back_is_not_tried_before_the_end_of_that() -> None:
+    """What the watch tells of it late, as the condition that was written, must not bring it back early."""
+    tries: list[list[str]] = []
+
+    def bind(cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
+        tries.append(list(SlowToGiveBack.at_work))
+        if len(tries) == 1:
+            return Status.error("no")
+        world.client.bind(pod, node_name)
+        return None
+
+    world = World(SlowToGiveBack, plugin(Binds, "A", bind), in_tree=["PrioritySort"])
+    pod = world.add()
+
+    async def main() -> None:
+        running = asyncio.create_task(world.scheduler.run())
+        await asyncio.sleep(1)
+        assert SlowToGiveBack.at_work == ["pod"]
+        world.client.write_pod_status(pod, nominated_node="n0")
+        await asyncio.sleep(1)
+        assert (tries, world.place()) == ([[]], "nowhere")
+        await asyncio.sleep(5)
+        world.now += 60
+        world.queue.flush_backoff()
+        await asyncio.sleep(5)
+        world.scheduler.stop(at_once=True)
+        await running
+
+    fake_time.run(main())
+    assert tries == [[], []]
+    assert world.node_of() == "n0"
 
 
 # Plugins that have nothing to do

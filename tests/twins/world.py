@@ -230,6 +230,8 @@ class World:
             await self.scheduler.drain()
 
     def fates(self) -> dict[str, Fate]:
+        # On a slow machine, many pods are moved a piece at a time; what is left of that is to be seen, too.
+        self.scheduler.queue._moves.finish()
         places = {
             queued.pod.key: (place, queued)
             for place, pods in self.scheduler.queue.pending()._asdict().items()

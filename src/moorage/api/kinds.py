@@ -8,6 +8,7 @@ from moorage.api.coordination import Binding, Event, Lease
 from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
+from moorage.api.pod_groups import PodGroup
 from moorage.api.pods import Pod
 from moorage.api.storage import (
     CSIDriver,
@@ -83,13 +84,16 @@ WATCHED = (
 )
 """The one table of built-in resources: a resource that stands here is read, awaited and permitted."""
 
+_BEHIND_A_GATE = (_typed(PodGroup, wakes_all=False),)
+"""What only plugins of alpha features ask for. Custom resources of others have the same kinds."""
+
 _NOT_WATCHED: tuple[type[Object], ...] = (Binding, Event, Lease)
 
 KINDS = {kind.kind: kind for kind in (*_NOT_WATCHED, *(row.type for row in WATCHED)) if kind is not Object}
 """The types of objects, by the name of their kind."""
 
 _KIND_AT = {(kind.group, kind.version, kind.resource): kind for kind in KINDS.values()}
-_EVENT_AT = {(row.group, row.version, row.resource): row.event for row in WATCHED}
+_EVENT_AT = {(row.group, row.version, row.resource): row.event for row in (*WATCHED, *_BEHIND_A_GATE)}
 
 
 def known_kind(group: str, version: str, resource: str) -> type[Object] | None:

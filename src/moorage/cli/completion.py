@@ -46,3 +46,11 @@ def points(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 
     before, comma, begun = incomplete.rpartition(",")
     return [f"{before}{comma}{point}" for point in POINTS if point.startswith(begun)]
+
+
+def features(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Completes the last of several features with commas between them."""
+    from moorage.contrib.features import FEATURES
+
+    before, comma, begun = incomplete.rpartition(",")
+    return [f"{before}{comma}{each.name}" for each in FEATURES if each.name.startswith(begun)]

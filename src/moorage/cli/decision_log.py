@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from moorage.cli.completion import files
-from moorage.cli.setup import BadInput
+from moorage.cli.setup import BadInput, as_bytes
 
 if TYPE_CHECKING:
     from moorage.insight.log.decision_log import DecisionLog
@@ -20,18 +20,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 LEAST_MEMORY = 1 << 20
 LEAST_FILE = 1 << 20
-
-
-def _bytes(context: click.Context, parameter: click.Parameter, text: str) -> int:
-    from moorage.api.quantities import QuantityError, quantity_value
-
-    try:
-        size = quantity_value(text)
-    except QuantityError:
-        raise click.BadParameter(f"'{text}' is no amount; give one such as 64Mi") from None
-    if size < 0:
-        raise click.BadParameter(f"'{text}' is negative; give an amount such as 64Mi")
-    return size
 
 
 _OPTIONS = (
@@ -47,7 +35,7 @@ _OPTIONS = (
         default="100Mi",
         show_default=True,
         metavar="SIZE",
-        callback=_bytes,
+        callback=as_bytes,
         help="Go on in a new file when FILE is as large; the last four are kept as FILE.1 to FILE.4.",
     ),
     click.option(
@@ -60,7 +48,7 @@ _OPTIONS = (
         default="64Mi",
         show_default=True,
         metavar="SIZE",
-        callback=_bytes,
+        callback=as_bytes,
         help="How much the last decisions may take in memory, where they can be asked for; 0 keeps none.",
     ),
 )

@@ -174,7 +174,11 @@ def _lines(file: str, stream: IO[bytes]) -> Iterator[bytes]:
 def _explain(cluster: str, pod_file: str, setup: Any, output: str, with_advice: bool) -> None:
     from moorage.api.pods import Pod
     from moorage.cli.decision_table import show_advice, show_table
+    from moorage.cli.insight.output import say
     from moorage.cli.manifest_files import read_manifests
+    from moorage.insight.gangs import evaluated
+    from moorage.insight.words.gangs import words_for_gang
+    from moorage.insight.words.groups import cause
     from moorage.what_if.scenario import Scenario
 
     pods = [item for item in read_manifests(pod_file) if isinstance(item, Pod)]
@@ -189,10 +193,14 @@ def _explain(cluster: str, pod_file: str, setup: Any, output: str, with_advice: 
     else:
         known, used = ", ".join(scenario.profiles), scenario.profile.name
         warn([f"pod {pod.key} asks for scheduler {wanted}, profiles are {known}; {used} is used"])
-    evaluation = scenario.evaluate(pod)
-    result = evaluation.document()
+    scenario.have(pod)
+    with evaluated(scenario.profile, pod) as (evaluation, gang):
+        result = evaluation.document()
+    waits_for_gang = gang is not None and not gang["fits"]
+    if gang is not None:
+        result["gang"] = gang
     suggestions = None
-    if with_advice and not result["feasible"]:
+    if with_advice and (not result["feasible"] or waits_for_gang):
         from moorage.insight.advice.advising import advise
 
         suggestions = advise(scenario.services, scenario.profile, pod)
@@ -201,6 +209,8 @@ def _explain(cluster: str, pod_file: str, setup: Any, output: str, with_advice: 
         print_json({"id": pod.key, **result})
     else:
         show_table(evaluation, result)
+        if gang is not None:
+            say(words_for_gang(gang, cause))
         if suggestions is not None:
             show_advice(suggestions)
     failed = scenario.failed_plugins.counts
@@ -209,5 +219,5 @@ def _explain(cluster: str, pod_file: str, setup: Any, output: str, with_advice: 
             click.echo(f"Plugin {plugin} failed.")
     if failed or "schedulerError" in result:
         raise click.exceptions.Exit(1)
-    if "best" not in result:
+    if "best" not in result or waits_for_gang:
         raise click.exceptions.Exit(PENDING)

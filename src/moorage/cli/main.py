@@ -13,6 +13,7 @@ from moorage.cli import interrupts
 from moorage.cli.groups import Commands
 
 COMMANDS = {
+    "capacity": "Tell what more fits, and which nodes are missing or not needed.",
     "completion": "Have a shell complete commands, options and files.",
     "config": "Check, show and convert scheduler configuration files.",
     "crd": "Print the definition of a custom resource.",
@@ -22,13 +23,22 @@ COMMANDS = {
     "new": "Begin a plugin project.",
     "pending": "Tell which pods wait, and what would free the most of them.",
     "plugins": "List the plugins there are.",
+    "record": "Write down what happens in a cluster, to try it again.",
+    "replay": "Replay what was recorded of a cluster with other settings.",
     "run": "Schedule the pods of a cluster.",
+    "shadow": "Judge the scheduler in charge of a cluster, and write nothing.",
     "simulate": "Schedule many pods in memory at full speed.",
+    "sweep": "Replay a trace with many configurations, weights and seeds.",
     "top": "Watch a running scheduler: rate, queue, plugin times, nodes.",
+    "trace": "Show what a recording holds, or make one of a list of jobs.",
+    "tune": "Search for weights with which a trace goes better.",
     "up": "Start a cluster on this machine, for kubectl and for plugins.",
 }
 
-FOLDERS = {"explain": "insight.", "pending": "insight.", "top": "insight."}
+FOLDERS = {
+    **dict.fromkeys(("explain", "pending", "top"), "insight."),
+    **dict.fromkeys(("capacity", "record", "replay", "shadow", "sweep", "trace", "tune"), "trying."),
+}
 """Where the module of a command is, if not beside this one."""
 
 
@@ -80,6 +90,7 @@ def moorage() -> None:
       moorage simulate --nodes 1000 --pods 5000
       moorage evaluate --cluster manifests/ --pod pod.yaml
       moorage explain my-pod
+      moorage record --out monday.moor --for 24h
       moorage config view scheduler.yaml --expanded
       moorage plugins --plugin my_plugin.py
       moorage new plugin quiet-nodes --points filter,score

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 
 from moorage.api.decoding import DecodeError, from_document
-from moorage.api.kinds import KINDS
 from moorage.api.meta import Object
 from moorage.cli.setup import BadInput, read_input
+from moorage.contrib.objects import kind_of
 
 Document = dict[str, Any]
 T = TypeVar("T", bound=Object)
@@ -39,7 +39,7 @@ def read_manifests(path: str) -> list[Object]:
     objects: list[Object] = []
     others: set[str] = set()
     for place, document in documents_in(path):
-        kind = KINDS.get(document["kind"])
+        kind = kind_of(document)
         if kind is not None:
             objects.append(read_object(kind, document, place))
         else:
@@ -48,6 +48,18 @@ def read_manifests(path: str) -> list[Object]:
         found = f"nothing a scheduler looks at, only {', '.join(sorted(others))}" if others else "no object"
         raise BadInput(f"{path}: holds {found}; give manifests of nodes and pods")
     return objects
+
+
+def check_unique(given: Iterable[tuple[str, Object]]) -> None:
+    """Refuses an object that is given twice: by name, or by a uid that was copied along."""
+    seen: dict[tuple[str, str], tuple[str, Object]] = {}
+    for place, item in given:
+        for what, value in (("name", item.key), ("uid", item.uid)):
+            first, known = seen.setdefault((f"{item.kind} {what}", value), (place, item))
+            if known is not item:
+                also = "" if first == place else f" in {first}"
+                what = "is given twice" if what == "name" else f"has the uid of {known.key}"
+                raise BadInput(f"{place}: {item.kind} {item.key} {what}{also}; leave one out or change it")
 
 
 def read_object(kind: type[T], document: Document, place: str) -> T:
@@ -63,8 +75,8 @@ def read_object(kind: type[T], document: Document, place: str) -> T:
 def with_defaults(document: Document) -> Document:
     """What a cluster would have filled in: namespace, uid, requests from limits, the phase of a volume."""
     metadata = dict(document.get("metadata") or {})
-    kind = str(document.get("kind"))
-    if kind in KINDS and KINDS[kind].namespaced:
+    kind, known = str(document.get("kind")), kind_of(document)
+    if known is not None and known.namespaced:
         metadata.setdefault("namespace", "default")
     metadata.setdefault("uid", f"{kind}/{metadata.get('namespace', '')}/{metadata.get('name', '')}")
     completed = {**_OF_KIND.get(kind, {}), **document, "metadata": metadata}
@@ -146,8 +158,9 @@ def _opened(document: Any, place: str) -> Iterator[tuple[str, Document]]:
     items = document.get("items") or []
     if not isinstance(items, list):
         raise BadInput(f"{place}: `items` of this {kind} is not a list")
+    version = {key: document[key] for key in ("apiVersion",) if key in document}
     for number, item in enumerate(items):
         # Lists of one kind, as the API server sends them, leave it out in their items.
         if isinstance(item, dict) and kind != "List":
-            item = {"kind": kind.removesuffix("List"), **item}
+            item = {**version, "kind": kind.removesuffix("List"), **item}
         yield from _opened(item, f"{place}, items[{number}]")

@@ -20,6 +20,7 @@ from moorage.client.errors import ApiError, NotFound
 from moorage.client.http import HttpClient
 from moorage.client.resources import Resource
 from moorage.cluster.custom.definitions import CrdStrategy
+from moorage.contrib.features import Feature, of_plugins
 from moorage.framework.loading.registry import place_of
 
 MARK = "moorage/applied-generation"
@@ -42,10 +43,14 @@ class Outcome(NamedTuple):
     notes: list[str]
 
 
-def kinds_of(setup: Setup) -> list[type[Object]]:
-    """The classes of custom resources that the modules of the enabled plugins define or import."""
+def kinds_of(setup: Setup, features: Iterable[Feature] = ()) -> list[type[Object]]:
+    """The classes of custom resources that the modules of the enabled plugins define or import.
+
+    And those that the features need, whether or not their plugins are enabled.
+    """
     enabled = {name for profile in setup.config.profiles for name in profile.plugins.enabled_names()}
-    found: dict[str, type[Object]] = {}
+    wanted = (kind for feature in (*features, *of_plugins(enabled)) for kind in feature.kinds)
+    found: dict[str, type[Object]] = {str(Resource.of(kind)): kind for kind in wanted}
     for entry in setup.registry:
         if entry.name in enabled:
             for kind in _kinds_in(sys.modules.get(entry.load().__module__)):

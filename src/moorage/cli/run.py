@@ -11,7 +11,7 @@ from moorage.cli.completion import files
 from moorage.cli.decision_log import decision_log_options
 from moorage.cli.go_flags import KubeFlags, kube_flag
 from moorage.cli.kube_flags import KUBE_FLAGS
-from moorage.cli.setup import errors_in_lines, plugin_timeout_option, warn
+from moorage.cli.setup import errors_in_lines, plugin_timeout_option, warn, with_option
 
 if TYPE_CHECKING:
     from moorage.framework.extension_points import Plugin
@@ -150,6 +150,7 @@ _OPTIONS = (
         shell_complete=files,
         help="Register a plugin. Repeatable.",
     ),
+    with_option,
     plugin_timeout_option,
     click.option("--strict-config-version", is_flag=True, help="Refuse v1beta2 and v1beta3."),
     click.option(
@@ -206,6 +207,7 @@ def run(**flags: Any) -> None:
       moorage run --config scheduler.yaml
       moorage run --config scheduler.yaml --plugin my_plugin.py -v=3
       moorage run --kubeconfig ~/.kube/config --leader-elect=false
+      moorage run --kubeconfig ~/.kube/config --with coscheduling
     """
     _run(flags)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from moorage.cli.completion import files
+from moorage.cli.completion import features, files
 
 if TYPE_CHECKING:
     from moorage.config import KubeSchedulerConfiguration
+    from moorage.config.feature_gates import FeatureGates
+    from moorage.contrib.features import Feature
     from moorage.framework.extension_points import Plugin
     from moorage.framework.loading.registry import Registry
 
@@ -31,6 +34,16 @@ plugin_option = click.option(
     "with :Class, one class of it. Repeatable.",
 )
 
+with_option = click.option(
+    "--with",
+    "features",
+    multiple=True,
+    metavar="NAMES",
+    shell_complete=features,
+    help="Turn on what comes with Moorage and is off by default: coscheduling (gangs of pods) or capacity "
+    "(quotas that lend), with a comma between them. Repeatable.",
+)
+
 strict_version_option = click.option(
     "--strict-config-version",
     is_flag=True,
@@ -38,7 +51,27 @@ strict_version_option = click.option(
 )
 
 
-def _seconds(context: click.Context, parameter: click.Parameter, text: str) -> float:
+def span_in_seconds(what: str, examples: str) -> Callable[..., float | None]:
+    """For options whose value is a time above zero; `what` it is and `examples` go into the refusal."""
+
+    def parsed(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+        from moorage.api.durations import Duration, DurationError
+
+        if text is None:
+            return None
+        try:
+            seconds = Duration.parse(text).seconds
+        except DurationError:
+            seconds = 0.0
+        if seconds <= 0:
+            raise click.BadParameter(f"'{text}' is no {what}; write it like {examples}")
+        return seconds
+
+    return parsed
+
+
+def limit_in_seconds(context: click.Context, parameter: click.Parameter, text: str) -> float:
+    """For options that limit a time; 0 for none."""
     from moorage.api.durations import Duration, DurationError
 
     try:
@@ -50,12 +83,25 @@ def _seconds(context: click.Context, parameter: click.Parameter, text: str) -> f
     return seconds
 
 
+def as_bytes(context: click.Context, parameter: click.Parameter, text: str) -> int:
+    """Reads the amount of an option."""
+    from moorage.api.quantities import QuantityError, quantity_value
+
+    try:
+        size = quantity_value(text)
+    except QuantityError:
+        raise click.BadParameter(f"'{text}' is no amount; give one such as 64Mi") from None
+    if size < 0:
+        raise click.BadParameter(f"'{text}' is negative; give an amount such as 64Mi")
+    return size
+
+
 plugin_timeout_option = click.option(
     "--plugin-timeout",
     default="10s",
     show_default=True,
     metavar="DURATION",
-    callback=_seconds,
+    callback=limit_in_seconds,
     help="Interrupt a plugin's call that takes longer; 0 never does.",
 )
 
@@ -113,21 +159,61 @@ def register(plugins: Iterable[str | type[Plugin]]) -> tuple[Registry, list[str]
 
 
 def set_up(
-    config_file: str | None, plugins: Iterable[str | type[Plugin]], *, strict_version: bool = False
+    config_file: str | None,
+    plugins: Iterable[str | type[Plugin]],
+    *,
+    features: Iterable[str] = (),
+    strict_version: bool = False,
+    gates: FeatureGates | None = None,
 ) -> Setup:
-    """The registry and the configuration that --config and --plugin stand for."""
+    """The registry and the configuration that --config, --plugin and --with stand for."""
     from moorage.config.load import load
     from moorage.scheduler.profiles import default_configuration
 
+    wanted = [feature.plugin for feature in find_features(features)]
     registry, added = make_registry(plugins)
     if config_file is None:
-        return Setup(registry, default_configuration(registry, added))
+        enabled = list(dict.fromkeys((*wanted, *added)))
+        return Setup(registry, default_configuration(registry, enabled, gates))
     text, name = read_input(config_file)
-    loaded = load(text, source=name, strict_version=strict_version)
+    loaded = load(text, source=name, strict_version=strict_version, gates=gates)
     refuse_broken(loaded.config, registry)
     warn(loaded.warnings)
     warn([*unused(loaded.config, added), *unknown_names(loaded.config, registry, name)])
+    warn(not_enabled(loaded.config, features, name))
     return Setup(registry, loaded.config)
+
+
+def find_features(names: Iterable[str]) -> list[Feature]:
+    """What --with stands for, in the order in which the plugins run; raises BadInput."""
+    from moorage.contrib.features import FEATURES
+
+    given = [name for text in names for name in text.split(",")]
+    known = {feature.name: feature for feature in FEATURES}
+    for name in given:
+        if name not in known:
+            raise BadInput(f"--with: there is no {name!r}; choose of {', '.join(sorted(known))}")
+    return [feature for feature in FEATURES if feature.name in given]
+
+
+def not_enabled(config: KubeSchedulerConfiguration, features: Iterable[str], file: str) -> list[str]:
+    """A warning for each plugin that --with stands for and that a configuration leaves out."""
+    enabled = {name for profile in config.profiles for name in profile.plugins.enabled_names()}
+    return [
+        f"--with {feature.name}: no profile of {file} enables the plugin {feature.plugin}"
+        for feature in find_features(features)
+        if feature.plugin not in enabled
+    ]
+
+
+def read_gates(pairs: str, *versions: str) -> FeatureGates:
+    """What --feature-gates stands for."""
+    from moorage.config.feature_gates import FeatureGateError, FeatureGates
+
+    try:
+        return FeatureGates(pairs, *versions)
+    except FeatureGateError as error:
+        raise BadInput(f"--{error.flag}: {error}") from None
 
 
 def unused(config: KubeSchedulerConfiguration, added: Iterable[str]) -> list[str]:
@@ -215,6 +301,18 @@ def errors_in_lines(verbose: bool, config_file: str | None = None) -> Iterator[N
             error = error.in_file("<stdin>" if config_file == "-" else config_file)
         click.echo(str(error), err=True)
         raise click.exceptions.Exit(1) from None
+
+
+@contextmanager
+def quiet_scheduler(verbose: bool) -> Iterator[None]:
+    """Keeps a scheduler in memory from logging what becomes of each pod: the report tells."""
+    logger = logging.getLogger("moorage.scheduler")
+    before = logger.level
+    logger.setLevel(before if verbose else logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 class BadInput(Exception):

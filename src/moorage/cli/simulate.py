@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import random
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,15 +13,18 @@ from moorage.cli.completion import files
 from moorage.cli.setup import (
     PENDING,
     BadInput,
+    Setup,
     config_option,
     devices_option,
     errors_in_lines,
     output_option,
     plugin_option,
     print_json,
+    quiet_scheduler,
     set_up,
     strict_version_option,
     verbose_option,
+    with_option,
 )
 
 if TYPE_CHECKING:
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
 WORKLOADS = (
     *("plain", "distinct", "spread", "affinity", "antiaffinity", "prefaffinity", "nodeaffinity"),
-    "claims",
+    *("claims", "gangs"),
 )
 
+_COSCHEDULING = "Coscheduling"
 _LISTED_REASONS = 20
 
 
@@ -64,6 +65,7 @@ _LISTED_REASONS = 20
 @config_option
 @strict_version_option
 @plugin_option
+@with_option
 @verbose_option
 def simulate(
     manifests: tuple[str, ...],
@@ -77,6 +79,7 @@ def simulate(
     config_file: str | None,
     strict_config_version: bool,
     plugins: tuple[str, ...],
+    features: tuple[str, ...],
     verbose: bool,
 ) -> None:
     """Schedule pods in memory at full speed: real queue, real plugins, no cluster.
@@ -84,7 +87,8 @@ def simulate(
     MANIFESTS are files or folders of YAML or JSON with nodes, pods and whatever else matters; pods that
     have a node are taken as running, the others are scheduled. --nodes and --pods make up more. Each pod of
     the workload `claims` has a claim for one device of the class gpu, of which every node has eight unless
-    --devices or the manifests say otherwise.
+    --devices or the manifests say otherwise. Those of the workload `gangs` belong to groups of 2 to 16 that
+    are placed together or not at all, by the plugin Coscheduling; without --config it is enabled for them.
 
     Two runs give the same. Equally good nodes are not taken in turns: as `moorage run` does, the same one is
     taken as long as it stays as good. Chance decides only among equal victims of preemption, among nodes to
@@ -92,7 +96,8 @@ def simulate(
 
     With -o json: `nodes` (how many), `placed` (pod to node), `pending` (a list with `pod`, `reason`,
     `error` and `nominatedNode`), `failedPlugins` (plugin to how often), `requested` (resource to share),
-    `seconds` and `podsPerSecond`.
+    `seconds` and `podsPerSecond`; and `gangs` (how many are `whole`, `waiting` and `partial`), if a plugin
+    knows of gangs.
 
     The exit code is 3 if pods stay pending, 1 if a plugin failed or the input is wrong, otherwise 0.
 
@@ -100,8 +105,10 @@ def simulate(
     Examples:
       moorage simulate --nodes 5000 --pods 10000 --workload spread
       moorage simulate --nodes 100 --pods 400 --workload claims --devices gpu=4
+      moorage simulate --nodes 20 --pods 400 --workload gangs
       moorage simulate cluster.yaml pods.yaml --show-placements
       moorage simulate cluster.yaml --pods 50 -o json
+      moorage simulate cluster.yaml gangs.yaml --with coscheduling
     """
     if not manifests and nodes is None and pods is None:
         raise click.UsageError("Give manifests, or --nodes and --pods to make some up.")
@@ -111,12 +118,17 @@ def simulate(
         from moorage.api.nodes import Node
         from moorage.api.pods import Pod
         from moorage.cli.devices import objects_for, read_devices
-        from moorage.cli.manifest_files import read_manifests
+        from moorage.cli.manifest_files import check_unique, read_manifests
         from moorage.what_if.device_workloads import is_claimed_class, make_claims, make_devices
+        from moorage.what_if.gang_workloads import make_pod_groups
         from moorage.what_if.simulation import Simulation
         from moorage.what_if.workloads import make_nodes, make_pods
 
-        setup = set_up(config_file, plugins, strict_version=strict_config_version)
+        if workload == "gangs" and config_file is None:
+            features = (*features, "coscheduling")
+        setup = set_up(config_file, plugins, features=features, strict_version=strict_config_version)
+        if workload == "gangs":
+            _check_coscheduling(setup, config_file)
         simulation = Simulation(setup.config, setup.registry)
         given: list[tuple[str, Object]] = [
             (path, item) for path in manifests for item in read_manifests(path)
@@ -127,8 +139,8 @@ def simulate(
         if workload == "claims" and not any(is_claimed_class(item) for _, item in given):
             given += [("--workload", item) for item in make_devices(names)]
         made_up = list(make_pods(workload, pods or 0))
-        given += [("--pods", item) for item in (*made_up, *make_claims(made_up))]
-        _check_unique(given)
+        given += [("--pods", item) for item in (*made_up, *make_claims(made_up), *make_pod_groups(made_up))]
+        check_unique(given)
         waiting: list[Pod] = []
         for _, item in given:
             if isinstance(item, Pod) and not item.spec.node_name and not item.finished:
@@ -139,7 +151,7 @@ def simulate(
             raise BadInput("there is no pod to schedule; give some in the manifests or with --pods")
         random.seed(seed)
         interrupts.raise_again()
-        with _quiet(verbose):
+        with quiet_scheduler(verbose):
             result = asyncio.run(_run(simulation, waiting))
     if output == "json":
         print_json(_document(simulation, result))
@@ -152,28 +164,12 @@ def simulate(
         raise click.exceptions.Exit(PENDING)
 
 
-@contextmanager
-def _quiet(verbose: bool) -> Iterator[None]:
-    """Keeps the scheduler from logging what becomes of each pod: the report tells."""
-    logger = logging.getLogger("moorage.scheduler")
-    before = logger.level
-    logger.setLevel(before if verbose else logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
-def _check_unique(given: list[tuple[str, Object]]) -> None:
-    """Refuses an object that is given twice: by name, or by a uid that was copied along."""
-    seen: dict[tuple[str, str], tuple[str, Object]] = {}
-    for place, item in given:
-        for what, value in (("name", item.key), ("uid", item.uid)):
-            first, known = seen.setdefault((f"{item.kind} {what}", value), (place, item))
-            if known is not item:
-                also = "" if first == place else f" in {first}"
-                what = "is given twice" if what == "name" else f"has the uid of {known.key}"
-                raise BadInput(f"{place}: {item.kind} {item.key} {what}{also}; leave one out or change it")
+def _check_coscheduling(setup: Setup, config_file: str | None) -> None:
+    enabled = {name for profile in setup.config.profiles for name in profile.plugins.enabled_names()}
+    if _COSCHEDULING not in enabled:
+        raise BadInput(
+            f"--workload gangs: no profile of {config_file} enables {_COSCHEDULING}; enable it there"
+        )
 
 
 async def _run(simulation: Simulation, waiting: list[Pod]) -> Result:
@@ -199,6 +195,9 @@ async def _run(simulation: Simulation, waiting: list[Pod]) -> Result:
 
 
 def _document(simulation: Simulation, result: Result) -> dict[str, Any]:
+    from moorage.what_if.gang_outcomes import gang_outcomes
+
+    gangs = gang_outcomes(simulation.scheduler)
     return {
         "nodes": len(simulation.scheduler.state.table),
         "placed": result.placed,
@@ -211,6 +210,7 @@ def _document(simulation: Simulation, result: Result) -> dict[str, Any]:
             }
             for pod, reason in result.pending.items()
         ],
+        **({} if gangs is None else {"gangs": gangs.document()}),
         "failedPlugins": result.failed_plugins,
         "requested": {name: used / available for name, used, available in simulation.utilisation()},
         "seconds": result.seconds,
@@ -231,10 +231,25 @@ def _report(simulation: Simulation, result: Result, show_placements: bool) -> No
     )
     for resource, used, available in simulation.utilisation():
         _say(f"{resource}: {100 * used / available:.1f}% requested", "  ")
+    _report_gangs(simulation)
     if result.pending:
         _report_pending(result.pending)
     for plugin, count in result.failed_plugins.items():
         _say(f"Plugin {plugin} failed {count} times; -v shows how")
+
+
+def _report_gangs(simulation: Simulation) -> None:
+    from moorage.what_if.gang_outcomes import gang_outcomes
+
+    gangs = gang_outcomes(simulation.scheduler)
+    if gangs is None or not any(gangs):
+        return
+    whole, waiting, partial = (len(keys) for keys in gangs)
+    if partial:
+        in_part = f"{partial} have nodes for too few members, such as {gangs.partial[0]}"
+    else:
+        in_part = "none is placed in part"
+    _say(f"{whole} of {whole + waiting + partial} gangs are whole, {waiting} wait, {in_part}")
 
 
 def _report_pending(pending: dict[str, str]) -> None:

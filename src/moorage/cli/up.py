@@ -16,7 +16,10 @@ from moorage.cli.setup import (
     errors_in_lines,
     plugin_option,
     plugin_timeout_option,
+    read_gates,
     strict_version_option,
+    warn,
+    with_option,
 )
 from moorage.cli.terminal.output import Output
 
@@ -26,6 +29,7 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 @click.command(cls=GoFlags)
 @config_option
 @plugin_option
+@with_option
 @plugin_timeout_option
 @strict_version_option
 @click.option(
@@ -82,6 +86,13 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
     metavar="NAME",
     help="A namespace, beside kube-system, whose pods may be such processes. Repeatable.",
 )
+@click.option(
+    "--feature-gates",
+    "feature_gates",
+    default="",
+    metavar="PAIRS",
+    help="Name=true|false pairs, as for kube-apiserver and kube-scheduler.",
+)
 @click.option("--no-processes", is_flag=True, help="Run no pod as a process, Moorage's own image included.")
 @decision_log_options
 @click.option("-v", "--v", "verbosity", type=int, default=0, help="How much the scheduler logs.")
@@ -94,6 +105,7 @@ _NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 def up(
     config_file: str | None,
     plugins: tuple[str, ...],
+    features: tuple[str, ...],
     plugin_timeout: float,
     strict_config_version: bool,
     nodes: str | None,
@@ -108,6 +120,7 @@ def up(
     no_dashboard: bool,
     run_images: tuple[str, ...],
     run_namespaces: tuple[str, ...],
+    feature_gates: str,
     no_processes: bool,
     decision_log: Path | None,
     decision_log_size: int,
@@ -127,6 +140,7 @@ def up(
       moorage up --plugin my_plugin.py --reload
       moorage up --nodes 100 --config scheduler.yaml
       moorage up --devices gpu=8
+      moorage up --with coscheduling,capacity
       moorage up --nodes nodes.yaml --data cluster.db --port 6443
       moorage up --no-scheduler --kubeconfig ./kubeconfig
     """
@@ -134,8 +148,8 @@ def up(
         raise click.UsageError("--reload needs a --plugin or a --config to watch")
     if reload and config_file == "-":
         raise click.UsageError("--reload cannot read standard input again; give --config a file")
-    if no_scheduler and (plugins or config_file):
-        raise click.UsageError("--no-scheduler leaves nothing for --plugin and --config to do")
+    if no_scheduler and (plugins or config_file or features):
+        raise click.UsageError("--no-scheduler leaves nothing for --plugin, --config and --with to do")
     if no_dashboard and dashboard_port:
         raise click.UsageError("--no-dashboard leaves nothing for --dashboard-port to do")
     if not address:
@@ -150,6 +164,8 @@ def up(
     decisions = DecisionLogOptions(decision_log, decision_log_size, decision_log_redact, decision_log_memory)
     with errors_in_lines(verbosity >= 5, config_file), Output(log_file) as output:
         decisions.check()
+        gates = read_gates(feature_gates)
+        warn(gates.warnings())
         output.doing("Loading the configuration and the plugins")
         from moorage.cli.up_process import UpOptions, run_up
         from moorage.cluster.life.nodes import RUN_NAMESPACES
@@ -157,6 +173,7 @@ def up(
         options = UpOptions(
             config_file=config_file,
             plugins=plugins,
+            features=features,
             plugin_timeout=plugin_timeout,
             strict_config_version=strict_config_version,
             nodes=nodes,
@@ -169,6 +186,7 @@ def up(
             reload=reload,
             dashboard_port=None if no_dashboard else dashboard_port,
             decisions=decisions,
+            gates=gates,
             run_images=run_images,
             run_namespaces=() if no_processes else (*RUN_NAMESPACES, *run_namespaces),
             verbosity=verbosity,

@@ -31,7 +31,7 @@ from moorage.cli.devices import GivenDevices, read_devices
 from moorage.cli.manifest_files import read_manifests
 from moorage.cli.plugin_resources import apply_definitions, kinds_of
 from moorage.cli.reloading import FileWatch, files_of, forget_modules
-from moorage.cli.setup import BadInput, Setup, set_up
+from moorage.cli.setup import BadInput, Setup, find_features, set_up
 from moorage.cli.terminal.output import Output
 from moorage.cli.terminal.views import View, make_view
 from moorage.client.http import HttpClient
@@ -44,6 +44,7 @@ from moorage.cluster.life.nodes import default_nodes
 from moorage.cluster.life.nodes.programs import IMAGE
 from moorage.config import expand_all
 from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
+from moorage.config.feature_gates import FeatureGates
 from moorage.config.problems import ConfigError
 from moorage.framework.extenders.asking import make_extenders
 from moorage.framework.loading.registry import PluginLoadError
@@ -64,6 +65,7 @@ SECONDS_TO_STOP = 1.0  # for the API server, if the scheduler's thread is stuck
 class UpOptions:
     config_file: str | None
     plugins: tuple[str, ...]
+    features: tuple[str, ...]
     plugin_timeout: float
     strict_config_version: bool
     nodes: str | None
@@ -77,6 +79,7 @@ class UpOptions:
     dashboard_port: int | None
     """None for no dashboard."""
     decisions: DecisionLogOptions
+    gates: FeatureGates
     run_images: tuple[str, ...]
     run_namespaces: tuple[str, ...]
     verbosity: int
@@ -84,7 +87,13 @@ class UpOptions:
 
     def set_up(self) -> Setup:
         """The plugins and the configuration, checked as far as that is possible without a cluster."""
-        setup = set_up(self.config_file, self.plugins, strict_version=self.strict_config_version)
+        setup = set_up(
+            self.config_file,
+            self.plugins,
+            features=self.features,
+            strict_version=self.strict_config_version,
+            gates=self.gates,
+        )
         make_extenders(setup.config.extenders)
         expand_all(setup.config, setup.registry.points_of())
         return setup
@@ -208,7 +217,10 @@ class Up:
             if log_file is not None:
                 stack.enter_context(log_file)
             scheduler = self._scheduler = LocalScheduler(
-                cluster.scheduler_client, plugin_timeout=options.plugin_timeout, decisions=decisions
+                cluster.scheduler_client,
+                plugin_timeout=options.plugin_timeout,
+                decisions=decisions,
+                gates=options.gates,
             )
             nodes = await server.called(lambda: cluster.store.count("nodes"))
             if self._setup is not None and decisions is not None and options.dashboard_port is not None:
@@ -266,6 +278,7 @@ class Up:
             folder=Path(folder),
             run_images=options.run_images,
             run_namespaces=options.run_namespaces,
+            gates=[gate.name for gate in options.gates.all() if gate.enabled and gate.stage == "ALPHA"],
         )
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate = Path(folder) / "apiserver.pem"
@@ -295,7 +308,7 @@ class Up:
 
     async def _define(self, cluster: EmbeddedCluster, setup: Setup, say: Callable[[str], None]) -> None:
         """Has the custom resources of the plugins served, and says which are new."""
-        kinds = kinds_of(setup)
+        kinds = kinds_of(setup, find_features(self._options.features))
         if not kinds:
             return
         async with HttpClient(cluster.connection(), user_agent=UP_AGENT) as http:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
@@ -42,6 +42,14 @@ class Crossing:
             self._is_awake = True
             here.call_later(_TOGETHER_SECONDS, self._home.call_soon_threadsafe, self._work)
         return await answer
+
+    async def run(
+        self, function: Callable[[*Arguments], Coroutine[Any, Any, T]], *arguments: *Arguments
+    ) -> T:
+        """What a coroutine returns or raises at home."""
+        if asyncio.get_running_loop() is self._home or self._home is None:
+            return await function(*arguments)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(function(*arguments), self._home))
 
     def stream(self, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """The pieces of a stream that flows at home; several may come as one."""

@@ -7,9 +7,10 @@ import contextlib
 import secrets
 import ssl
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from moorage.api.simulated_devices import NO_DEVICES, SimulatedDevices, filled
@@ -18,7 +19,7 @@ from moorage.client.crossing import Crossing
 from moorage.client.local import LocalAnswer
 from moorage.cluster.access.authentication import Authenticator
 from moorage.cluster.access.rbac import Authorizer
-from moorage.cluster.access.requests import Answer, Request, Stream
+from moorage.cluster.access.requests import Answer, Query, Request, Stream
 from moorage.cluster.access.reviews import Reviews
 from moorage.cluster.access.roles import bootstrap_roles
 from moorage.cluster.access.tokens import Tokens, generate_key
@@ -26,15 +27,23 @@ from moorage.cluster.access.users import MASTERS, Attributes, User
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.data_file import DataFile
 from moorage.cluster.base.errors import Refusal
-from moorage.cluster.base.store import Document, Store
+from moorage.cluster.base.outside import Unanswered
+from moorage.cluster.base.store import Document, Store, Stored
 from moorage.cluster.base.times import seconds_of
+from moorage.cluster.base.webhook_client import WebhookClient
+from moorage.cluster.custom.conversion import Conversions
 from moorage.cluster.custom.serving import CustomResources
-from moorage.cluster.kinds.catalog import STRATEGIES
+from moorage.cluster.kinds.catalog import strategies
 from moorage.cluster.life.controllers import Controllers
 from moorage.cluster.life.nodes import RUN_NAMESPACES, Machine, Nodes
 from moorage.cluster.life.nodes.device_slices import CLASSES, SLICES
 from moorage.cluster.life.nodes.logs import log_answer
+from moorage.cluster.life.nodes.service_ports import locate
 from moorage.cluster.objects.decoding import shape
+from moorage.cluster.objects.flow_conditions import FlowConditions
+from moorage.cluster.objects.hooks.hooks import Hooks
+from moorage.cluster.objects.registrations import Registrations
+from moorage.cluster.objects.service_addresses import ServiceAddresses
 from moorage.cluster.objects.system_objects import authentication_config, system_objects
 from moorage.cluster.objects.writes import InternalWriter, Objects
 from moorage.cluster.schema.definitions import Definitions
@@ -92,7 +101,7 @@ class EmbeddedCluster:
     """An API server with nodes and controllers, between `start` and `stop`.
 
     Pods of Moorage's own image, and of `run_images`, run as processes of this machine in `run_namespaces`;
-    without any namespace, no pod does.
+    without any namespace, no pod does. `gates` are the alpha features that are on.
     """
 
     def __init__(
@@ -103,6 +112,7 @@ class EmbeddedCluster:
         folder: Path,
         run_images: Sequence[str] = (),
         run_namespaces: Sequence[str] = RUN_NAMESPACES,
+        gates: Iterable[str] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.who = who
@@ -113,31 +123,41 @@ class EmbeddedCluster:
         self._run_namespaces = run_namespaces
         self._clock = clock
         self._stack = AsyncExitStack()
-        self._definitions = Definitions(builtin_definitions(STRATEGIES))
+        self._gates = frozenset(gates)
+        self._definitions = Definitions(builtin_definitions(strategies(self._gates), self._gates))
         self._tokens = Tokens(who.signing_key, "https://kubernetes.default.svc.cluster.local", clock)
         self._tokens.add(who.admin_token, ADMIN)
         authorizer = Authorizer(self.store)
+        self._webhooks = WebhookClient(partial(locate, self.store, self._runs))
         self._custom = CustomResources(
             self._definitions,
             self.store,
             clock=clock,
             wake=self._settle_definitions,
             ended=lambda name: self._handlers.end_watches(name),
+            conversions=Conversions(self._webhooks),
         )
         self._settling: asyncio.Handle | None = None
         self._crossing = Crossing()
-        self._objects = Objects(self.store, self._definitions, authorizer, clock=clock)
+        hooks = Hooks(self.store, self._definitions, authorizer, self._webhooks)
+        self._objects = Objects(self.store, self._definitions, authorizer, hooks, clock=clock)
         self.writer = InternalWriter(self._objects)
+        wake = self._settle_definitions
+        self._registrations = Registrations(self.writer, self._definitions, wake, clock)
+        self._flow_conditions = FlowConditions(self.writer, wake, clock)
+        self._service_addresses = ServiceAddresses(self.writer, wake, clock)
         authenticator = Authenticator(self._tokens, self.store, authorizer)
         self._handlers = Handlers(self._objects, Reviews(self._tokens, self.store, authorizer))
         subresources = Subresources(
             self._handlers,
             self._tokens,
-            lambda pod, query: log_answer(self._nodes.logs, pod, query),
+            self._log_answer,
         )
-        self._server = ApiServer(self._definitions, authenticator, authorizer, self._handlers, subresources)
-        self._http = HttpServer(self.handle)
-        self._nodes: Nodes
+        self._server = ApiServer(
+            self._definitions, authenticator, authorizer, self._handlers, subresources, self._tokens
+        )
+        self._http = HttpServer(self.respond)
+        self._nodes: Nodes | None = None
 
     @property
     def port(self) -> int:
@@ -191,9 +211,16 @@ class EmbeddedCluster:
             self._data.load(self.store)
         self._custom.start()
         self._fill(nodes)
+        self._registrations.start()
+        self._flow_conditions.start()
+        self._service_addresses.start()
+
+    async def respond(self, request: Request) -> Answer | Stream:
+        """Answers a request, whichever way it came."""
+        return await self._server.respond(request)
 
     def handle(self, request: Request) -> Answer | Stream:
-        """Answers a request, whichever way it came."""
+        """The same at once. Raises Unanswered if others have to be asked about it."""
         return self._server.handle(request)
 
     def admit(self, headers: Mapping[str, list[str]], verb: str, path: str) -> User:
@@ -206,8 +233,10 @@ class EmbeddedCluster:
     def _start_parts(self, stack: AsyncExitStack, server: tuple[str, int], devices: SimulatedDevices) -> None:
         """What works by itself: controllers, nodes and what is done every minute."""
         self._crossing.open()
+        stack.push_async_callback(self._webhooks.close)
         is_new = self._data is None or not self._data.setting(_HAS_RUN)
-        controllers = Controllers(self.writer, ca=self.who.ca, is_new=is_new, clock=self._clock)
+        writer = InternalWriter(self._objects, asks=True)
+        controllers = Controllers(writer, ca=self.who.ca, is_new=is_new, clock=self._clock)
         controllers.start()
         if self._data is not None and is_new:
             self._data.set(_HAS_RUN, "yes")
@@ -222,9 +251,9 @@ class EmbeddedCluster:
             volumes=self._data.volumes if self._data is not None else None,
             clock=self._clock,
         )
-        self._nodes = Nodes(machine, devices)
-        self._nodes.start()
-        stack.push_async_callback(self._nodes.stop)
+        running = self._nodes = Nodes(machine, devices)
+        running.start()
+        stack.push_async_callback(running.stop)
         sweeping = asyncio.create_task(self._sweeping())
         stack.callback(sweeping.cancel)
 
@@ -239,9 +268,16 @@ class EmbeddedCluster:
         """A client for a scheduler in this process, in any thread."""
         return SchedulerClient(self.connection(), self._objects, self._crossing, user_agent=user_agent)
 
+    def _runs(self, pod: Stored) -> bool:
+        return self._nodes is not None and self._nodes.runs(pod)
+
+    def _log_answer(self, pod: Document, query: Query) -> Answer | Stream:
+        assert self._nodes is not None, "nothing runs yet"
+        return log_answer(self._nodes.logs, pod, query)
+
     def _fill(self, nodes: Sequence[Document]) -> None:
         """What a fresh cluster has; of what is there already nothing is changed."""
-        system = [*system_objects(), *bootstrap_roles()]
+        system = [*system_objects(), *bootstrap_roles(self._gates)]
         system.append(("configmaps", authentication_config(self.who.ca)))
         for resource, document in system:
             self._ensure(resource, document, Options(manager="kube-apiserver"))
@@ -251,11 +287,15 @@ class EmbeddedCluster:
     def _settle_definitions(self) -> None:
         """Has what custom resource definitions call for written before the next request is answered."""
         if self._settling is None:
-            self._settling = asyncio.get_running_loop().call_soon(self._settle_now)
+            with contextlib.suppress(RuntimeError):  # without an event loop, nobody waits for it
+                self._settling = asyncio.get_running_loop().call_soon(self._settle_now)
 
     def _settle_now(self) -> None:
         self._settling = None
         self._custom.settle()
+        self._registrations.settle()
+        self._flow_conditions.settle()
+        self._service_addresses.settle()
 
     def _ensure(self, resource: str, document: Document, options: Options) -> None:
         metadata = document["metadata"]
@@ -304,7 +344,10 @@ class _Local:
             # What comes from this process was not typed by anybody.
             target += f"{'&' if '?' in target else '?'}fieldValidation=Ignore"
         request = Request(method, target, headers, body, self._user)
-        answer = await self._crossing.call(self._server.handle, request)
+        try:
+            answer = await self._crossing.call(self._server.handle, request)
+        except Unanswered:
+            answer = await self._crossing.run(self._server.respond, request)
         if isinstance(answer, Answer):
             return LocalAnswer(answer.status, answer.body)
         return self._crossing.stream(answer.chunks)

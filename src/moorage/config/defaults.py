@@ -6,6 +6,7 @@ from typing import Any
 
 from moorage.api.durations import Duration
 from moorage.config.args import default_args
+from moorage.config.feature_gates import GANG_SCHEDULING, TOPOLOGY_AWARE_WORKLOADS, FeatureGates
 from moorage.config.merge import merge
 from moorage.config.types import (
     ClientConnection,
@@ -42,12 +43,22 @@ _DEFAULT_PLUGINS = (
 )
 
 
-def default_plugins() -> list[PluginRef]:
+_BEHIND_GATES = (
+    (GANG_SCHEDULING, "GangScheduling", 0),
+    (TOPOLOGY_AWARE_WORKLOADS, "TopologyPlacementGenerator", 0),
+    (TOPOLOGY_AWARE_WORKLOADS, "PodGroupPodsCount", 1),
+)
+
+
+def default_plugins(gates: FeatureGates | None = None) -> list[PluginRef]:
     """The plugins that are enabled at `multiPoint` by default, in order."""
-    return [PluginRef(name=name, weight=weight) for name, weight in _DEFAULT_PLUGINS]
+    switched = [(name, weight) for gate, name, weight in _BEHIND_GATES if gates and gates.enabled(gate)]
+    return [PluginRef(name=name, weight=weight) for name, weight in (*_DEFAULT_PLUGINS, *switched)]
 
 
-def complete(config: KubeSchedulerConfiguration, document: dict[str, Any]) -> None:
+def complete(
+    config: KubeSchedulerConfiguration, document: dict[str, Any], gates: FeatureGates | None = None
+) -> None:
     """Completes a decoded configuration in place; `document` tells what was given and what not."""
     if document.get("enableContentionProfiling") is None:
         config.enable_contention_profiling = config.enable_profiling
@@ -60,13 +71,13 @@ def complete(config: KubeSchedulerConfiguration, document: dict[str, Any]) -> No
     elif len(config.profiles) == 1 and (document["profiles"][0] or {}).get("schedulerName") is None:
         config.profiles[0].scheduler_name = DEFAULT_SCHEDULER_NAME
     for profile in config.profiles:
-        complete_profile(profile)
+        complete_profile(profile, gates)
 
 
-def complete_profile(profile: Profile) -> None:
+def complete_profile(profile: Profile, gates: FeatureGates | None = None) -> None:
     """Adds the default plugins, and default args for every enabled plugin that is known to have some."""
     plugins = profile.plugins
-    plugins.multi_point = merge(default_plugins(), plugins.multi_point)
+    plugins.multi_point = merge(default_plugins(gates), plugins.multi_point)
     for ref in (ref for point in plugins.sets().values() for ref in point.disabled):
         ref.weight = 0
     configured = {config.name for config in profile.plugin_config}

@@ -16,6 +16,8 @@ PointsOf = Mapping[str, Collection[str]]
 
 _IN_CHECK_ORDER = [point.key for point in sorted(POINTS.values(), key=lambda point: point.checked)]
 _MAX_NODE_SCORE = 100
+_IDLE = {"Coscheduling": ("postFilter", "reserve")}
+"""Where configurations of scheduler-plugins name a plugin that has nothing to do there here."""
 
 
 class _ProfileError(Exception):
@@ -108,6 +110,8 @@ def _explicit(plugins: Plugins, point: str, points_of: PointsOf) -> Iterator[str
         if ref.name not in points_of:
             raise _ProfileError(_does_not_exist(interface, ref.name, points_of))
         if point not in points_of[ref.name]:
+            if point in _IDLE.get(ref.name, ()):
+                continue
             extends = ", ".join(points_of[ref.name])
             raise _ProfileError(
                 f'plugin "{ref.name}" does not extend {interface} plugin; it extends {extends}'

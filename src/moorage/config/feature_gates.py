@@ -16,7 +16,23 @@ from moorage.api import booleans
 from moorage.config.remedies import did_you_mean
 from moorage.version import KUBERNETES_MINOR
 
-HEEDED = frozenset(("ComponentFlagz", "ComponentStatusz", "LoggingAlphaOptions", "LoggingBetaOptions"))
+GENERIC_WORKLOAD = "GenericWorkload"
+GANG_SCHEDULING = "GangScheduling"
+TOPOLOGY_AWARE_WORKLOADS = "TopologyAwareWorkloadScheduling"
+WORKLOAD_AWARE_PREEMPTION = "WorkloadAwarePreemption"
+
+HEEDED = frozenset(
+    (
+        "ComponentFlagz",
+        "ComponentStatusz",
+        "LoggingAlphaOptions",
+        "LoggingBetaOptions",
+        GENERIC_WORKLOAD,
+        GANG_SCHEDULING,
+        TOPOLOGY_AWARE_WORKLOADS,
+        WORKLOAD_AWARE_PREEMPTION,
+    )
+)
 """The gates that change what Moorage does."""
 
 _DATA = Path(__file__).parent / "data" / "feature_gates.txt"

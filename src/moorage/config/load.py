@@ -17,6 +17,7 @@ from moorage.config.convert import (
 from moorage.config.decode import decode_config
 from moorage.config.defaults import complete
 from moorage.config.document import Document, DocumentError, read
+from moorage.config.feature_gates import FeatureGates
 from moorage.config.problems import ConfigError, ConfigProblem, shown
 from moorage.config.types import KIND, V1, KubeSchedulerConfiguration
 from moorage.config.validate import validate
@@ -44,9 +45,16 @@ def read_file(path: str | Path) -> bytes:
         raise ConfigError([ConfigProblem(str(path), f"cannot read the file: {reason}{hint}")]) from None
 
 
-def load(text: str | bytes, *, source: str = "<config>", strict_version: bool = False) -> Loaded:
+def load(
+    text: str | bytes,
+    *,
+    source: str = "<config>",
+    strict_version: bool = False,
+    gates: FeatureGates | None = None,
+) -> Loaded:
     """Reads a KubeSchedulerConfiguration in YAML or JSON and completes it with the defaults.
 
+    Feature gates that are on may add to these.
     Versions v1beta2 and v1beta3 are read as v1, with a warning, unless `strict_version` is set. Raises
     ConfigError with everything that is wrong. Whether the enabled plugins exist is not asked here but by
     :func:`moorage.config.expand`.
@@ -54,7 +62,7 @@ def load(text: str | bytes, *, source: str = "<config>", strict_version: bool = 
     document, warnings = load_document(text, source=source, strict_version=strict_version)
     config, problems = decode_config(document, V1)
     if not problems:
-        complete(config, document)
+        complete(config, document, gates)
         problems = validate(config)
     if not problems:
         problems = _ignore_resources_of_extenders(config)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from moorage.api.pods import Pod
@@ -28,6 +29,15 @@ class Evicted(NamedTuple):
     """The pod in whose favour it goes."""
     message: str
     """What its condition `DisruptionTarget` says."""
+    note: str = ""
+    """What the event says; empty for the usual."""
+
+
+class Eviction(NamedTuple):
+    """What a plugin asks for with one call, in favour of one pod."""
+
+    handle: Handle
+    victims: Sequence[Evicted]
 
 
 class Evictions:
@@ -41,9 +51,22 @@ class Evictions:
     def __init__(self, handle: Handle) -> None:
         self._services = handle.services
         self._last_victims: dict[str, Pod | None] = {}
+        self._noted: list[Eviction] | None = None
+
+    @contextmanager
+    def noted(self) -> Iterator[list[Eviction]]:
+        """In the block, what is to be evicted is noted and not done; give it to `start` when it is to be."""
+        before, self._noted = self._noted, []
+        try:
+            yield self._noted
+        finally:
+            self._noted = before
 
     def start(self, handle: Handle, victims: Sequence[Evicted]) -> None:
         """Evicts pods in favour of one and the same preemptor, for the plugin that has the handle."""
+        if self._noted is not None:
+            self._noted.append(Eviction(handle, victims))
+            return
         going = [victim for victim in victims if not victim.pod.deleting]
         if not going:
             return
@@ -131,7 +154,7 @@ class _Eviction:
     async def _evict(self, victim: Evicted) -> bool:
         """Whether the victim has to be deleted for it, and is."""
         pod = victim.pod
-        note = f"Preempted by pod {self._preemptor.uid} on node {pod.spec.node_name}"
+        note = victim.note or f"Preempted by pod {self._preemptor.uid} on node {pod.spec.node_name}"
         if self._stop_binding(pod):
             self._record(pod, f"{note} (in kube-scheduler memory).")
             return False

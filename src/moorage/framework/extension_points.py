@@ -68,6 +68,12 @@ class Plugin:
     settles_claims_only: ClassVar[bool] = False
     """Whether Reserve and PreBind have nothing to do for pods without claims; not for plugins."""
 
+    read_only_points: ClassVar[tuple[str, ...]] = ()
+    """In-tree, not for plugins of others: the points of alpha features that the class is the base of."""
+
+    methods_of_points: ClassVar[tuple[str, ...]] = ()
+    """In-tree, not for plugins of others: what has to be written for these."""
+
     looks_at_particulars: ClassVar[bool] = False
     """In-tree, not for plugins of others: whether requests of pods, or nodes they ask for, matter."""
 
@@ -318,7 +324,8 @@ BASES: dict[str, type[Plugin]] = {
 
 def points_of(plugin: type[Plugin]) -> tuple[str, ...]:
     """The extension points a plugin class implements, in the order in which they run."""
-    return tuple(key for key, base in BASES.items() if issubclass(plugin, base))
+    alpha = (each for base in plugin.__mro__ for each in base.__dict__.get("read_only_points", ()))
+    return (*(key for key, base in BASES.items() if issubclass(plugin, base)), *alpha)
 
 
 def methods_to_write(base: type[Plugin]) -> list[str]:
@@ -328,12 +335,18 @@ def methods_to_write(base: type[Plugin]) -> list[str]:
 
 def missing_methods(plugin: type[Plugin]) -> list[tuple[str, ...]]:
     """What a plugin's bases call for and it does not have: of each entry, one of the methods."""
+    wanted = [(base, choices) for base, methods in _TO_WRITE.items() for choices in methods]
+    wanted += [
+        (base, (method,))
+        for base in plugin.__mro__
+        if issubclass(base, Plugin)
+        for method in base.__dict__.get("methods_of_points", ())
+    ]
     return [
         choices
-        for base, methods in _TO_WRITE.items()
+        for base, choices in wanted
         if issubclass(plugin, base)
-        for choices in methods
-        if all(getattr(plugin, method) is getattr(base, method) for method in choices)
+        and all(getattr(plugin, method) is getattr(base, method) for method in choices)
     ]
 
 

@@ -13,6 +13,7 @@ from moorage.api.kinds import known_kind
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.client.resources import Resource
+from moorage.config.feature_gates import FeatureGates
 from moorage.framework.door import Door
 from moorage.framework.eviction import Evicted, Evictions
 from moorage.framework.extenders.asking import Extenders
@@ -75,6 +76,7 @@ class Services:
     """What all profiles of a scheduler share."""
 
     door: Door = field(default_factory=Door)
+    gates: FeatureGates = field(default_factory=FeatureGates)
     client: Client | None = None
     recorder_of: Callable[[str], Recorder] = lambda profile_name: NoRecorder()
     nominations: Nominations = field(default_factory=Nominations)

@@ -20,6 +20,7 @@ class QueuedPod:
         "gating_plugin",
         "gating_reason",
         "hung_attempts",
+        "is_of_group",
         "pending_plugins",
         "pod",
         "timestamp",
@@ -56,6 +57,11 @@ class QueuedPod:
         """What that plugin said."""
         self.gating_events: tuple[ClusterEvent, ...] = ()
         """For the scheduler, not for plugins."""
+        self.is_of_group = False
+        """Whether it was tried with its PodGroup, and is again when its backoff is over, not before.
+
+        For the scheduler, not for plugins.
+        """
         self.backoff_expiry: float | None = None
         """For the scheduler, not for plugins."""
         self.flushed = False

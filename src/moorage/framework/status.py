@@ -138,11 +138,13 @@ _SKIP = Status(Code.SKIP)
 class Wait:
     """What `permit` returns to hold a pod back for at most `timeout` seconds."""
 
-    __slots__ = ("timeout",)
+    __slots__ = ("message", "timeout")
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, message: str = "") -> None:
         self.timeout = timeout
         """Seconds after which the pod is rejected; at most 15 minutes."""
+        self.message = message
+        """What the pod waits for; told where it waits in vain together with others of its group."""
 
 
 class Nomination:

@@ -1,4 +1,4 @@
-"""All in-tree plugins by name, with their extension points.
+"""All plugins that come with Moorage by name, with their extension points.
 
 Light to import: a plugin's module is imported when the plugin is made.
 """
@@ -31,7 +31,7 @@ CATALOG: dict[str, InTree] = {
     "TaintToleration": InTree("taint_toleration", ("filter", *_SCORES)),
     "NodeAffinity": InTree("node_affinity", (*_FILTERS, *_SCORES)),
     "NodePorts": InTree("node_ports", _FILTERS),
-    "NodeResourcesFit": InTree("node_resources_fit", (*_FILTERS, *_SCORES)),
+    "NodeResourcesFit": InTree("node_resources_fit", (*_FILTERS, *_SCORES, "placementScore")),
     "VolumeRestrictions": InTree("storage.volume_restrictions", _FILTERS),
     "NodeVolumeLimits": InTree("storage.node_volume_limits", _FILTERS),
     "VolumeBinding": InTree("storage.volume_binding", (*_FILTERS, *_SCORES, "reserve", "preBind")),
@@ -46,19 +46,34 @@ CATALOG: dict[str, InTree] = {
     "ImageLocality": InTree("image_locality", ("score",)),
     "DefaultBinder": InTree("default_binder", ("bind",)),
     "NodeDeclaredFeatures": InTree("node_declared_features", _FILTERS),
+    "GangScheduling": InTree("workloads.gang_scheduling", ("preEnqueue", "permit")),
+    "TopologyPlacementGenerator": InTree("workloads.topology_placement_generator", ("placementGenerate",)),
+    "PodGroupPodsCount": InTree("workloads.pod_group_pods_count", ("placementScore",)),
 }
 
-SOURCE = "in-tree"
+CONTRIB: dict[str, InTree] = {
+    "Coscheduling": InTree("coscheduling.coscheduling", ("queueSort", "preFilter", "permit")),
+    "CapacityScheduling": InTree(
+        "capacity.capacity_scheduling", ("preEnqueue", "preFilter", "postFilter", "reserve")
+    ),
+    "PreemptionToleration": InTree("preemption_toleration", ("preEnqueue", "postFilter")),
+    "QOSSort": InTree("qos_sort", ("queueSort",)),
+}
+"""Those that no configuration has by default."""
+
+SOURCE, CONTRIB_SOURCE = "in-tree", "contrib"
 
 
 def in_tree_registry() -> Registry:
-    """A registry that knows every in-tree plugin."""
+    """A registry that knows every plugin that comes with Moorage."""
     registry = Registry()
-    for name, plugin in CATALOG.items():
-        registry.add(Entry(name, SOURCE, partial(_load, name, plugin.module), plugin.points))
+    for package, source, catalog in (("plugins", SOURCE, CATALOG), ("contrib", CONTRIB_SOURCE, CONTRIB)):
+        for name, plugin in catalog.items():
+            load = partial(_load, name, f"moorage.{package}.{plugin.module}")
+            registry.add(Entry(name, source, load, plugin.points))
     return registry
 
 
 def _load(name: str, module: str) -> type[Plugin]:
-    found: type[Plugin] = getattr(importlib.import_module(f"moorage.plugins.{module}"), name)
+    found: type[Plugin] = getattr(importlib.import_module(module), name)
     return found

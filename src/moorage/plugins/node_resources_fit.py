@@ -19,6 +19,7 @@ from moorage.framework.events import DEVICE_CLASS, NODE, POD, Action, ClusterEve
 from moorage.framework.extension_points import FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
 from moorage.framework.handle import Handle
 from moorage.framework.loading.registry import PluginLoadError
+from moorage.framework.placements import PlacedGroup, PlacementScorePlugin
 from moorage.framework.status import Code, Status
 from moorage.framework.verdicts import Verdicts
 from moorage.plugins.cycle_reads import read
@@ -30,6 +31,7 @@ from moorage.plugins.resource_scoring import (
     counted_resources,
     make_strategy,
 )
+from moorage.plugins.workloads.fullness import fullness
 from moorage.state.columns import Bools, Int64s
 from moorage.state.kept_rows import KeptVerdicts, RowScores
 from moorage.state.lru import Lru
@@ -58,7 +60,7 @@ def demands_in(cycle: CycleState) -> tuple[Demand, ...] | None:
     return found
 
 
-class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
+class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, PlacementScorePlugin):
     """Keeps pods off nodes without room for their requests; prefers by default the emptiest nodes."""
 
     treats_like_pods_alike = True
@@ -82,6 +84,10 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._totals = ResourceTotals.needed(handle, self._resources)
         self._kept_verdicts = Lru[tuple[Demand, ...], KeptVerdicts](_KNOWN_REQUESTS)
         self._row_scores = Lru[tuple[CountedResource, ...], RowScores](_KNOWN_REQUESTS)
+
+    def score_placement(self, group: PlacedGroup) -> int:
+        """Groups leave empty domains to others, whatever the strategy is for single pods."""
+        return fullness(self._table, self._resources, group)
 
     # Filter
 

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from moorage.client import Client
 from moorage.client.http import HttpClient
 from moorage.config import KubeSchedulerConfiguration
+from moorage.config.feature_gates import FeatureGates
 from moorage.framework.background import SECONDS_TO_STOP, Background
 from moorage.framework.loading.registry import Registry
 from moorage.framework.logger import Logger
 from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS, HangWatch
 from moorage.insight.log.decision_log import DecisionLog
 from moorage.process.allocator import give_back_large_blocks
+from moorage.process.controllers import Access, Controllers
 from moorage.process.event_recorder import EventBroadcaster, EventsClient
 from moorage.process.informers import Informers
 from moorage.process.metrics import SchedulerMetrics
@@ -42,8 +44,8 @@ class Assembly:
 
     Raises what is wrong with the configuration or a plugin. `client` writes pods, `events` events; `http`
     is for all else, and `others` are what `client` and `events` use beside it. A call of a plugin that takes
-    longer than `plugin_timeout` seconds is interrupted; 0 is no limit.
-    `decisions` is where they are written down.
+    longer than `plugin_timeout` seconds is interrupted; 0 is no limit. `decisions` is where they are written
+    down. `controllers` is what those of the plugins use, without it `http`.
     """
 
     def __init__(
@@ -60,10 +62,11 @@ class Assembly:
         legacy_annotation: str = "warn",
         plugin_timeout: float = DEFAULT_SECONDS,
         decisions: DecisionLog | None = None,
+        controllers: Access | None = None,
+        gates: FeatureGates | None = None,
     ) -> None:
         self.http = http
         self.decisions = decisions
-        self._clients = (*others, http)
         self.metrics = SchedulerMetrics()
         self._events = EventBroadcaster(
             events, on_drop=self.metrics.events_dropped, is_busy=lambda: self.scheduler.is_busy
@@ -78,10 +81,20 @@ class Assembly:
             max_in_unschedulable=max_in_unschedulable,
             legacy_annotation=legacy_annotation,
             journal=decisions,
+            gates=gates,
         )
         self._registry = registry
         self._made = time.time()
         self.metrics.watch(self.scheduler.queue, self.scheduler.state, self.scheduler.profiles.values())
+        self._controllers = Controllers(
+            self.scheduler.profiles.values(),
+            self.scheduler.door.listers,
+            controllers or Access(http),
+            on_drop=self.metrics.events_dropped,
+        )
+        own = [controllers.client] if self._controllers and controllers is not None else []
+        self._clients = (*others, *own, http)
+        self._controlling: asyncio.Task[None] | None = None
         self.informers = Informers(http, self.scheduler.door, self.scheduler.profiles.values())
         self.metrics.watch_silences(self.informers.silences)
         self._hang_watch = HangWatch(self.scheduler.services.running, plugin_timeout)
@@ -117,13 +130,14 @@ class Assembly:
         delivering = asyncio.create_task(self._events.run())
         self._stack.push_async_callback(self._end_events, delivering)
         self._stack.push_async_callback(self.informers.stop)
+        self._stack.push_async_callback(self._end_controllers)
         self._stack.push_async_callback(self._end_background)
         self._stack.callback(self.scheduler.stop)
 
     def start(self, *, for_good: bool = True) -> None:
-        """Starts the informers; the plugins' background work begins when the first lists are there.
+        """Starts the informers; background work and controllers begin when the first lists are there.
 
-        Whether this process leads does not matter to either: it is to be ready when its turn comes.
+        Whether this process leads does not matter to them: it is to be ready when its turn comes.
         `for_good` says that the process ends with its scheduler.
         """
         self.informers.start()
@@ -145,6 +159,14 @@ class Assembly:
     async def _begin_background(self) -> None:
         await self.informers.wait_until_listed()
         self._background.start()
+        if self._controllers:
+            self._controlling = asyncio.create_task(self._control())
+
+    async def _control(self) -> None:
+        try:
+            await self._controllers.run(self.informers.missing)
+        except Exception as error:
+            log.error(error, "The controllers failed")
 
     async def schedule(self, *, for_good: bool = True) -> None:
         """Schedules until it is stopped, as soon as the first lists are there.
@@ -178,6 +200,7 @@ class Assembly:
         """Has `end` and `close` wait for nothing: nothing may be written any more, or nobody will read it."""
         self._late_events = 0.0
         self._late_work = _ABANDONED_WORK
+        self._controllers.late_events = 0.0
         self.scheduler.stop(at_once=True)
 
     def hurry(self) -> None:
@@ -190,6 +213,11 @@ class Assembly:
 
     async def _end_background(self) -> None:
         await self._background.stop(self._late_work)
+
+    async def _end_controllers(self) -> None:
+        if self._controlling is not None:
+            self._controlling.cancel()
+            await asyncio.wait({self._controlling}, timeout=self._late_work)
 
     async def _end_events(self, delivering: asyncio.Task[None]) -> None:
         await self._events.stop(self._late_events)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 from moorage.client import Client
 from moorage.client.http import HttpClient
 from moorage.config import KubeSchedulerConfiguration
+from moorage.config.feature_gates import FeatureGates
 from moorage.framework.loading.registry import PluginLoadError, Registry
 from moorage.framework.logger import Logger
 from moorage.framework.runtime.hung_calls import DEFAULT_SECONDS
@@ -51,7 +52,9 @@ class LocalScheduler:
         plugin_timeout: float = DEFAULT_SECONDS,
         for_good: bool = True,
         decisions: DecisionLog | None = None,
+        gates: FeatureGates | None = None,
     ) -> None:
+        self._gates = gates
         self.decisions = decisions
         self._new_client = new_client
         self._plugin_timeout = plugin_timeout
@@ -115,6 +118,7 @@ class LocalScheduler:
             events=client,
             plugin_timeout=self._plugin_timeout,
             decisions=self.decisions,
+            gates=self._gates,
         )
 
     async def _start(self, assembly: Assembly, on_failure: OnFailure) -> None:

@@ -10,8 +10,11 @@ from moorage.client.errors import ApiError
 from moorage.client.http import HttpClient
 from moorage.client.resources import Resource
 from moorage.config import KubeSchedulerConfiguration
+from moorage.config.types import LeaderElection
+from moorage.contrib.features import of_plugins
 from moorage.framework.permissions import Permission
 from moorage.framework.runtime.profile import Profile
+from moorage.process.controllers import of_controllers
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -35,7 +38,11 @@ _OF_A_SERVICE_ACCOUNT = (
 def needed(
     resources: Iterable[Resource[Any]], profiles: Iterable[Profile], config: KubeSchedulerConfiguration
 ) -> list[Permission]:
-    """Reading what is watched, binding, telling about it, what plugins declare, and holding the lease."""
+    """Reading what is watched, binding, telling about it, what plugins declare, and holding the lease.
+
+    And what the controllers beside the plugins need.
+    """
+    profiles, election = list(profiles), config.leader_election
     found = [
         Permission(verb, resource.group, resource.plural)
         for resource in resources
@@ -48,7 +55,15 @@ def needed(
         for plugin in profile.plugins.values()
         for permission in plugin.permissions
     ]
-    found += _of_lease(config, ("create", "get", "update"))
+    found += _of_lease(election, ("create", "get", "update"))
+    features = of_plugins({name for profile in profiles for name in profile.plugins})
+    found += [
+        Permission("patch", kind.group, kind.resource, "status")
+        for feature in features
+        for kind in feature.kinds
+    ]
+    if features:
+        found += _of_lease(of_controllers(election), ("create", "get", "update"))
     return list(dict.fromkeys(found))
 
 
@@ -58,12 +73,20 @@ def of_service_account(
     """What an identity of its own is given: what is needed, and what `moorage run` uses where it can."""
     found = [*needed(resources, profiles, config), *_OF_A_SERVICE_ACCOUNT]
     found += [Permission("get", resource.group, resource.plural) for resource in resources]
-    found += _of_lease(config, ("list", "watch"))
+    found += _of_lease(config.leader_election, ("list", "watch"))
     return list(dict.fromkeys(found))
 
 
-def _of_lease(config: KubeSchedulerConfiguration, verbs: Iterable[str]) -> list[Permission]:
-    election = config.leader_election
+def of_shadow(resources: Iterable[Resource[Any]]) -> list[Permission]:
+    """What one needs that only looks."""
+    return [
+        Permission(verb, resource.group, resource.plural)
+        for resource in resources
+        for verb in ("get", "list", "watch")
+    ]
+
+
+def _of_lease(election: LeaderElection, verbs: Iterable[str]) -> list[Permission]:
     if not election.leader_elect:
         return []
     lease = ("coordination.k8s.io", "leases", "", election.resource_namespace)

@@ -1,16 +1,17 @@
-"""What the cluster holds that this version cannot serve: said at the start, not left to be found out."""
+"""What the cluster holds that this scheduler does not serve: said at the start, not left to be found out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from moorage.api.meta import Object
+from moorage.config.feature_gates import GENERIC_WORKLOAD
 from moorage.framework.logger import Logger
 from moorage.scheduler.scheduler import Scheduler
 
 log = Logger(__name__)
 
-_NO_GROUPS = "this version of Moorage does not schedule groups"
+_NO_GROUPS = f"groups are scheduled with --feature-gates={GENERIC_WORKLOAD}=true"
 
 
 def warn_of_unserved(scheduler: Scheduler) -> None:
@@ -21,6 +22,8 @@ def warn_of_unserved(scheduler: Scheduler) -> None:
 
 def unserved(scheduler: Scheduler) -> list[str]:
     """A line for each kind of thing: how many there are, the first by name, and what becomes of them."""
+    if scheduler.services.gates.enabled(GENERIC_WORKLOAD):
+        return []
     waiting = [queued.pod for part in scheduler.queue.pending() for queued in part]
     grouped = (pod for pod in waiting if pod.spec.scheduling_group is not None)
     lines = (_line("Waiting pods of pod groups", grouped, f"Each is scheduled by itself: {_NO_GROUPS}"),)

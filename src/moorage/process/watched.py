@@ -10,6 +10,7 @@ from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.client.resources import Resource
+from moorage.contrib.features import of_plugins
 from moorage.framework.listers import Lister, Listers
 from moorage.framework.runtime.profile import Profile
 
@@ -27,7 +28,11 @@ def watched(listers: Listers, profiles: Iterable[Profile]) -> list[Resource[Any]
 
 
 def add_waited_for(listers: Listers, profiles: Iterable[Profile]) -> None:
-    """Has those resources watched, too, whose changes some plugin registered for."""
+    """Has those resources watched, too, that plugins registered for or that controllers beside them need."""
+    profiles = list(profiles)
+    for feature in of_plugins({name for profile in profiles for name in profile.plugins}):
+        for kind in feature.kinds:
+            listers.get(kind.group, kind.version, kind.resource, kind)
     for registration in (found for profile in profiles for found in profile.registrations):
         name = registration.event.resource
         row = _AWAITED.get(name)

@@ -79,7 +79,8 @@ class BackoffQueue:
     """Pods that are backing off: those that plugins rejected, and apart from them those that met an error.
 
     The former may be tried early when there is nothing else to do; the latter never, because what made them
-    fail (an API server that does not answer, say) may need the rest.
+    fail (an API server that does not answer, say) may need the rest. Pods of groups are not tried early
+    either: it takes as long as all of them together.
     """
 
     def __init__(self, backoff: Backoff, order: QueueOrder, outlook: Outlook | None = None) -> None:
@@ -96,7 +97,7 @@ class BackoffQueue:
         """Whether no pod is tried early."""
 
     def push(self, queued: QueuedPod) -> None:
-        if queued.rejecting_plugins and not queued.hung_attempts:
+        if queued.rejecting_plugins and not (queued.hung_attempts or queued.is_of_group):
             self._rejected.push(queued)
             self._early.push(queued)
         else:
@@ -120,6 +121,11 @@ class BackoffQueue:
             while (queued := heap.peek()) is not None and not self.is_on(queued, now):
                 self.remove(queued.pod.key)
                 yield queued
+
+    def next_expiry(self) -> float | None:
+        """The last second that the next pod has to wait for."""
+        first = [queued for heap in self._heaps if (queued := heap.peek()) is not None]
+        return min(map(self._backoff.expiry, first), default=None)
 
     def get(self, key: str) -> QueuedPod | None:
         return self._rejected.get(key) or self._failed.get(key)

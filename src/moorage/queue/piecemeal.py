@@ -24,11 +24,13 @@ class Piecemeal:
     def __init__(self) -> None:
         self._work: deque[Iterator[None]] = deque()
         self._continued_in: asyncio.AbstractEventLoop | None = None
+        self.is_whole = False
+        """Whether all is done at once, for runs in which the same has to come out each time."""
 
     def do(self, work: Iterator[None]) -> None:
         """Runs an iterator to its end, sooner or later; every step of it is a good place to stop."""
         self._work.append(work)
-        if len(self._work) > MOST_WAITING:
+        if self.is_whole or len(self._work) > MOST_WAITING:
             self.finish()
         elif self._continued_in is None or self._continued_in.is_closed():
             self._continue()

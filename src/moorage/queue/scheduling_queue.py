@@ -133,16 +133,25 @@ class SchedulingQueue:
     def pop(self) -> QueuedPod | None:
         """The pod to try next, or None if there is nothing to try now. It is in flight from here on."""
         while not self.closed and (queued := self._sub_queues.pop()) is not None:
-            if queued.pod.uid in self._in_flight:
-                log.error("pod %s is in flight already, its second entry is dropped", queued.pod.key)
-                continue
-            # Nothing of the last attempt may be taken for a result of this one.
-            queued.unschedulable_plugins, queued.pending_plugins = set(), set()
-            queued.attempts += 1
-            self.cycle_number += 1
-            self._in_flight.start(queued.pod.uid)
-            return queued
+            if self._begin_flight(queued):
+                return queued
         return None
+
+    def take(self, pod: Pod) -> QueuedPod | None:
+        """A pod that is to be tried together with one that was popped, wherever it waits; None if gated."""
+        queued = self._sub_queues.take(pod.key)
+        return queued if queued is not None and self._begin_flight(queued) else None
+
+    def _begin_flight(self, queued: QueuedPod) -> bool:
+        if queued.pod.uid in self._in_flight:
+            log.error("pod %s is in flight already, its second entry is dropped", queued.pod.key)
+            return False
+        # Nothing of the last attempt may be taken for a result of this one.
+        queued.unschedulable_plugins, queued.pending_plugins = set(), set()
+        queued.attempts += 1
+        self.cycle_number += 1
+        self._in_flight.start(queued.pod.uid)
+        return True
 
     async def ready(self) -> None:
         """Returns when `pop` has a pod to give or the queue is closed; at once if that is so already."""
@@ -173,6 +182,11 @@ class SchedulingQueue:
             if not self._sub_queues.activate(pod.key, FORCE_ACTIVATE.label) and pod.uid in self._in_flight:
                 self._in_flight.record(FORCE_ACTIVATE, None, pod)
 
+    def sort_again(self) -> None:
+        """Asks anew for the places of all pods that are to be tried next, as the cluster may have changed."""
+        for queued in list(self._sub_queues.active):
+            self._sub_queues.active.reorder(queued)
+
     def close(self) -> None:
         """Ends the wait in `ready`; from now on nothing is popped."""
         self.closed = True
@@ -182,7 +196,20 @@ class SchedulingQueue:
         """Has pods wait until their backoff is over, even if there is nothing else to do; for tests."""
         self._sub_queues.backoff.is_patient = True
 
+    def act_at_once(self) -> None:
+        """Has what follows from an event done when it happens, however long it takes: for virtual time."""
+        self._moves.is_whole = True
+
     # What time brings
+
+    def next_backoff_end(self) -> float | None:
+        """When `flush_backoff` has something to do, unless anything happens before."""
+        return self._sub_queues.next_backoff_end()
+
+    def next_overdue(self) -> float | None:
+        """After which time `flush_unschedulable` has something to do, unless anything happens before."""
+        since = [max(queued.timestamp, queued.flush_time or 0.0) for queued in self._sub_queues.unschedulable]
+        return min(since) + self._max_in_unschedulable if since else None
 
     def flush_backoff(self) -> None:
         """Makes pods active whose backoff is over."""
@@ -279,7 +306,8 @@ class SchedulingQueue:
 
     def _verdict_of_events_in_flight(self, queued: QueuedPod) -> Requeue:
         uid = queued.pod.uid
-        if not queued.rejecting_plugins:
+        if not queued.rejecting_plugins or queued.is_of_group:
+            # What helps a group as a whole, events of single plugins do not tell.
             return Requeue.AFTER_BACKOFF
         if uid not in self._in_flight:
             log.error("pod %s was not in flight, what happened meanwhile is unknown", queued.pod.key)

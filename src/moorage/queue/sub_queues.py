@@ -89,6 +89,19 @@ class SubQueues:
         self._count_rejections(queued, -1)
         return queued
 
+    def take(self, key: str) -> QueuedPod | None:
+        """Takes a pod out to be tried, wherever it waits; None if it is not here or PreEnqueue objects."""
+        queued = self.active.remove(key) or self.backoff.remove(key)
+        if queued is None:
+            queued = self.unschedulable.get(key)
+            if queued is None or (queued.gated and not self._passes_pre_enqueue(queued)):
+                return None
+            self.unschedulable.remove(key)
+        if queued.first_attempt_time is None:
+            queued.first_attempt_time = self._clock()
+        self._count_rejections(queued, -1)
+        return queued
+
     def take_back(self, queued: QueuedPod, verdict: Requeue, label: str) -> None:
         """Takes in a pod that was popped before."""
         self._count_rejections(queued, 1)
@@ -124,6 +137,14 @@ class SubQueues:
             elif not self.backoff.is_on(queued, self._clock()):
                 self.route(queued, Requeue.IMMEDIATELY, BACKOFF_COMPLETE)
                 yield
+
+    def next_backoff_end(self) -> float | None:
+        """When the next pod has backed off for long enough; None if none does."""
+        ends = [self._backoff.expiry(queued) for queued in self._hung.values()]
+        first = self.backoff.next_expiry()
+        if first is not None:
+            ends.append(first)
+        return min(ends) + 1 if ends else None
 
     def place_of(self, queued: QueuedPod) -> str:
         """The name of the queue that a pod is in, as `PendingPods` has it; empty if it is in none."""

@@ -291,12 +291,14 @@ class BindingCycle:
     async def _fail(self, binding: PodToBind, status: Status, *, done: bool) -> None:
         await self._services.suspension.between_cycles()
         try:
-            self._give_back(binding)
+            self._unreserve(binding)
             if (held := self._services.writes.held(binding.assumed.uid)) is not None:
                 await asyncio.wait([held])
                 await self._services.suspension.between_cycles()
+            self._forget(binding)
             self._put_back(binding, status, done=done)
         except Exception as error:
+            self._forget(binding)
             self._put_back(binding, _unexpected(binding, error), done=True)
         self._ended()
 
@@ -314,18 +316,22 @@ class BindingCycle:
             self._queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
             self._failures.handle(binding.profile, binding.queued, failure, binding.started)
 
-    def _give_back(self, binding: PodToBind) -> None:
+    def _unreserve(self, binding: PodToBind) -> None:
         if binding.waiting is not None:
             self._services.waiting_pods.reject(binding.assumed.uid)
             self._services.waiting_pods.remove(binding.assumed.uid)
         unreserve(binding.profile, binding.cycle, binding.assumed, binding.node_name)
         self._services.pods_in_pre_bind.forget(binding.assumed.uid)
+
+    def _forget(self, binding: PodToBind) -> None:
+        """The pod has no node; what is told of it from now on may bring it back to the queue."""
         if self._services.state.is_assumed(binding.assumed.uid):
             self._services.state.forget(binding.assumed)
 
     def _cancelled(self, binding: PodToBind) -> None:
         if not binding.is_bound:
-            self._give_back(binding)
+            self._unreserve(binding)
+            self._forget(binding)
         self._ended()
 
     def _ended(self) -> None:

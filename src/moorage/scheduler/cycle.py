@@ -8,6 +8,8 @@ that asks extenders is suspended meanwhile, and what would change the state wait
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,9 +26,10 @@ from moorage.framework.runtime.plans import Plan
 from moorage.framework.runtime.post_filtering import PostFiltered, post_filter
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.runtime.scoring import Scores, first_of, one_at_random, pre_score, score, tied
-from moorage.framework.status import Status
+from moorage.framework.status import Code, Status
 from moorage.scheduler.journal import Entry
 from moorage.scheduler.search import how_many_to_find, search
+from moorage.state.node_table import NodeTable
 from moorage.state.nodes import Nodes
 
 log = Logger(__name__)
@@ -72,7 +75,29 @@ class NodeChooser:
         self.find_all = find_all
         self.preempts = preempts
         """Whether PostFilter is asked where nothing fits."""
+        self.within: frozenset[str] | None = None
+        """The names of the nodes to which the search is narrowed; None for all."""
+        self.is_for_gang = False
+        self.counts_others = True
+        """Whether what is told of a pod counts the nodes, too, to which the search is not narrowed."""
         self.start = 0
+
+    @contextmanager
+    def for_gang(
+        self, within: frozenset[str] | None, *, preempts: bool = False, counts_others: bool = True
+    ) -> Iterator[None]:
+        """Nobody makes room for single members of a gang; it may have to stay within some nodes."""
+        before = self.preempts, self.within, self.counts_others, self.is_for_gang
+        self.preempts, self.within, self.counts_others, self.is_for_gang = (
+            preempts,
+            within,
+            counts_others,
+            True,
+        )
+        try:
+            yield
+        finally:
+            self.preempts, self.within, self.counts_others, self.is_for_gang = before
 
     def decide(self, profile: Profile, pod: Pod) -> Decision:
         table = profile.state.table
@@ -95,12 +120,25 @@ class NodeChooser:
         if pre.status is not None:
             decision.statuses = NodeStatuses(table, pre.status)
             return self._nothing_fits(profile, pod, decision)
-        if pre.names is not None:
+        if self.within is not None:
+            names = set(self.within) if pre.names is None else pre.names & self.within
+            by = () if profile.gangs is None or not self.counts_others else (profile.gangs.name,)
+            pre = decision.pre_filtered = pre._replace(names=names, narrowed_by=(*pre.narrowed_by, *by))
+        if pre.names is not None and pre.narrowed_by:
             decision.statuses = NodeStatuses(table, diagnosis.outside_status(pre.narrowed_by))
+        if self.within is not None and not self.counts_others:
+            self._leave_out_others(decision.statuses, table)
         self._find(profile, pod, decision)
         if decision.failure is None:
             self._choose(profile, pod, decision)
         return decision
+
+    def _leave_out_others(self, statuses: NodeStatuses, table: NodeTable) -> None:
+        """Gives the nodes to which the search is not narrowed a status that says nothing."""
+        assert self.within is not None
+        others = [info.row for info in table.infos if info.name not in self.within]
+        nothing = statuses.add_status(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE))
+        statuses.set_rows(np.array(others, dtype=np.intp), nothing)
 
     def _find(self, profile: Profile, pod: Pod, decision: Decision) -> None:
         """Sets `feasible`, or `failure` if a plugin failed."""
@@ -153,7 +191,8 @@ class NodeChooser:
     def _nominated(self, profile: Profile, pod: Pod, decision: Decision) -> Nodes | None:
         """The node the pod is nominated to, if it fits; a failure here counts as "does not fit"."""
         name = pod.status.nominated_node_name
-        node = profile.state.node(name) if name else None
+        is_outside = self.within is not None and name not in self.within
+        node = profile.state.node(name) if name and not is_outside else None
         if node is None:
             return None
         started = time.perf_counter()
@@ -229,6 +268,8 @@ class NodeChooser:
                 failed = diagnosis.running("PostFilter", post.status.plugin, post.status)
                 log.error(diagnosis.for_log(profile, post.status, failed), "Preemption failed", pod=pod)
         total = len(profile.state.table)
+        if self.within is not None and not self.counts_others:
+            total = len(self.within)
         rejected_by = (EXTENDER,) if decision.narrowed_by_extenders else ()
         decision.failure = diagnosis.nothing_fits(
             total, decision.statuses, pre, post, rejected_by=rejected_by

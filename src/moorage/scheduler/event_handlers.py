@@ -9,6 +9,7 @@ from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.api.quantities import QuantityError
+from moorage.config.feature_gates import GANG_SCHEDULING
 from moorage.framework.events import ASSIGNED_POD, Action, ClusterEvent
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
@@ -49,6 +50,7 @@ class EventHandlers:
         self._state = services.state
         self._profiles = profiles
         self._queue = queue
+        self._tells_of_waiting = services.gates.enabled(GANG_SCHEDULING)
         self._legacy = LegacyAnnotation(legacy_annotation, profiles)
         self.adopt = self._legacy.apply
 
@@ -93,6 +95,9 @@ class EventHandlers:
             started = time.perf_counter()
             log.info(3, "Add event for unscheduled pod", pod=pod)
             self._queue.add(pod)
+            if self._tells_of_waiting:
+                # It may be the one for which its gang has waited.
+                self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
             self._told(_WAITING_ADDED, started)
 
     def _updated(self, old: Pod, new: Pod) -> None:

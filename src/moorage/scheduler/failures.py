@@ -23,6 +23,14 @@ class FailureHandler:
         self._queue = queue
         self.writes = StatusWrites(services)
 
+    def handle_when_free(self, profile: Profile, queued: QueuedPod, failure: Failure, started: float) -> None:
+        """As `handle`, once all is written that keeps the pod from being tried again."""
+        held = self._services.writes.held(queued.pod.uid)
+        if held is None:
+            self.handle(profile, queued, failure, started)
+        else:
+            held.add_done_callback(lambda _: self.handle(profile, queued, failure, started))
+
     def handle(
         self, profile: Profile, queued: QueuedPod, failure: Failure, started: float | None = None
     ) -> None:

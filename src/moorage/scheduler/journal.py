@@ -34,6 +34,9 @@ class Journal(Protocol):
     def refused(self, entry: Entry, status: Status) -> None:
         """A node was chosen, and then the pod could not have it; the status says who refused, and why."""
 
+    def withdrawn(self, entry: Entry, why: str) -> None:
+        """A node was chosen for a member of a gang, and given back, as too few of the gang fit."""
+
 
 class NoJournal:
     """Writes nothing down."""
@@ -51,4 +54,7 @@ class NoJournal:
         pass
 
     def refused(self, entry: Entry, status: Status) -> None:
+        pass
+
+    def withdrawn(self, entry: Entry, why: str) -> None:
         pass

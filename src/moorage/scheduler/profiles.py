@@ -8,7 +8,9 @@ from typing import Any
 
 from moorage.config import ConfigError, ConfigProblem, KubeSchedulerConfiguration, expand_all, load
 from moorage.config.defaults import DEFAULT_SCHEDULER_NAME
+from moorage.config.feature_gates import FeatureGates
 from moorage.config.types import KIND, V1
+from moorage.contrib.features import FEATURES
 from moorage.framework.extenders.asking import Extenders, make_extenders
 from moorage.framework.handle import Services
 from moorage.framework.loading.registry import PluginLoadError, Registry
@@ -17,9 +19,11 @@ from moorage.framework.runtime.profile import Profile, make_profile
 DEFAULT_CONFIGURATION = f"apiVersion: {V1}\nkind: {KIND}\n"
 
 
-def default_configuration(registry: Registry, plugins: Sequence[str] = ()) -> KubeSchedulerConfiguration:
+def default_configuration(
+    registry: Registry, plugins: Sequence[str] = (), gates: FeatureGates | None = None
+) -> KubeSchedulerConfiguration:
     """The configuration without a file: the default plugins, and these at every point they implement."""
-    return load(json.dumps(default_document(registry, plugins))).config
+    return load(json.dumps(default_document(registry, plugins)), gates=gates).config
 
 
 def default_document(registry: Registry, plugins: Sequence[str] = ()) -> dict[str, Any]:
@@ -29,13 +33,17 @@ def default_document(registry: Registry, plugins: Sequence[str] = ()) -> dict[st
     def add(point: str, what: str, name: str) -> None:
         points.setdefault(point, {}).setdefault(what, []).append({"name": name})
 
+    replaced = {feature.plugin: feature.replaces for feature in FEATURES}
     for name in plugins:
         entry = registry.get(name)
         implemented = entry.points if entry else ()
         add("multiPoint", "enabled", name)
+        makes_room = dict(replaced.get(name, {}))
         if "queueSort" in implemented:
             # There can be only one.
-            add("queueSort", "disabled", "PrioritySort")
+            makes_room["queueSort"] = "PrioritySort"
+        for point, other in makes_room.items():
+            add(point, "disabled", other)
         if "bind" in implemented:
             # Behind the default binder, which never passes, it would not be asked.
             add("bind", "enabled", name)

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Protocol
 
+from moorage.api.pod_groups import group_key
 from moorage.api.pods import Pod
 from moorage.client import Client
 from moorage.config import KubeSchedulerConfiguration
+from moorage.config.feature_gates import GENERIC_WORKLOAD, FeatureGates
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import Failure
@@ -32,9 +34,11 @@ from moorage.scheduler.binding_cycle import BindingCycle, PodToBind, activate_po
 from moorage.scheduler.cycle import Decision, NodeChooser, observe
 from moorage.scheduler.event_handlers import EventHandlers
 from moorage.scheduler.failures import FailureHandler
+from moorage.scheduler.gangs.cycle import GangCycle
 from moorage.scheduler.garbage import seldom_collected
 from moorage.scheduler.journal import Entry, Journal, NoJournal
 from moorage.scheduler.known_failures import KnownFailures
+from moorage.scheduler.pod_groups.cycle import PodGroupCycle
 from moorage.scheduler.profiles import make_profiles
 from moorage.state.cluster import AssumeError, ClusterState
 from moorage.state.nominations import Nominations
@@ -72,6 +76,7 @@ class Scheduler:
         legacy_annotation: str = "ignore",
         shortcuts: bool = True,
         journal: Journal | None = None,
+        gates: FeatureGates | None = None,
     ) -> None:
         """Without `shortcuts` nothing is remembered from one pod to the next; decisions are the same."""
         self.journal: Journal = NoJournal() if journal is None else journal
@@ -87,6 +92,7 @@ class Scheduler:
             find_pod=self.door.find,
             may_bind=may_bind,
             shortcuts=shortcuts,
+            gates=gates or FeatureGates(),
         )
         self.state: ClusterState = self.services.state
         self.profiles: Mapping[str, Profile] = make_profiles(config, registry, self.services)
@@ -107,9 +113,32 @@ class Scheduler:
         """Pods that failed like others did, in whose queue records and conditions that is still to be put."""
         self._failures = FailureHandler(self.services, self.queue)
         self._binding = BindingCycle(self.services, self.queue, self._failures, self.journal)
+        self._gangs = GangCycle(
+            self.services,
+            self.queue,
+            self._failures,
+            self.journal,
+            self._binding,
+            self._place_member,
+            self.attempt,
+        )
+        self._pod_groups = self._make_pod_groups()
         self._was_known = False
         self.is_running = False
         self._at_once = False
+
+    def _make_pod_groups(self) -> PodGroupCycle | None:
+        if not self.services.gates.enabled(GENERIC_WORKLOAD):
+            return None
+        return PodGroupCycle(
+            self.services,
+            self.profiles,
+            self.queue,
+            self._failures,
+            self.journal,
+            self._binding,
+            self._place_member,
+        )
 
     async def run(self) -> None:
         """Schedules until `stop` is called; running binds are finished unless they take too long.
@@ -122,6 +151,9 @@ class Scheduler:
     async def _run(self) -> None:
         self.is_running = True
         self.services.writes.open()
+        if any(profile.gangs is not None for profile in self.profiles.values()):
+            # Another scheduler may have left gangs that it had begun to bind: these come first.
+            self.queue.sort_again()
         timers = asyncio.create_task(self.queue.run_timers())
         try:
             while not self.queue.closed:
@@ -162,6 +194,23 @@ class Scheduler:
             if not self._binding.under_way:
                 return
             await self._binding.one_ended()
+
+    async def try_all(self, most: int) -> int:
+        """Tries pods until none is left to try now, or so many were; how many tries that took.
+
+        For runs in virtual time, whose clock stands still meanwhile. Binds may still be under way.
+        """
+        tried = 0
+        while tried < most and await self._in_its_turn(self.try_next):
+            tried += 1
+            if tried % _TRIED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return tried
+
+    @property
+    def under_way(self) -> int:
+        """How many pods have a node chosen and are not bound."""
+        return self._binding.under_way
 
     def stop(self, *, at_once: bool = False) -> None:
         self._at_once |= at_once
@@ -234,16 +283,27 @@ class Scheduler:
         if tells:
             log.info(3, "Attempting to schedule pod", pod=pod)
         try:
-            self._attempt(profile, queued, pod)
+            if self._pod_groups is not None and (group := group_key(pod)):
+                self._pod_groups.attempt(profile, queued, group, self.chooser)
+                return
+            gang = None if profile.gangs is None else self._gangs.gang_to_try(profile, pod)
+            if gang is None:
+                self._attempt(profile, queued, pod)
+            else:
+                self._gangs.attempt(profile, queued, gang, self.chooser)
         except Exception as error:
             # Nothing a single pod brings along may stop the others.
-            log.error(described(error, IN_TREE), "Scheduling the pod failed", pod=pod)
-            failure = diagnosis.attempt_failed(diagnosis.unexpected(error))
-            placement = self.state.placement(pod.uid)
-            if placement is not None and placement.assumed:
-                self.state.forget(placement.info.pod)
-            self.journal.failed(profile, queued, failure)
-            self._failures.handle(profile, queued, failure)
+            self._failures.handle(profile, queued, self._broken(profile, queued, error))
+
+    def _broken(self, profile: Profile, queued: QueuedPod, error: Exception) -> Failure:
+        pod = queued.pod
+        log.error(described(error, IN_TREE), "Scheduling the pod failed", pod=pod)
+        failure = diagnosis.attempt_failed(diagnosis.unexpected(error))
+        placement = self.state.placement(pod.uid)
+        if placement is not None and placement.assumed:
+            self.state.forget(placement.info.pod)
+        self.journal.failed(profile, queued, failure)
+        return failure
 
     def _activate(self, pods: Iterable[Pod]) -> None:
         # Plugins have this before there is a queue, which in turn is made of their profiles.
@@ -267,14 +327,24 @@ class Scheduler:
             self._known_to_fail.append((profile, queued, known.failure, started))
             self._was_known = True
             return
+        placed = self._place(profile, queued, started)
+        if isinstance(placed, Failure):
+            self._failures.handle_when_free(profile, queued, placed, started)
+            return
+        activate_pods(self.queue, placed.cycle)
+        self._binding.start(placed)
+
+    def _place(self, profile: Profile, queued: QueuedPod, started: float) -> PodToBind | Failure:
+        """Keeps a node for a pod, if there is one: assumed, reserved, permitted. Nothing is written."""
+        pod = queued.pod
         decision = self.chooser.decide(profile, pod)
         seconds = time.perf_counter() - started
         self.services.observer.algorithm(seconds)
         decision.entry = self._written_down(profile, queued, decision, seconds)
         if decision.failure is not None:
-            self._known_failures.note(profile, pod, decision)
-            self._failures.handle(profile, queued, decision.failure, started)
-            return
+            if not self.chooser.is_for_gang:  # of whose members more is asked
+                self._known_failures.note(profile, pod, decision)
+            return decision.failure
         if log.enabled(10):
             log_scores(profile, pod, decision)
         cycle, node_name = decision.cycle, decision.node_name
@@ -283,8 +353,7 @@ class Scheduler:
         except AssumeError as error:
             refused = Status.error(str(error))
             self.journal.refused(decision.entry, refused)
-            self._failures.handle(profile, queued, diagnosis.attempt_failed(refused), started)
-            return
+            return diagnosis.attempt_failed(refused)
         self.services.nominations.remove(pod.uid)
         waiting: WaitingPod | None = None
         if nothing_to_reserve(profile, cycle, assumed):
@@ -295,15 +364,15 @@ class Scheduler:
                 unreserve(profile, cycle, assumed, node_name)
                 self.state.forget(assumed)
                 self.journal.refused(decision.entry, status)
-                failure = diagnosis.chosen_node_failed(status)
-                held = self.services.writes.held(pod.uid)
-                if held is None:
-                    self._failures.handle(profile, queued, failure, started)
-                else:
-                    held.add_done_callback(lambda _: self._failures.handle(profile, queued, failure, started))
-                return
-        activate_pods(self.queue, cycle)
-        self._binding.start(PodToBind(profile, queued, cycle, assumed, node_name, waiting, decision, started))
+                return diagnosis.chosen_node_failed(status)
+        return PodToBind(profile, queued, cycle, assumed, node_name, waiting, decision, started)
+
+    def _place_member(self, profile: Profile, queued: QueuedPod, started: float) -> PodToBind | Failure:
+        """The same for a member of a gang: what breaks is why it has no node, and the others learn of it."""
+        try:
+            return self._place(profile, queued, started)
+        except Exception as error:
+            return self._broken(profile, queued, error)
 
     def _written_down(self, profile: Profile, queued: QueuedPod, decision: Decision, seconds: float) -> Entry:
         """What the journal knows a decision by; None if it failed, which no pod has to pay for."""

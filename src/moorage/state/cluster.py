@@ -91,6 +91,8 @@ class ClusterState:
         self.volumes = Volumes(self.table, self.objects)
         self._ghosts: dict[str, NodeInfo] = {}
         self._placements: dict[str, Placement] = {}
+        self.away: dict[str, Pod] = {}
+        """Pods that are taken from their nodes for as long as nothing else happens, by uid."""
         self.assumed_total = 0
         """How many pods are assumed."""
 
@@ -223,6 +225,19 @@ class ClusterState:
         if not known.assumed:
             raise AssumeError(f"pod {pod.uid}({pod.key}) wasn't assumed so cannot be forgotten")
         self._drop(pod.uid)
+
+    def take_away(self, uid: str) -> Placement | None:
+        """Takes a pod from its node until `put_back`, for as long as nothing else happens."""
+        placement = self._placements.get(uid)
+        if placement is not None:
+            self._drop(uid)
+            self.away[uid] = placement.info.pod
+        return placement
+
+    def put_back(self, placement: Placement) -> None:
+        """Has a pod where it was before `take_away`."""
+        del self.away[placement.info.pod.uid]
+        self._place(placement.info.pod, placement.node.name, assumed=placement.assumed)
 
     def is_assumed(self, uid: str) -> bool:
         known = self._placements.get(uid)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 
 from moorage.api.pods import Pod
 
@@ -67,6 +67,10 @@ class Nominations:
     def on(self, node_name: str) -> Collection[Pod]:
         """The pods nominated to a node."""
         return self._by_node.get(node_name, {}).values()
+
+    def __iter__(self) -> Iterator[Pod]:
+        """All nominated pods."""
+        return (pod for pods in self._by_node.values() for pod in pods.values())
 
     def rivals(self, pod: Pod) -> dict[str, list[Pod]]:
         """For each node, the pods nominated there that are at least as important as `pod`."""

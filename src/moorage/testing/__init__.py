@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from moorage.testing.failures import PluginFailed as PluginFailed
     from moorage.testing.fake_client import FakeClient as FakeClient
     from moorage.testing.fakes import FakeHandle as FakeHandle
+    from moorage.testing.placer import Placer as Placer
     from moorage.testing.recording import RecordedEvent as RecordedEvent
     from moorage.testing.recording import Write as Write
     from moorage.testing.results import Run as Run
@@ -34,6 +35,7 @@ _HOMES = {
     "FakeWaitingPod": "testing.waiting",
     "NotInTime": "testing.clusters.telling",
     "Outcome": "testing.clusters.cluster",
+    "Placer": "testing.placer",
     "PluginFailed": "testing.failures",
     "RecordedEvent": "testing.recording",
     "Run": "testing.results",
@@ -55,6 +57,7 @@ __all__ = [
     "FakeWaitingPod",
     "NotInTime",
     "Outcome",
+    "Placer",
     "PluginFailed",
     "RecordedEvent",
     "Run",

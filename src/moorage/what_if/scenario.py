@@ -7,10 +7,10 @@ from typing import Any
 
 from moorage.api.decoding import DecodeError, from_document
 from moorage.api.devices import ResourceClaim
-from moorage.api.kinds import KINDS
 from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.config import KubeSchedulerConfiguration, load
+from moorage.contrib.objects import kind_of
 from moorage.framework.handle import Services
 from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.calls import ask
@@ -39,7 +39,7 @@ def read_objects(documents: Iterable[Document]) -> list[Object]:
     for place, document in enumerate(documents):
         if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
             raise DecodeError(f"objects[{place}]: not a Kubernetes object; give it a `kind`")
-        kind = KINDS.get(document["kind"])
+        kind = kind_of(document)
         if kind is not None:
             objects.append(from_document(kind, document))
     return objects
@@ -80,7 +80,13 @@ class Scenario:
 
     def evaluate(self, pod: Pod) -> Evaluation:
         """Runs one real cycle for a pod, over all nodes."""
+        self.have(pod)
         return Evaluation.of(self.profile, pod)
+
+    def have(self, pod: Pod) -> None:
+        """Counts a pod that is asked about among the members of its gang."""
+        if self.profile.gangs is not None:
+            self.add(pod)
 
 
 class Evaluation:
@@ -96,12 +102,18 @@ class Evaluation:
         self.gate = gate
 
     @classmethod
-    def of(cls, profile: Profile, pod: Pod, *, preempts: bool = True) -> Evaluation:
-        """Runs one real cycle for a pod, over all nodes; without PostFilter if it is not to preempt."""
+    def of(
+        cls, profile: Profile, pod: Pod, *, preempts: bool = True, within: frozenset[str] | None = None
+    ) -> Evaluation:
+        """Runs one real cycle for a pod, over all nodes or those within these names.
+
+        It runs without PostFilter if it is not to preempt.
+        """
         objection = first_objection(profile, pod)
         if objection is not None:
             return cls(profile, pod, gate=objection)
         chooser = NodeChooser(find_all=True, preempts=preempts)
+        chooser.within = within
         return cls(profile, pod, chooser.decide(profile, pod))
 
     def document(self) -> Document:

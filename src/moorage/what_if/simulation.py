@@ -12,6 +12,7 @@ from moorage.api.meta import Object
 from moorage.api.pods import Pod
 from moorage.client.memory import MemoryClient
 from moorage.config import KubeSchedulerConfiguration
+from moorage.config.feature_gates import FeatureGates
 from moorage.framework.door import Door
 from moorage.framework.loading.registry import Registry
 from moorage.scheduler.journal import Journal
@@ -41,13 +42,17 @@ class Result:
 
 
 class Simulation:
-    """A scheduler with a cluster in memory. Time stands still unless `advance` moves it.
+    """A scheduler with a cluster in memory. Time stands still.
 
     Extenders are asked, but not to bind: the pods are here only.
     """
 
     def __init__(
-        self, config: KubeSchedulerConfiguration, registry: Registry, journal: Journal | None = None
+        self,
+        config: KubeSchedulerConfiguration,
+        registry: Registry,
+        journal: Journal | None = None,
+        gates: FeatureGates | None = None,
     ) -> None:
         self._now = time.time()
         self._door = Door()
@@ -61,6 +66,7 @@ class Simulation:
             observer=self._failed_plugins,
             clock=lambda: self._now,
             journal=journal,
+            gates=gates,
         )
         self._door.listers.set_synced()
 

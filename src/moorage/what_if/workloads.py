@@ -126,6 +126,15 @@ def _claims(number: int, labels: dict[str, str], spec: Document) -> None:
     spec["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
 
 
+def _gangs(number: int, labels: dict[str, str], spec: Document) -> None:
+    """Every pod is a member of a gang of 2 to 16; `make_pod_groups` makes their groups."""
+    from moorage.contrib.objects import GROUP_LABEL
+    from moorage.what_if.gang_workloads import gang_of_pod
+
+    labels[GROUP_LABEL] = gang_of_pod(number)
+    spec["containers"] = [_container("2", "4Gi")]
+
+
 def _term(labels: dict[str, str], topology_key: str) -> Document:
     return {"topologyKey": topology_key, "labelSelector": {"matchLabels": {"app": labels["app"]}}}
 
@@ -142,5 +151,6 @@ WORKLOADS: dict[str, Callable[[int, dict[str, str], Document], None]] = {
     "prefaffinity": _preferred_affinity,
     "nodeaffinity": _node_affinity,
     "claims": _claims,
+    "gangs": _gangs,
 }
 """What `--workload` takes."""

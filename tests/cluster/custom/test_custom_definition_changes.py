@@ -112,15 +112,6 @@ def test_an_approval_cannot_be_taken_away() -> None:
     assert problems(without, old) == []
 
 
-def test_what_is_not_done_here_is_said() -> None:
-    crd = stored()
-    crd["spec"]["conversion"] = {"strategy": "Webhook"}
-
-    assert CrdStrategy().warnings(crd) == [
-        "spec.conversion: webhooks are not called; versions differ in their apiVersion only",
-    ]
-
-
 def test_a_schema_too_deep_to_follow_is_refused() -> None:
     schema: Document = {"type": "object"}
     for _ in range(5000):

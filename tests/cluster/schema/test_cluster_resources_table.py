@@ -13,20 +13,26 @@ def by_name(strategies: dict[str, Strategy] | None = None) -> dict[str, Definiti
 def test_groups_stand_in_the_order_of_a_real_server() -> None:
     assert list(dict.fromkeys(each.group for each in builtin_definitions({}))) == [
         "",
+        "apiregistration.k8s.io",
         "apps",
         "events.k8s.io",
         "authentication.k8s.io",
         "authorization.k8s.io",
+        "autoscaling",
         "batch",
+        "certificates.k8s.io",
+        "networking.k8s.io",
         "policy",
         "rbac.authorization.k8s.io",
         "storage.k8s.io",
+        "admissionregistration.k8s.io",
         "apiextensions.k8s.io",
         "scheduling.k8s.io",
         "coordination.k8s.io",
         "node.k8s.io",
         "discovery.k8s.io",
         "resource.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
     ]
 
 
@@ -67,3 +73,11 @@ def test_strategies_are_found_by_storage() -> None:
     assert found["pods"].strategy is pods
     assert found["events"].strategy is found["events.events.k8s.io"].strategy is events
     assert type(found["nodes"].strategy) is Strategy
+
+
+def test_versions_may_have_strategies_of_their_own() -> None:
+    name, old, new = "horizontalpodautoscalers.autoscaling", Strategy(), Strategy()
+    found = {each.api_version: each for each in builtin_definitions({name: new, f"{name}/v1": old})}
+    assert found["autoscaling/v1"].strategy is old
+    assert found["autoscaling/v2"].strategy is new
+    assert found["autoscaling/v1"].storage == found["autoscaling/v2"].storage == name

@@ -7,7 +7,15 @@ import pytest
 
 from tests.controlplane.devices.device_cluster import CLAIMS, PODS, DeviceCluster
 from tests.controlplane.servers import ControlPlane
-from tests.faults.gateway import Gateway, any_of, lose_answer, refuse, refuse_after_commit, slow
+from tests.faults.gateway import (
+    Gateway,
+    any_of,
+    cut,
+    lose_answer,
+    refuse,
+    refuse_after_commit,
+    slow,
+)
 
 WANTED = [f"pod-{number}" for number in range(10)]
 MOST = 10
@@ -44,4 +52,24 @@ def test_an_api_server_in_trouble(
             cluster.add(*WANTED)
             cluster.wait_bound(process)
         assert happened.happened
+    cluster.audit()
+
+
+LOST = {"answers": lose_answer, "requests": cut}
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_what_a_pod_gave_back_may_have_been_written_or_not(
+    cluster: DeviceCluster, gateway: Gateway, tmp_path: Path, lost: str
+) -> None:
+    """Binds are refused, and nobody says whether the reservations were ended; watches tell late."""
+    with (
+        cluster.scheduler_behind(gateway, tmp_path) as process,
+        gateway.late_streams(3.0, path="resourceclaims"),
+        gateway.fault(refuse(500), method="POST", path="/binding", times=MOST) as refused,
+        gateway.fault(LOST[lost], method="PATCH", path=CLAIM_WRITES, times=MOST) as happened,
+    ):
+        cluster.add(*WANTED)
+        cluster.wait_bound(process)
+        assert refused.happened == happened.happened == MOST
     cluster.audit()

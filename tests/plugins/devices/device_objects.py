@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 from moorage.api.decoding import from_document
 from moorage.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlice
 from moorage.api.nodes import Node
-from moorage.plugins.devices.allocation.allocator import Allocator
+from moorage.plugins.devices.allocation.allocator import Allocator, InCommon
 from moorage.plugins.devices.allocation.in_use import DevicesInUse
 from moorage.plugins.devices.allocation.selecting import SelectorError
 from moorage.plugins.devices.allocation.slice_index import SliceIndex
@@ -122,9 +123,12 @@ class Cluster:
         self.selectors = PythonSelectors({**(selectors or {}), **more_selectors})
 
     def allocator(
-        self, *claims: Document, seconds: float = 0, clock: Callable[[], float] | None = None
+        self,
+        *claims: Document,
+        seconds: float = 0,
+        clock: Callable[[], float] = time.monotonic,
+        in_common: InCommon | None = None,
     ) -> Allocator:
-        given = {} if clock is None else {"clock": clock}
         return Allocator(
             self.in_use,
             self.slices,
@@ -132,8 +136,9 @@ class Cluster:
             self.selectors,
             [from_document(ResourceClaim, each) for each in claims],
             seconds=seconds,
+            in_common=in_common,
+            clock=clock,
             new_share_id=lambda: "share",
-            **given,
         )
 
     def devices(self, *claims: Document, on: Node | None = None) -> list[list[str]] | None:

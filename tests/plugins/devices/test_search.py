@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from moorage.api.decoding import from_document
+from moorage.api.devices import ResourceClaim
+from moorage.plugins.devices.allocation.allocator import InCommon
 from moorage.plugins.devices.allocation.failures import AllocationFailed, InvalidPools, TimedOut
+from moorage.plugins.devices.allocation.results import Plan
 from tests.plugins.devices.device_objects import (
     DRIVER,
     Cluster,
@@ -70,6 +74,28 @@ def test_a_later_request_can_push_an_earlier_one_to_its_second_choice() -> None:
     assert plans is not None
     assert plans[0].devices == (*gpus("b", request="first/y"), *gpus("a", request="second"))
     assert plans[0].chosen == {"first": 1}
+
+
+def test_claims_that_ask_for_the_same_are_prepared_once_and_keep_their_names() -> None:
+    def broken_for_b(_: str, device: Document) -> bool:
+        if device["name"] == "b":
+            raise Broken("CEL runtime error: no such key: numa")
+        return True
+
+    cluster = Cluster([resource_slice("s", ["a", "b"])], sound=broken_for_b)
+    in_common = InCommon()
+
+    def plans(name: str, **config: Any) -> list[Plan] | None:
+        wanted = claim(exactly(selectors=cel("sound")), name=name, **config)
+        return cluster.allocator(wanted, in_common=in_common).allocate(node())
+
+    first, second = plans("first"), plans("second")
+    assert first is not None and second is not None
+    assert first[0].devices == second[0].devices == tuple(gpus("a"))
+    assert (first[0].claim.name, second[0].claim.name) == ("first", "second")
+    cluster.in_use.put_claim(from_document(ResourceClaim, held(("n1", "a"))))
+    with pytest.raises(AllocationFailed, match=r"^claim default/third: selector #0: CEL runtime error"):
+        plans("third")
 
 
 def test_devices_agree_in_an_attribute() -> None:

@@ -76,11 +76,16 @@ class _Planner:
     def _plan_identifier(self, node: Identifier) -> Step:
         if node.constant or node.type.name == "type":
             return self._constant(node, node.name)
-        for scope in reversed(self._scopes):
-            if node.name in scope:
-                variable = steps.Variable(node.id, self._type(node), scope[node.name], node.name)
-                return AttributeStep(node.id, self._type(node), variable)
+        if (variable := self._variable(node, node.name)) is not None:
+            return variable
         raise ProgramError(f"no such attribute(s): {node.name}")
+
+    def _variable(self, node: Expression, name: str) -> Step | None:
+        for scope in reversed(self._scopes):
+            if name in scope:
+                variable = steps.Variable(node.id, self._type(node), scope[name], name)
+                return AttributeStep(node.id, self._type(node), variable)
+        return None
 
     def _constant(self, node: Expression, name: str) -> Step:
         """Of the name of a type or of a constant. What has the type of a type has to be the name of one."""
@@ -97,7 +102,7 @@ class _Planner:
 
     def _plan_select(self, node: Select) -> Step:
         if node.constant:
-            return self._constant(node, node.constant)
+            return self._variable(node, node.constant) or self._constant(node, node.constant)
         step = self._attribute(self.plan(node.operand))
         step.attribute.add(Qualifier(node.id, False, node.field, test_only=node.test_only))
         if node.test_only:

@@ -42,7 +42,7 @@ class Select(Expression):
     test_only: bool = False
     """In `has()`."""
     constant: str = ""
-    """The qualified name, if it is one of a type or of a constant."""
+    """The qualified name, if it is one of a type, of a constant or of a variable."""
 
     def children(self) -> Sequence[Expression]:
         return () if self.constant else (self.operand,)

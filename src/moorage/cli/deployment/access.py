@@ -27,6 +27,8 @@ def access(plan: Plan) -> list[Document]:
         kind = "Role" if namespace else "ClusterRole"
         objects.append({**_head(plan, kind, plan.name, namespace), "rules": rules(permissions)})
         objects.append(_binding(plan, f"{kind}Binding", plan.name, namespace, plan.name))
+    if plan.is_shadow:
+        return objects  # everybody may see its metrics
     # The authorities by which callers of its HTTPS port prove who they are; the role is the cluster's own.
     name = f"{plan.name}-{_AUTHENTICATION_READER}"
     objects.append(_binding(plan, "RoleBinding", name, "kube-system", _AUTHENTICATION_READER))

@@ -20,7 +20,7 @@ def metadata(plan: Plan, name: str | None = None, namespace: str | None = None) 
 def labels(plan: Plan) -> dict[str, str]:
     return {
         **selector(plan),
-        "app.kubernetes.io/component": "scheduler",
+        "app.kubernetes.io/component": "shadow" if plan.is_shadow else "scheduler",
         "app.kubernetes.io/name": "moorage",
     }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from moorage.api.custom_resources.definitions import custom_resource_definition
 from moorage.cli.deployment.access import access
 from moorage.cli.deployment.planning import Wishes, make_plan
 from moorage.cli.deployment.workload import (
@@ -23,7 +24,10 @@ def render(wishes: Wishes) -> str:
     """The text that `kubectl apply -f -` takes; the same wishes always give the same text."""
     plan = make_plan(wishes)
     warn(plan.warnings)
-    objects = [*access(plan), config_map(plan), deployment(plan), disruption_budget(plan)]
+    definitions = [custom_resource_definition(kind) for kind in plan.kinds]
+    objects = [*definitions, *access(plan), config_map(plan), deployment(plan)]
+    if not plan.is_shadow:
+        objects.append(disruption_budget(plan))
     if wishes.metrics_service or wishes.service_monitor:
         objects.append(service(plan))
     if wishes.service_monitor:

@@ -13,6 +13,7 @@ from moorage.config.show import to_yaml
 _FOLDER = "/etc/moorage"
 _CONFIGURATION = "scheduler.yaml"
 _PORT = 10259
+_SHADOW_PORT = 10251
 _USER = 65532
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
@@ -49,7 +50,8 @@ def deployment(plan: Plan) -> Document:
 def _pod(plan: Plan) -> Document:
     apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": selector(plan)}}
     # Other namespaces may not use this class.
-    priority = {"priorityClassName": "system-cluster-critical"} if plan.namespace == "kube-system" else {}
+    is_critical = plan.namespace == "kube-system" and not plan.is_shadow
+    priority = {"priorityClassName": "system-cluster-critical"} if is_critical else {}
     return {
         "serviceAccountName": plan.name,
         **priority,
@@ -81,22 +83,36 @@ def _items(plan: Plan) -> Document:
     return {"items": [{"key": _CONFIGURATION, "path": _CONFIGURATION}, *plugins]}
 
 
+def _port(plan: Plan) -> tuple[str, int]:
+    """A shadow may not ask the cluster who its callers are: it serves to all, over HTTP."""
+    return ("http", _SHADOW_PORT) if plan.is_shadow else ("https", _PORT)
+
+
+def _command(plan: Plan) -> list[str]:
+    given = [f"--config={_FOLDER}/{_CONFIGURATION}", *plan.plugin_flags]
+    if plan.is_shadow:
+        return ["moorage", "shadow", *given, f"--metrics-port=0.0.0.0:{_SHADOW_PORT}"]
+    return ["moorage", "run", *given, "-v=2"]
+
+
 def _container(plan: Plan) -> Document:
+    scheme, port = _port(plan)
+    probed = {"port": scheme, "scheme": scheme.upper()}
     return {
         "name": "moorage",
         "image": plan.image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["moorage", "run", f"--config={_FOLDER}/{_CONFIGURATION}", *plan.plugin_flags, "-v=2"],
-        "ports": [{"name": "https", "containerPort": _PORT}],
+        "command": _command(plan),
+        "ports": [{"name": scheme, "containerPort": port}],
         "livenessProbe": {
-            "httpGet": {"path": "/livez", "port": "https", "scheme": "HTTPS"},
+            "httpGet": {"path": "/livez", **probed},
             "initialDelaySeconds": 10,
             "periodSeconds": 10,
             "timeoutSeconds": 15,
             "failureThreshold": 8,
         },
         "readinessProbe": {
-            "httpGet": {"path": "/readyz", "port": "https", "scheme": "HTTPS"},
+            "httpGet": {"path": "/readyz", **probed},
             "periodSeconds": 5,
             "timeoutSeconds": 15,
         },
@@ -123,19 +139,26 @@ def disruption_budget(plan: Plan) -> Document:
 
 
 def service(plan: Plan) -> Document:
+    scheme, port = _port(plan)
     return {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": metadata(plan),
         "spec": {
             "selector": selector(plan),
-            "ports": [{"name": "https", "port": _PORT, "targetPort": "https"}],
+            "ports": [{"name": scheme, "port": port, "targetPort": scheme}],
         },
     }
 
 
 def service_monitor(plan: Plan) -> Document:
     """For the Prometheus operator. Prometheus itself needs the right to read /metrics."""
+    scheme, _ = _port(plan)
+    secured = {
+        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        # The certificate is self-signed.
+        "tlsConfig": {"insecureSkipVerify": True},
+    }
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",
@@ -144,12 +167,10 @@ def service_monitor(plan: Plan) -> Document:
             "selector": {"matchLabels": selector(plan)},
             "endpoints": [
                 {
-                    "port": "https",
-                    "scheme": "https",
+                    "port": scheme,
+                    "scheme": scheme,
                     "path": "/metrics",
-                    "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
-                    # The certificate is self-signed.
-                    "tlsConfig": {"insecureSkipVerify": True},
+                    **({} if plan.is_shadow else secured),
                 }
             ],
         },

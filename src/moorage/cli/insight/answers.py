@@ -40,7 +40,9 @@ class Answer:
         from moorage.insight.words.evaluations import detail_of_try, matrix_of_try
 
         failed = "schedulerError" in document or bool(document.get("failedPlugins"))
-        code = 1 if failed else 0 if document.get("best") else PENDING
+        gang: Document | None = document.get("gang")
+        fits = bool(document.get("best")) and (gang is None or gang["fits"])
+        code = 1 if failed else 0 if fits else PENDING
         detail = None if "preEnqueue" in document else detail_of_try(document)
         return cls(document, code, detail, lambda: matrix_of_try(document))
 

@@ -84,6 +84,9 @@ def explain(
     `last` (its last try), `attempts`, `closest`, `words` and `advice`. What if and --cluster give what
     `moorage evaluate -o json --advise` gives, with `words` and `closest`. --nodes adds `matrix`.
 
+    A member of a gang has `gang`, too, with `fits`, `minimum`, `members`, `running`, `waiting`, `gated` and
+    `message`; what is advised then was tried with the whole gang.
+
     The exit code is 0 if the pod has a node (or would get one), 3 if it is pending, 1 if something failed.
 
     \b

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from moorage.api.kinds import WATCHED
@@ -15,6 +16,7 @@ from moorage.client.errors import ApiError, ConfigurationError, Forbidden, NotFo
 from moorage.client.http import HttpClient
 from moorage.client.loops import loop_factory
 from moorage.client.resources import Resource
+from moorage.contrib.objects import CUSTOM_KINDS
 from moorage.version import user_agent
 
 
@@ -52,6 +54,9 @@ def read_cluster(given: str | None) -> tuple[list[Object], str]:
                     raise BadInput(
                         f"{connection.server}: may not list {row.resource}; use --kubeconfig of one who may"
                     ) from None
+            for kind in CUSTOM_KINDS:
+                with suppress(NotFound, Forbidden):  # most clusters have none
+                    found += (await client.list(Resource.of(kind))).items
         return found
 
     try:

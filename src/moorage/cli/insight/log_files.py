@@ -17,6 +17,7 @@ _ATTEMPTS = 50
 def document_of(path: str, key: str) -> tuple[Document, Callable[[], Document]]:
     """The document of a pod as a scheduler would give it, and how to get the matrix of its last attempt."""
     from moorage.insight.log.files import NotALog, read_log
+    from moorage.insight.log.gangs import gang_in_log
 
     try:
         log = read_log(path)
@@ -42,5 +43,8 @@ def document_of(path: str, key: str) -> tuple[Document, Callable[[], Document]]:
         "closest": None,
         "advice": [],
     }
+    gang = gang_in_log(log, last.get("gang", ""))
+    if gang is not None:
+        document["gang"] = gang
     document["words"] = words_for_pod(document)
     return document, lambda: attempts[0].matrix(limit=1_000_000)

@@ -11,6 +11,7 @@ from moorage.api.pods import Pod
 from moorage.cli.manifest_files import read_manifests, read_object
 from moorage.cli.setup import BadInput, Setup, warn
 from moorage.insight.advice.advising import advise
+from moorage.insight.gangs import evaluated
 from moorage.insight.words import words_for_try
 from moorage.insight.words.closest import closest
 from moorage.what_if.scenario import Scenario
@@ -72,14 +73,18 @@ class Cluster:
         document, on = _unplaced(pod.raw)
         pod = read_object(Pod, change(document), "the pod with --set and --tolerate")
         scenario = self.scenario(pod)
-        evaluation = scenario.evaluate(pod)
-        answer = evaluation.document()
+        scenario.have(pod)
         table = scenario.services.state.table
-        answer |= {"pod": pod.raw, "nodes": len(table), "onNode": on}
+        with evaluated(scenario.profile, pod) as (evaluation, gang):
+            answer = evaluation.document()
+            answer |= {"pod": pod.raw, "nodes": len(table), "onNode": on}
+            if not answer["feasible"]:
+                statuses = None if evaluation.decision is None else evaluation.decision.statuses
+                answer["closest"] = None if statuses is None else closest(table, pod, statuses)
+        if gang is not None:
+            answer["gang"] = gang
         answer["failedPlugins"] = sorted(scenario.failed_plugins.counts)
-        if not answer["feasible"]:
-            statuses = None if evaluation.decision is None else evaluation.decision.statuses
-            answer["closest"] = None if statuses is None else closest(table, pod, statuses)
+        if not answer["feasible"] or (gang is not None and not gang["fits"]):
             advice = advise(scenario.services, scenario.profile, pod, seconds=ADVICE_SECONDS)
             answer["advice"] = [each.document() for each in advice]
         answer["words"] = words_for_try(answer)

@@ -58,7 +58,8 @@ def pending(
     With --cluster, all pods without a node are tried in the order of the queue, in memory.
 
     In JSON there are `pods` (how many), `groups`, each with `cause`, `message`, `plugins`, `count`, `oldest`,
-    `tries`, `waitsFor`, `pods` and `advice`, and `best`, with `suggestion`, `frees` and `pods`.
+    `tries`, `waitsFor`, `pods` and `advice`, and `best`, with `suggestion`, `frees` and `pods`. Members
+    of a gang that wait for one another are one cause, which has `gang`.
 
     The exit code is 0 if no pod waits, 3 if some do, 1 if something failed.
 
@@ -128,7 +129,7 @@ def _show(document: Document, output: str) -> None:
 def _table(groups: list[Document], now: float) -> tuple[list[str], list[list[str]]]:
     from moorage.insight.words.amounts import age
     from moorage.insight.words.events import waits_for
-    from moorage.insight.words.groups import cause
+    from moorage.insight.words.groups import cause, of_gang
 
     rows = [
         [
@@ -137,7 +138,7 @@ def _table(groups: list[Document], now: float) -> tuple[list[str], list[list[str
             str(group["tries"]),
             group["pods"][0] if group["pods"] else "",
             waits_for(group["waitsFor"]),
-            cause(group),
+            f"{of_gang(group).removeprefix(' of ')}: {cause(group)}" if of_gang(group) else cause(group),
         ]
         for group in groups
     ]

@@ -27,7 +27,8 @@ from moorage.version import user_agent
 Document = dict[str, Any]
 
 PREFIX = "/insight/v1"
-_OF_UP = ".scheduler"
+OF_UP = ".scheduler"
+"""What `moorage up` adds to the name of a kubeconfig for the file with its scheduler's address."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _PAGE = 1000
 ANSWER_SECONDS = 60.0
@@ -79,10 +80,15 @@ class SchedulerApi:
 
     def get(self, path: str, **params: str) -> Document:
         """The document at a path below the prefix."""
-        return self._ask("GET", path, None, params)
+        return self._ask("GET", PREFIX + path, None, params)
+
+    def config(self) -> Document:
+        """The configuration that the scheduler runs with; raises NotKnown where it tells nobody."""
+        found: Document = self._ask("GET", "/configz", None, {})["componentconfig"]
+        return found
 
     def post(self, path: str, body: Document) -> Document:
-        return self._ask("POST", path, body, {})
+        return self._ask("POST", PREFIX + path, body, {})
 
     def all_rows(self, path: str, field: str, **params: str) -> Document:
         """As `get`, with all pages of a list as one."""
@@ -101,7 +107,7 @@ class SchedulerApi:
         assert self._client is not None
         with self._in_one_line():
             answer = self._runner.run(
-                self._client.request_json(method, PREFIX + path, body, {k: v for k, v in params.items() if v})
+                self._client.request_json(method, path, body, {k: v for k, v in params.items() if v})
             )
         if not isinstance(answer, dict):
             raise BadInput(f"{self.server}: answers what no Moorage scheduler would; is it one?")
@@ -151,7 +157,7 @@ def find(asked: Whom) -> Place:
         raise BadInput(
             "--insecure-skip-tls-verify: goes with --scheduler; the one of `moorage up` has no TLS"
         )
-    files = [Path(f"{path}{_OF_UP}") for path in kubeconfigs(asked.kubeconfig)]
+    files = [Path(f"{path}{OF_UP}") for path in kubeconfigs(asked.kubeconfig)]
     file = next((each for each in files if each.exists()), None)
     if file is None:
         raise BadInput(

@@ -15,8 +15,8 @@ from moorage.api.durations import Duration, DurationError
 from moorage.cli.decision_log import DecisionLogOptions
 from moorage.cli.go_flags import shown
 from moorage.cli.running.logs import check_logs
-from moorage.cli.setup import BadInput, Setup, set_up
-from moorage.config.feature_gates import CURRENT, FeatureGateError, FeatureGates
+from moorage.cli.setup import BadInput, Setup, read_gates, set_up
+from moorage.config.feature_gates import CURRENT, FeatureGates
 from moorage.config.types import KubeSchedulerConfiguration
 from moorage.config.validate import validate
 from moorage.version import build_info, raw_build_info, report_as
@@ -85,6 +85,7 @@ class RunOptions:
     verbosity: int = 0
     version: str | None = None
     plugins: tuple[str | type[Plugin], ...] = ()
+    features: tuple[str, ...] = ()
     strict_config_version: bool = False
     plugin_timeout: float = 10.0
     legacy_scheduler_annotation: str = "warn"
@@ -117,6 +118,7 @@ class RunOptions:
             "plugin-timeout": str(Duration(round(options.plugin_timeout * 1e9))),
             "plugin": f"[{','.join(_name(plugin) for plugin in options.plugins)}]",
             "strict-config-version": str(options.strict_config_version).lower(),
+            "with": f"[{','.join(options.features)}]",
         }
         return options
 
@@ -129,10 +131,7 @@ class RunOptions:
     @cached_property
     def gates(self) -> FeatureGates:
         versions = self.emulated_version or "", self.min_compatibility_version or ""
-        try:
-            return FeatureGates(self.feature_gates or "", *versions)
-        except FeatureGateError as error:
-            raise BadInput(f"--{error.flag}: {error}") from None
+        return read_gates(self.feature_gates or "", *versions)
 
     def prints_version(self) -> bool:
         """Whether --version asked for nothing else; it is printed then."""
@@ -163,7 +162,13 @@ class RunOptions:
 
     def set_up(self) -> Setup:
         """The plugins and the configuration: the file, or without one the flags it would replace."""
-        setup = set_up(self.config, self.plugins, strict_version=self.strict_config_version)
+        setup = set_up(
+            self.config,
+            self.plugins,
+            features=self.features,
+            strict_version=self.strict_config_version,
+            gates=self.gates,
+        )
         if self.config is None:
             self._apply_deprecated(setup.config)
         self._apply_leader_election(setup.config)

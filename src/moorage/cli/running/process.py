@@ -25,9 +25,11 @@ from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.logger import Logger
 from moorage.insight.log.decision_log import DecisionLog
 from moorage.process.assembly import USER_AGENT, Assembly
+from moorage.process.campaign import Campaign, OnLost
 from moorage.process.client_metrics import ClientMetrics, InLoop
+from moorage.process.controllers import LEASE, Access, of_controllers
 from moorage.process.dump import dump
-from moorage.process.leader_election import ElectionEnded, LeaderElector
+from moorage.process.leader_election import Connect, ElectionEnded, LeaderElector
 from moorage.process.permissions import missing_permissions
 from moorage.process.signals import Signals, exit_now, heed_interrupts
 from moorage.version import build_info
@@ -127,6 +129,10 @@ class Process:
         }
         # Each has a rate of its own: neither thousands of conditions nor of events hold up a bind.
         http, conditions, events = (HttpClient(self._connection, **limits) for _ in range(3))
+        # Another process than the one that schedules may run the controllers.
+        campaign = None if elector is None else Campaign(self._new_controllers_elector)
+        limits["may_write"] = None if campaign is None else campaign.may_act
+        controllers = Access(HttpClient(self._connection, **limits), campaign)
         return Assembly(
             self._config,
             self._registry,
@@ -143,6 +149,8 @@ class Process:
             legacy_annotation=self._options.legacy_scheduler_annotation,
             plugin_timeout=self._options.plugin_timeout,
             decisions=decisions,
+            controllers=controllers,
+            gates=self._options.gates,
         )
 
     async def _work(self, assembly: Assembly, elector: LeaderElector | None) -> int:
@@ -171,15 +179,21 @@ class Process:
         await assembly.schedule()
 
     def _make_elector(self) -> LeaderElector:
-        observer = InLoop(self._client_metrics)
         try:
             return LeaderElector(
-                lambda: HttpClient(self._connection, qps=-1, user_agent=USER_AGENT, observer=observer),
-                self._config.leader_election,
-                on_lost=self._lose_lease,
+                self._elector_client(), self._config.leader_election, on_lost=self._lose_lease
             )
         except ValueError as error:
             raise BadInput(f"leaderElection: {error}") from None
+
+    def _new_controllers_elector(self, on_lost: OnLost) -> LeaderElector:
+        election = of_controllers(self._config.leader_election)
+        return LeaderElector(self._elector_client(), election, on_lost=on_lost, component=LEASE)
+
+    def _elector_client(self) -> Connect:
+        """Makes a client in the elector's thread; what it does is counted in this one."""
+        observer = InLoop(self._client_metrics)
+        return lambda: HttpClient(self._connection, qps=-1, user_agent=USER_AGENT, observer=observer)
 
     def _lose_lease(self) -> None:
         """Called in the elector's thread: a plugin that blocks everything else must not keep this alive."""

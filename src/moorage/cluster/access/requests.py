@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote
 
 from moorage.cluster.access.users import User
 from moorage.cluster.base.errors import bad_request
+from moorage.cluster.base.outside import Answers
 
 JSON = "application/json"
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -29,6 +30,8 @@ class Request:
     headers: Mapping[str, list[str]] = field(default_factory=dict)
     body: bytes = b""
     user: User | None = None
+    answers: Answers = field(default_factory=Answers)
+    """What was asked about it before, when it is carried out again."""
 
     def header(self, name: str) -> str:
         values = self.headers.get(name)

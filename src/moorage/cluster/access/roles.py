@@ -3,7 +3,7 @@
 A block of the table is a role: its kind and name, then `aggregated` if it is made of other roles, `into=` the
 role that it is a part of, `to=` whom it is bound to, and `binding=` the name of that binding where it is not
 the role's. Each further line is a rule: its verbs, groups and resources, and `names=` those of the objects;
-or, about what is no resource, its verbs and paths.
+or, about what is no resource, its verbs and paths. `gate=` names the alpha feature of a rule.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ _GROUP = "rbac.authorization.k8s.io"
 _NAMESPACE = "kube-system"
 
 
-def bootstrap_roles() -> list[tuple[str, Document]]:
+def bootstrap_roles(gates: frozenset[str] = frozenset()) -> list[tuple[str, Document]]:
     """The objects, each with the resource it is one of; the namespace kube-system has to exist."""
-    found = [document for block in DATA.read_text().rstrip().split("\n\n") for document in _read(block)]
+    blocks = DATA.read_text().rstrip().split("\n\n")
+    found = [document for block in blocks for document in _read(block, gates)]
     roles = [document for document in found if document["kind"] == "ClusterRole"]
     for role in filter(is_aggregated, roles):
         role["rules"] = aggregated_rules(role, roles)
     return [(f"{document['kind'].lower()}s.{_GROUP}", document) for document in found]
 
 
-def _read(block: str) -> list[Document]:
+def _read(block: str, gates: frozenset[str]) -> list[Document]:
     """A role, and its binding if it has one."""
     head, *lines = block.split("\n ")
     kind, name, *words = head.split()
     options = dict(word.partition("=")[::2] for word in words)
     role = _object(kind, name)
-    role["rules"] = [_rule(line.split()) for line in lines]
+    role["rules"] = [_rule(words) for line in lines if (words := _behind_gates(line.split(), gates))]
     if "into" in options:
         role["metadata"]["labels"][_aggregation_label(options["into"])] = "true"
     if "aggregated" in options:
@@ -62,6 +63,13 @@ def _object(kind: str, name: str) -> Document:
 
 def _aggregation_label(name: str) -> str:
     return f"{_GROUP}/aggregate-to-{name}"
+
+
+def _behind_gates(words: list[str], gates: frozenset[str]) -> list[str]:
+    """The words of a rule that holds; none otherwise."""
+    if not words[0].startswith("gate="):
+        return words
+    return words[1:] if words[0].removeprefix("gate=") in gates else []
 
 
 def _rule(words: list[str]) -> Document:

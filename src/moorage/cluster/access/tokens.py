@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from moorage.cluster.access.users import AUTHENTICATED, User, account_groups, account_username
 from moorage.cluster.base.go_text import quoted_list
-from moorage.cluster.base.store import Store, Stored
+from moorage.cluster.base.store import Document, Store, Stored
 from moorage.cluster.base.times import Clock, seconds_of
 
 LEEWAY = 60.0
@@ -99,6 +99,20 @@ class Tokens:
         self._key_id = digest.decode().rstrip("=")
         self._fixed: dict[str, User] = {}
         self._verified: dict[str, tuple[_Claims, User]] = {}
+
+    @property
+    def algorithm(self) -> str:
+        return _ALGORITHM
+
+    def public_key(self) -> Document:
+        """The key that tokens can be checked with, as a JSON Web Key."""
+        numbers = self._public.public_numbers()
+        x, y = (
+            base64.urlsafe_b64encode(number.to_bytes(32, "big")).decode().rstrip("=")
+            for number in (numbers.x, numbers.y)
+        )
+        key = {"use": "sig", "kty": "EC", "kid": self._key_id, "crv": "P-256", "alg": _ALGORITHM}
+        return {**key, "x": x, "y": y}
 
     def add(self, token: str, user: User) -> None:
         """Has a token that never expires count as this user."""

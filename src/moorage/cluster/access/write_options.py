@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from moorage.cluster.access.requests import Query, Request
 from moorage.cluster.access.users import MASTERS, User
 from moorage.cluster.base import errors
+from moorage.cluster.base.outside import Answers
 
+T = TypeVar("T")
 SYSTEM = User("system:apiserver", groups=(MASTERS,))
 _LONGEST_MANAGER = 128
 _LEVELS = ("", "Ignore", "Strict", "Warn")
@@ -28,6 +31,14 @@ class Options:
     """Of a change, `patch` or `update`."""
     names_itself: bool = False
     """Whether the writer has given its name, which is otherwise that of its program."""
+    told: dict[str, Any] = field(default_factory=dict)
+    """The options as the writer has given them."""
+    answers: Answers | None = None
+    """What webhooks have said so far; None for writes that are nobody's business but the cluster's."""
+
+    def fixed(self, name: str, make: Callable[[], T]) -> T:
+        """What chance or the clock decides is decided once, however often a write is tried."""
+        return make() if self.answers is None else self.answers.fixed(name, make)
 
 
 def options_of(query: Query, user: User, request: Request, kind: str) -> Options:
@@ -49,7 +60,14 @@ def options_of(query: Query, user: User, request: Request, kind: str) -> Options
         force=query.flag("force"),
         verb="patch" if request.method == "PATCH" else "update",
         names_itself=bool(manager),
+        told=_told(query, dry_run),
+        answers=request.answers,
     )
+
+
+def _told(query: Query, dry_run: list[str]) -> dict[str, Any]:
+    given = {"dryRun": dry_run, **{name: query.text(name) for name in ("fieldManager", "fieldValidation")}}
+    return {name: value for name, value in given.items() if value}
 
 
 def _manager_of(user_agent: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from urllib.parse import urlsplit
 
 from moorage.api.names import dns_subdomain_problems
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
@@ -16,6 +15,7 @@ from moorage.cluster.custom.internal_form import internal_version
 from moorage.cluster.custom.structural import all_schemas, open_api_of, versions_of
 from moorage.cluster.custom.values import kind_problems
 from moorage.cluster.custom.version_rules import deprecation_problems, version_problems
+from moorage.cluster.custom.webhooks import url_problems
 from moorage.cluster.schema.checking import IMMUTABLE
 from moorage.cluster.schema.definitions import Strategy, keep_status, spec_differs
 from moorage.cluster.schema.forms import dns_1035_label_problems
@@ -23,8 +23,6 @@ from moorage.cluster.schema.forms import dns_1035_label_problems
 _HTTPS = 443
 _SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 _REVIEW_VERSIONS = ("v1", "v1beta1")
-_URL_FORM = "; desired format: https://host[/path]"
-_NO_WEBHOOKS = "spec.conversion: webhooks are not called; versions differ in their apiVersion only"
 
 
 class CrdStrategy(Strategy):
@@ -103,8 +101,6 @@ class CrdStrategy(Strategy):
             for kind, name in formats
             if name and not is_known(kind, name)
         ]
-        if (document["spec"].get("conversion") or {}).get("strategy") == "Webhook":
-            warnings.append(_NO_WEBHOOKS)
         return list(dict.fromkeys(warnings))
 
 
@@ -277,26 +273,8 @@ def _conversion_problems(conversion: Document, path: str) -> Iterator[Cause]:
     elif (client.get("url") is None) == (client.get("service") is None):
         yield required(f"{path}.webhookClientConfig", "exactly one of url or service is required")
     elif client.get("url") is not None:
-        yield from _url_problems(f"{path}.webhookClientConfig.url", client["url"])
+        yield from url_problems(f"{path}.webhookClientConfig.url", client["url"])
     yield from _review_version_problems(f"{path}.conversionReviewVersions", versions)
-
-
-def _url_problems(field: str, url: str) -> Iterator[Cause]:
-    try:
-        found = urlsplit(url)
-    except ValueError as error:
-        yield required(field, f"url must be a valid URL: {error}{_URL_FORM}")
-        return
-    user, at, host = found.netloc.rpartition("@")
-    for wrong, value, detail in (
-        (found.scheme != "https", found.scheme, f"'https' is the only allowed URL scheme{_URL_FORM}"),
-        (not host, "", f"host must be specified{_URL_FORM}"),
-        (at, user, "user information is not permitted in the URL"),
-        (found.fragment, found.fragment, "fragments are not permitted in the URL"),
-        (found.query, found.query, "query parameters are not permitted in the URL"),
-    ):
-        if wrong:
-            yield invalid_value(field, value, detail)
 
 
 def _review_version_problems(field: str, versions: list[str]) -> Iterator[Cause]:

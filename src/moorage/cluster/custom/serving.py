@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from moorage.cluster.base.store import Change, Document, Store, Stored
 from moorage.cluster.base.times import Clock, timestamp
+from moorage.cluster.custom.conversion import Conversions
 from moorage.cluster.custom.definition_status import is_established, named_status, with_condition
 from moorage.cluster.custom.strategy import CustomStrategy, StoredForm
 from moorage.cluster.custom.structural import open_api_of, to_schema, versions_of
@@ -38,12 +39,14 @@ class CustomResources:
         clock: Clock = time.time,
         wake: Callable[[], object] = lambda: None,
         ended: Callable[[str], object] = lambda name: None,
+        conversions: Conversions | None = None,
     ) -> None:
         self._definitions = definitions
         self._store = store
         self._clock = clock
         self._wake = wake
         self._ended = ended
+        self._conversions = conversions
         self._served_as: dict[str, Document] = {}
         """What decides how each definition is served: as long as it is the same, nothing is done."""
         self._names: dict[str, tuple[str, Document]] = {}
@@ -96,7 +99,7 @@ class CustomResources:
         versions = sorted(versions_of(crd["spec"]), key=lambda version: not version["storage"])
         for version in versions:
             if version["served"]:
-                self._definitions.add(_definition(accepted, version))
+                self._definitions.add(_definition(accepted, version, self._conversions))
 
     def _remove(self, name: str) -> None:
         """Serves the definition no longer."""
@@ -204,9 +207,9 @@ def terminating(crd: Document, now: str) -> Document:
     return {**crd, "metadata": marked, "status": pending}
 
 
-def _definition(crd: Document, version: Document) -> Definition:
+def _definition(crd: Document, version: Document, conversions: Conversions | None) -> Definition:
     spec, names = crd["spec"], crd["status"]["acceptedNames"]
-    strategy = CustomStrategy(crd, version)
+    strategy = CustomStrategy(crd, version, conversions)
     served = ((_STATUS, strategy.has_status), (_SCALE, bool(strategy.scale_paths)))
     return Definition(
         group=spec["group"],

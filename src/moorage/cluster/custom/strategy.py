@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +12,7 @@ from moorage.cluster.base.errors import Cause, bad_request, forbidden, invalid_v
 from moorage.cluster.base.go_text import quoted, shown, type_name
 from moorage.cluster.base.store import Document
 from moorage.cluster.custom import values
+from moorage.cluster.custom.conversion import Conversions
 from moorage.cluster.custom.structural import declared_schema, has_rules, open_api_of, shapes_in, versions_of
 from moorage.cluster.custom.validation import duplicates, validate
 from moorage.cluster.kinds.metadata import name_rule_of, validate_metadata, validate_metadata_update
@@ -51,8 +52,10 @@ class StoredForm:
     as the present definition says, even if it was written under an earlier one.
     """
 
-    def __init__(self, definition: Document) -> None:
+    def __init__(self, definition: Document, conversions: Conversions | None = None) -> None:
         spec = definition["spec"]
+        self._webhook = webhook_of(spec)
+        self._conversions = conversions
         versions = {f"{spec['group']}/{version['name']}": version for version in versions_of(spec)}
         self._schemas = {
             name: declared_schema(open_api_of(version) or {}) for name, version in versions.items()
@@ -60,7 +63,11 @@ class StoredForm:
         self._present = next((name for name, version in versions.items() if version["storage"]), "")
 
     def written(self, document: Document) -> Document:
-        return self.read({**document, "apiVersion": self._present})
+        """A document of any version as it is kept from now on."""
+        webhook, conversions = self._webhook, self._conversions
+        if webhook is None or conversions is None or document["apiVersion"] == self._present:
+            return self.read({**document, "apiVersion": self._present})
+        return self.read(conversions.convert(webhook, [document], self._present)[0])
 
     def read(self, document: Document) -> Document:
         schema = self._schemas.get(document["apiVersion"])
@@ -79,13 +86,18 @@ class CustomStrategy(Strategy):
     updates_name_version = True
     qualified_finalizers = False
 
-    def __init__(self, definition: Document, version: Document) -> None:
+    def __init__(
+        self, definition: Document, version: Document, conversions: Conversions | None = None
+    ) -> None:
         spec = definition["spec"]
+        self._api_version = f"{spec['group']}/{version['name']}"
+        self._webhook = webhook_of(spec)
+        self._conversions = conversions
         self._resource = f"{spec['names']['plural']}.{spec['group']}"
         self._kind = spec["names"]["kind"]
         self._version = version["name"]
         self._terminating = "deletionTimestamp" in definition["metadata"]
-        self._stored_form = None if version["storage"] else StoredForm(definition)
+        self._stored_form = None if version["storage"] else StoredForm(definition, conversions)
         self._open_api = open_api_of(version) or {}
         self._schema = declared_schema(self._open_api)
         self._has_rules = has_rules(self._open_api)
@@ -100,6 +112,21 @@ class CustomStrategy(Strategy):
         self.printer_columns: list[Document] = version.get("additionalPrinterColumns") or [_AGE_COLUMN]
         self._selectable = [each["jsonPath"].lstrip(".") for each in version.get("selectableFields") or ()]
         self.deprecation = _deprecation(spec, version)
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether versions differ in more than their name."""
+        return self._webhook is not None
+
+    def in_this_version(self, documents: Sequence[Document]) -> list[Document]:
+        """Documents of any versions in this one. Raises Unanswered if a webhook is to be asked about them."""
+        if self._webhook is None or self._conversions is None:
+            return [{**document, "apiVersion": self._api_version} for document in documents]
+        converted = self._conversions.convert(self._webhook, documents, self._api_version)
+        for document, original in zip(converted, documents, strict=True):
+            if document is not original:
+                values.default(self._schema, document)
+        return converted
 
     def conform(self, document: Document) -> Conformed:
         """The document without what its schema does not know. Wrong types in it are for `validate`."""
@@ -223,6 +250,12 @@ class CustomStrategy(Strategy):
     def warnings(self, document: Document) -> list[str]:
         finalizers = sorted(document["metadata"].get("finalizers", ()))
         return [warning for finalizer in finalizers for warning in _finalizer_warnings(finalizer)]
+
+
+def webhook_of(spec: Document) -> Document | None:
+    """What converts objects between versions, where more than the name of the version differs."""
+    conversion = spec.get("conversion") or {}
+    return (conversion.get("webhook") or {}) if conversion.get("strategy") == "Webhook" else None
 
 
 def _deprecation(spec: Document, version: Document) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from moorage.cluster.base.errors import Cause, invalid_value
 
@@ -79,6 +79,35 @@ def cidr(field: str, value: str) -> Iterator[Cause]:
         yield invalid_value(field, value, "must not have an IPv4-mapped IPv6 address")
     elif ip_network((found, bits), strict=False).network_address != found:
         yield invalid_value(field, value, "must not have bits set beyond the prefix length")
+
+
+def network(value: str) -> IPv4Network | IPv6Network | None:
+    """The range that a text stands for, also one in an odd form; None if it stands for none."""
+    address, slash, length = value.partition("/")
+    found = parse(address)
+    if found is None or not (slash and length.isascii() and length.isdigit() and len(length) < 10):
+        return None
+    if int(length) > found.max_prefixlen:
+        return None
+    return ip_network((found, int(length)), strict=False)
+
+
+def canonical_cidr(field: str, value: str) -> Iterator[Cause]:
+    """A range in the one form that is written for it."""
+    problems = list(cidr(field, value))
+    yield from problems
+    found = network(value)
+    if not problems and found is not None and str(found) != value:
+        yield invalid_value(field, value, f'must be in canonical form ("{found}")')
+
+
+def cidr_warnings(field: str, value: str) -> list[str]:
+    """What there is to say about a range that is in order, but not in the usual form."""
+    found = network(value)
+    if isinstance(found, IPv6Network) and str(found) != value:
+        text = f'IPv6 CIDR value "{value}" should be in RFC 5952 canonical format ("{found}")'
+        return [f"{field}: {text}"]
+    return []
 
 
 def is_dual_stack(values: Sequence[str]) -> bool:

@@ -89,10 +89,10 @@ class PodTemplateStrategy(KindStrategy):
         super().default(document)
 
     def prepare_create(self, document: Document) -> None:
-        drop_disabled(document["template"]["spec"])
+        drop_disabled(document["template"]["spec"], self.gates)
 
     def prepare_update(self, new: Document, old: Document) -> None:
-        drop_disabled(new["template"]["spec"])
+        drop_disabled(new["template"]["spec"], self.gates)
 
     def warnings(self, document: Document) -> list[str]:
         return pod_warnings(document["template"], "template")
@@ -127,7 +127,7 @@ class _Workload(WithStatus):
 
     def _drop_disabled(self, spec: Document) -> None:
         """Takes out fields of features that are not on in this version of Kubernetes."""
-        drop_disabled(part(part(spec, "template"), "spec"))
+        drop_disabled(part(part(spec, "template"), "spec"), self.gates)
 
     def validate_status_update(self, new: Document, old: Document) -> Iterable[Cause]:
         found = check(self._status_type, part(new, "status"), "status")

@@ -10,6 +10,7 @@ from moorage.cluster.base.store import Document
 from moorage.cluster.schema.checking import Around, check, check_change, check_form, relates
 from moorage.cluster.schema.forms import (
     as_prefix,
+    canonical_ip_problems,
     dns_label_problems,
     dns_subdomain_problems,
     path_segment_problems,
@@ -31,6 +32,9 @@ _NAME_RULES: Mapping[str, NameRule] = {
     "statefulsets.apps": dns_label_problems,
     "events": path_segment_problems,
     "poddisruptionbudgets.policy": path_segment_problems,
+    "apiservices.apiregistration.k8s.io": path_segment_problems,
+    "certificatesigningrequests.certificates.k8s.io": path_segment_problems,
+    "ipaddresses.networking.k8s.io": canonical_ip_problems,
     f"roles.{_RBAC}": path_segment_problems,
     f"rolebindings.{_RBAC}": path_segment_problems,
     f"clusterroles.{_RBAC}": path_segment_problems,

@@ -197,13 +197,18 @@ def from_stored(definition: Definition, document: Document) -> Document:
         return document
     if definition.group == _NEW_EVENTS and not definition.custom:
         return core_to_new(document)
-    # Versions of a custom resource differ in nothing but their name.
-    return {**document, "apiVersion": definition.api_version}
+    strategy = definition.strategy
+    return (
+        strategy.in_this_version([document])[0]
+        if isinstance(strategy, CustomStrategy)
+        else strategy.shown(document)
+    )
 
 
 def before_write(definition: Definition, document: Document) -> Document:
     """The stored document as one that is written under the definition's version compares with it."""
-    return from_stored(definition, document) if definition.custom else document
+    is_event = definition.group == _NEW_EVENTS and not definition.custom
+    return document if is_event else from_stored(definition, document)
 
 
 def to_stored(definition: Definition, document: Document) -> Document:

@@ -32,6 +32,17 @@ class DeleteOptions:
     resource_version: str = ""
     dry_run: bool = False
 
+    def told(self) -> Document:
+        """The options as others are told of them."""
+        conditions = {"uid": self.uid, "resourceVersion": self.resource_version}
+        given: Document = {
+            "gracePeriodSeconds": self.grace_seconds,
+            "preconditions": {name: text for name, text in conditions.items() if text} or None,
+            "propagationPolicy": self.propagation or None,
+            "dryRun": ["All"] if self.dry_run else None,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
 
 def delete_options(query: Query, body: Any) -> DeleteOptions:
     """The options of a DELETE: those in the body or, where there is none, those in the parameters."""

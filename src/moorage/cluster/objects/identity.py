@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
+from typing import NamedTuple
 
 from moorage.cluster.access.requests import Place
 from moorage.cluster.base import errors
@@ -90,20 +91,38 @@ def is_generated(name: str, base: str) -> bool:
     return name[:-_SUFFIX_LENGTH] == base[:_LONGEST_BASE]
 
 
-def fill_on_create(document: Document, namespace: str, now: float) -> None:
-    """Gives a new object its uid, its time and, where only a prefix is given, a name."""
+def clear_on_create(document: Document, namespace: str) -> None:
+    """Takes from a new object what only the server says, and gives it its namespace."""
     metadata = document["metadata"]
-    for name in _OF_SERVER:
+    for name in (*_OF_SERVER, "uid", "creationTimestamp"):
         metadata.pop(name, None)
-    if not metadata.get("name"):
-        base = metadata.get("generateName", "")
-        metadata["name"] = generated_name(base) if base else ""
     if namespace:
         metadata["namespace"] = namespace
     else:
         metadata.pop("namespace", None)
-    metadata["uid"] = str(uuid.UUID(int=random.getrandbits(128), version=4))
-    metadata["creationTimestamp"] = timestamp(now)
+
+
+class Origin(NamedTuple):
+    """What an object gets by chance and by the clock when it is created."""
+
+    uid: str
+    suffix: str
+    time: str
+
+
+def origin(now: float) -> Origin:
+    uid = str(uuid.UUID(int=random.getrandbits(128), version=4))
+    return Origin(uid, random_suffix(), timestamp(now))
+
+
+def fill_on_create(document: Document, origin: Origin) -> None:
+    """Gives a new object its uid, its time and, where only a prefix is given, a name."""
+    metadata = document["metadata"]
+    if not metadata.get("name"):
+        base = metadata.get("generateName", "")
+        metadata["name"] = base[:_LONGEST_BASE] + origin.suffix if base else ""
+    metadata["uid"] = origin.uid
+    metadata["creationTimestamp"] = origin.time
     metadata.pop("generation", None)
 
 

@@ -11,7 +11,9 @@ from moorage.cluster.base import parts
 from moorage.cluster.base.errors import invalid, invalid_value, unsupported_media_type
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.custom.strategy import CustomStrategy
+from moorage.cluster.objects.admission.attempt import UPDATE
 from moorage.cluster.objects.decoding import before_write, media_type
+from moorage.cluster.objects.hooks.wishes import Wish
 from moorage.cluster.objects.patching import PLAIN_PATCHES, patched_document
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.builtin import schema_of
@@ -54,6 +56,18 @@ def write_scale(
     if replicas < 0 and not definition.custom:
         cause = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
         raise invalid("Scale", "autoscaling", stored.name, [cause])
+    wish = Wish(
+        definition,
+        UPDATE,
+        options,
+        scale,
+        scale_of(definition, stored),
+        stored.name,
+        stored.namespace,
+        "scale",
+        kind=scale_definition(),
+    )
+    replicas = parts.number(objects.hooks.admit(wish).document or {}, "spec", "replicas")
     document = deepcopy(before_write(definition, stored.document))
     if version := scale["metadata"].get("resourceVersion"):
         document["metadata"]["resourceVersion"] = version

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.cluster.base.store import Document
+from moorage.cluster.kinds.api_server.flow_objects import flow_objects
 from moorage.cluster.kinds.scheduling import SYSTEM_CLASSES
 from moorage.cluster.kinds.service_allocation import CLUSTER_IPS
 
@@ -30,7 +31,9 @@ def system_objects() -> list[tuple[str, Document]]:
             ("priorityclasses.scheduling.k8s.io", _priority_class(name, value))
             for name, value in SYSTEM_CLASSES.items()
         ),
+        ("servicecidrs.networking.k8s.io", _service_range()),
         ("services", _service()),
+        *flow_objects(),
     ]
 
 
@@ -69,6 +72,11 @@ def _service() -> Document:
         "type": "ClusterIP",
     }
     return _object("Service", {"name": "kubernetes", "namespace": "default", "labels": labels}, spec=spec)
+
+
+def _service_range() -> Document:
+    spec = {"cidrs": [str(CLUSTER_IPS)]}
+    return _object("ServiceCIDR", {"name": "kubernetes"}, "networking.k8s.io/v1", spec=spec)
 
 
 def _object(kind: str, metadata: Document, api_version: str = "v1", **fields: Any) -> Document:

@@ -129,7 +129,8 @@ def _needs_no_look(schema: Schema) -> type | None:
 
 def _keeps_zero(field: Field) -> bool:
     is_time = field.schema.format in ("date-time", "micro-time")
-    return not (field.omits_zero or field.default is None or is_time)
+    is_empty_null = field.default is None and not field.schema.fields  # an empty object is not none
+    return not (field.omits_zero or is_empty_null or is_time)
 
 
 _STRINGS = {str}

@@ -19,6 +19,9 @@ class Strategy:
     are only read. Nothing here looks at other objects; that is for admission.
     """
 
+    gates: frozenset[str] = frozenset()
+    """The alpha features that are on."""
+
     counts_generations = False
     """Whether metadata.generation starts at 1 and grows with each change of what is not status."""
 
@@ -49,6 +52,9 @@ class Strategy:
 
     def default(self, document: Document) -> None:
         """Fills in what the API says about fields that are absent."""
+
+    def note_creator(self, document: Document, creator: Document) -> None:
+        """Puts down who creates an object, where that is part of it: username, uid, groups and extra."""
 
     def prepare_create(self, document: Document) -> None:
         """Drops what a creator may not say, such as the status of most kinds."""
@@ -104,6 +110,10 @@ class Strategy:
 
     def stored(self, document: Document) -> Document:
         """The form in which an object that is in order is kept."""
+        return document
+
+    def shown(self, document: Document) -> Document:
+        """An object that is stored in the form of another version, in that of this one."""
         return document
 
     def selectable_fields(self, document: Document) -> dict[str, str]:

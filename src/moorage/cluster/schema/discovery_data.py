@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from moorage.cluster.schema.builtin import DATA, schema_of
 from moorage.cluster.schema.definitions import Definition, Strategy, Subresource
 
-_LEFT_OUT = {"componentstatuses"}
+_LEFT_OUT = {"componentstatuses", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
 # These need a kubelet that containers can be reached through, or change containers that are running.
 _LEFT_OUT_PARTS = {"attach", "ephemeralcontainers", "exec", "portforward", "proxy", "resize"}
 
 _SAME_OBJECTS = {"events.events.k8s.io": "events"}
 
 
-def builtin_definitions(strategies: Mapping[str, Strategy]) -> list[Definition]:
+def builtin_definitions(
+    strategies: Mapping[str, Strategy], gates: frozenset[str] = frozenset()
+) -> list[Definition]:
     """The definitions of all built-in resources, in the order of their groups.
 
-    Strategies are found by the name under which objects are stored; a resource without one gets a plain one.
+    Those of alpha features are among them whose gates are on. Strategies are found by the name under which
+    objects are stored; a resource without one gets a plain one.
     """
     found = []
-    for block in re.split(r"\n(?=\S)", (DATA / "resources.txt").read_text().rstrip()):
-        head, *resources = re.split(r"\n (?=\S)", block)
-        group, version = head.split()
-        found += [
-            _definition("" if group == "core" else group, version, each, strategies) for each in resources
-        ]
+    for head, resources in (*_blocks("resources.txt"), *_blocks("resources_behind_gates.txt")):
+        *gate, group, version = head.split()
+        if gates.issuperset(gate):
+            found += [
+                _definition("" if group == "core" else group, version, each, strategies) for each in resources
+            ]
     return [definition for definition in found if definition.plural not in _LEFT_OUT]
+
+
+def _blocks(file: str) -> Iterator[tuple[str, list[str]]]:
+    """The head of each version of a group, `gate group version` or `group version`, and its resources."""
+    for block in re.split(r"\n(?=\S)", (DATA / file).read_text().rstrip()):
+        head, *resources = re.split(r"\n (?=\S)", block)
+        yield head, resources
 
 
 def _definition(group: str, version: str, resource: str, strategies: Mapping[str, Strategy]) -> Definition:
@@ -50,7 +60,10 @@ def _definition(group: str, version: str, resource: str, strategies: Mapping[str
         categories=_split(options.get("categories", "")),
         verbs=_split(verbs),
         subresources={part[0]: _subresource(part, kind) for part in parts if part[0] not in _LEFT_OUT_PARTS},
-        strategy=strategies.get(name) or strategies.get(storage) or Strategy(),
+        strategy=strategies.get(f"{name}/{version}")
+        or strategies.get(name)
+        or strategies.get(storage)
+        or Strategy(),
     )
 
 

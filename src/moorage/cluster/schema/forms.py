@@ -69,6 +69,7 @@ no_backsteps_problems = _only_if(lambda value: ".." not in value.split("/"), "mu
 absolute_path_problems = _only_if(lambda value: bool(value.startswith("/")), "must be an absolute path")
 quantity_problems = _only_if(lambda value: nanos(value) >= 0, "must be greater than or equal to 0")
 positive_quantity_problems = _only_if(lambda value: nanos(value) > 0, "must be greater than zero")
+must_be_positive_problems = _only_if(lambda value: nanos(value) > 0, "must be positive")
 file_mode_problems = _only_if(
     lambda value: 0 <= value <= 0o777, "must be a number between 0 and 0777 (octal), both inclusive"
 )
@@ -82,6 +83,16 @@ dns_subdomain_with_underscores_problems = _pattern(
     "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
     "'PATTERN')",
     DNS_SUBDOMAIN_LIMIT,
+)
+wildcard_dns_subdomain_problems = _pattern(
+    r"\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
+    "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. "
+    "'*.example.com', regex used for validation is 'PATTERN')",
+    DNS_SUBDOMAIN_LIMIT,
+)
+http_path_problems = _pattern(
+    r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", "Invalid path (regex used for validation is 'PATTERN')"
 )
 dns_1035_label_problems = _pattern(
     "[a-z]([-a-z0-9]*[a-z0-9])?",
@@ -185,6 +196,13 @@ def ip_problems(value: str) -> list[str]:
         if address.ipv4_mapped is not None:
             return ["must not be an IPv4-mapped IPv6 address"]
     return []
+
+
+def canonical_ip_problems(value: str) -> list[str]:
+    """An address in the one form that is written for it."""
+    problems = ip_problems(value)
+    usual = "" if problems else str(ipaddress.ip_address(value))
+    return problems if problems or usual == value else [f'must be in canonical form ("{usual}")']
 
 
 def too_long(value: str, limit: int) -> list[str]:

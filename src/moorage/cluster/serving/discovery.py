@@ -10,6 +10,7 @@ from moorage.cluster.access.requests import Answer
 from moorage.cluster.base.errors import path_not_found
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema.definitions import Definition, Definitions, version_order
+from moorage.cluster.serving.aggregation import Aggregation
 from moorage.cluster.serving.rendering import encode
 
 VERSION = {
@@ -33,9 +34,10 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 
 
 class Discovery:
-    def __init__(self, definitions: Definitions) -> None:
+    def __init__(self, definitions: Definitions, aggregation: Aggregation) -> None:
         self._definitions = definitions
-        self._generation = -1
+        self._aggregation = aggregation
+        self._known: tuple[int, dict[str, list[str]]] = (-1, {})
         self._aggregated: dict[bool, bytes] = {}
 
     def answer(self, path: str, accept: str) -> Answer:
@@ -56,16 +58,18 @@ class Discovery:
             return Answer(200, self._aggregate(core), _AGGREGATED)
         if core:
             return _json({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
-        groups = [_group(name, versions) for name, versions in self._groups().items() if name]
+        groups = [_group(name, versions) for name, versions in self._versions().items() if name]
         return _json({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 
     def _group(self, name: str) -> Answer:
-        versions = self._groups().get(name)
+        versions = self._versions().get(name)
         if not versions or not name:
             raise path_not_found()
         return _json({"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)})
 
     def _resources(self, group: str, version: str) -> Answer:
+        if answer := self._aggregation.refusal(group, version):
+            return answer
         definitions = self._groups().get(group, {}).get(version)
         if not definitions:
             raise path_not_found()
@@ -78,6 +82,13 @@ class Discovery:
         head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name}
         return _json({**head, "resources": found})
 
+    def _versions(self) -> dict[str, list[str]]:
+        """Those of all groups, also of those that others are to answer for."""
+        found = {name: list(versions) for name, versions in self._groups().items()}
+        for name, versions in self._aggregation.groups().items():
+            found.setdefault(name, []).extend(versions)
+        return found
+
     def _groups(self) -> dict[str, dict[str, list[Definition]]]:
         groups: dict[str, dict[str, list[Definition]]] = {}
         for definition in self._definitions:
@@ -89,13 +100,18 @@ class Discovery:
         }
 
     def _aggregate(self, core: bool) -> bytes:
-        if self._generation != self._definitions.generation:
-            self._generation = self._definitions.generation
-            self._aggregated = {}
+        foreign = self._aggregation.groups()
+        known = self._definitions.generation, foreign
+        if self._known != known:
+            self._known, self._aggregated = known, {}
         if core not in self._aggregated:
             groups = [(name, versions) for name, versions in self._groups().items() if core == (name == "")]
             head = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}}
-            self._aggregated[core] = encode({**head, "items": [_aggregated_group(*each) for each in groups]})
+            items = [_aggregated_group(*each) for each in groups]
+            for name, versions in () if core else foreign.items():
+                stale = [{"version": version, "freshness": "Stale"} for version in versions]
+                items.append({"metadata": {"name": name, "creationTimestamp": None}, "versions": stale})
+            self._aggregated[core] = encode({**head, "items": items})
         return self._aggregated[core]
 
 

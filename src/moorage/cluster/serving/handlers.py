@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from moorage.cluster.access.requests import Answer, Place, Query, Request, Stream
@@ -13,8 +13,10 @@ from moorage.cluster.access.write_options import Options, options_of
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.custom.strategy import CustomStrategy
+from moorage.cluster.objects.admission.attempt import CREATE
 from moorage.cluster.objects.decoding import read_delete_options, read_object, to_stored
 from moorage.cluster.objects.deletion import DeleteOptions, delete_options
+from moorage.cluster.objects.hooks.wishes import Wish
 from moorage.cluster.objects.patching import patch
 from moorage.cluster.objects.writes import Objects
 from moorage.cluster.schema.definitions import Definition
@@ -111,6 +113,10 @@ class Handlers:
             return self.objects.create(call.definition, call.place.namespace, document, options), True
         return self.objects.replace(call.definition, call.place, document, options)
 
+    def watches(self) -> Collection[Watch]:
+        """Those that go on."""
+        return self._watches
+
     def end_watches(self, resource: str = "") -> None:
         """Ends all watches, or those of one resource, so that their connections can be closed."""
         for watch in tuple(self._watches):
@@ -147,6 +153,9 @@ class Handlers:
 
         def review() -> Document:
             document, namespace = call.document(options), call.place.namespace
+            name = document["metadata"].get("name", "")
+            wish = Wish(call.definition, CREATE, options, document, None, name, namespace)
+            document = self.objects.hooks.admit(wish).document or {}
             return self._reviews.review(call.definition.kind, document, user=call.user, namespace=namespace)
 
         return self.answer_once(call, review, options)
@@ -169,10 +178,23 @@ class Handlers:
         definition = call.definition
         body = read_delete_options(call.request.body, call.content_type)
         options = delete_options(call.query, body)
-        headers = warning_headers(definition.strategy.delete_warnings(options.propagation))
-        if call.verb == "deletecollection":
-            return replace(self._delete_all(call, options), headers=headers)
-        stored, gone = self.objects.delete(*call.where, options)
+        warnings = definition.strategy.delete_warnings(options.propagation)
+        by = Options(
+            call.user,
+            dry_run=options.dry_run,
+            warnings=warnings,
+            told=options.told(),
+            answers=call.request.answers,
+        )
+        try:
+            if call.verb == "deletecollection":
+                answer = self._delete_all(call, options, by)
+                return replace(answer, headers=warning_headers(warnings))
+            stored, gone = self.objects.delete(*call.where, options, by)
+        except Refusal as refusal:
+            refusal.warnings += by.warnings
+            raise
+        headers = warning_headers(warnings)
         if not gone or definition.storage in _SHOWN_WHEN_DELETED:
             return replace(self.answer(call, stored), headers=headers)
         group = {"group": definition.group} if definition.group else {}
@@ -180,11 +202,16 @@ class Handlers:
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
         return Answer(200, encode({**status, "details": details}), headers=headers)
 
-    def _delete_all(self, call: Call, options: DeleteOptions) -> Answer:
+    def _delete_all(self, call: Call, options: DeleteOptions, by: Options) -> Answer:
         renderer = self._renderer(call)
-        page = self._page(call)
+        page = by.fixed("page", lambda: self._page(call))
+        done: set[str] = by.fixed("done", set)
+        """Those that are deleted already when this is tried again."""
         for stored in page.items:
-            self.objects.delete(call.definition, stored.namespace, stored.name, options)
+            if stored.uid in done or self.objects.store.get(call.definition.storage, *stored.key) is None:
+                continue
+            self.objects.delete(call.definition, stored.namespace, stored.name, options, by)
+            done.add(stored.uid)
         return Answer(200, renderer.page(page), renderer.content_type)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from aiohttp import web
@@ -35,8 +35,8 @@ log.addFilter(_is_worth_a_line)
 class HttpServer:
     """Listens on one address between `start` and `stop`."""
 
-    def __init__(self, handle: Callable[[Request], Answer | Stream]) -> None:
-        self._handle = handle
+    def __init__(self, respond: Callable[[Request], Awaitable[Answer | Stream]]) -> None:
+        self._respond = respond
         self._runner: web.ServerRunner | None = None
         self.port = 0
 
@@ -64,7 +64,7 @@ class HttpServer:
         headers: dict[str, list[str]] = {}
         for name, value in request.headers.items():
             headers.setdefault(name.lower(), []).append(value)
-        answer = self._handle(Request(request.method, request.raw_path, headers, body))
+        answer = await self._respond(Request(request.method, request.raw_path, headers, body))
         if isinstance(answer, Answer):
             return _response(answer)
         return await _stream(request, answer)

@@ -12,6 +12,7 @@ import yaml
 from moorage.cluster.access.requests import JSON
 from moorage.cluster.base.errors import Refusal, not_acceptable
 from moorage.cluster.base.store import Document, Stored
+from moorage.cluster.custom.strategy import CustomStrategy
 from moorage.cluster.objects.decoding import from_stored, is_stored_form
 from moorage.cluster.schema.definitions import Definition
 from moorage.cluster.serving.lists import Page
@@ -91,6 +92,12 @@ class Renderer:
     def content_type(self) -> str:
         return self._accept.media_type
 
+    def prepare(self, items: Sequence[Stored]) -> None:
+        """Has somebody asked about all of them at once, where somebody has to be: raises Unanswered then."""
+        strategy = self._definition.strategy
+        if isinstance(strategy, CustomStrategy) and strategy.is_converted:
+            strategy.in_this_version([stored.document for stored in items])
+
     def object(self, stored: Stored) -> bytes:
         """One object."""
         return self._in_media_type(self._one(stored))
@@ -102,6 +109,7 @@ class Renderer:
     def page(self, page: Page) -> bytes:
         """A list."""
         kind = self._accept.kind
+        self.prepare(page.items)
         if kind == "Table":
             body = encode(self._table(page.items, page.metadata()))
         elif kind:
@@ -158,6 +166,9 @@ class Renderer:
         }
 
     def _table(self, items: Sequence[Stored], metadata: Document, with_columns: bool = True) -> Document:
+        items = self._columns.in_order(items)
+        if self._definition.custom:
+            items = [self._shown(stored) for stored in items]
         found = table(
             self._columns,
             items,
@@ -170,6 +181,13 @@ class Renderer:
             for row, stored in zip(found["rows"], items, strict=True):
                 row["object"] = from_stored(self._definition, stored.document)
         return found | {"apiVersion": self._meta_version}
+
+    def _shown(self, stored: Stored) -> Stored:
+        """An object as its columns see it."""
+        if is_stored_form(self._definition, stored.document):
+            return stored
+        document = from_stored(self._definition, stored.document)
+        return Stored(stored.namespace, stored.name, document, stored.revision)
 
     def _in_media_type(self, body: bytes) -> bytes:
         if self._accept.media_type == JSON:

@@ -45,9 +45,17 @@ class SchedulerClient:
     async def bind(self, pod: Pod, node_name: str) -> None:
         binding = {"metadata": {"uid": pod.uid}, "target": {"kind": "Node", "name": node_name}}
         try:
-            await self._call(bind, self._objects, pod.namespace, pod.name, binding)
+            if not await self._call(self._bind, pod.namespace, pod.name, binding):
+                await self._pods.bind(pod, node_name)
         except Refusal as refusal:
             raise _as_error(refusal) from None
+
+    def _bind(self, namespace: str, name: str, binding: dict[str, Any]) -> bool:
+        """Says whether it could be done without asking others, who would be asked about a request."""
+        if not self._objects.hooks.is_idle:
+            return False
+        bind(self._objects, namespace, name, binding)
+        return True
 
     async def create(
         self, resource: Resource[Any], document: Mapping[str, Any], **where: str
@@ -58,12 +66,17 @@ class SchedulerClient:
             metadata = await self._call(self._create_event, encode(document), where.get("namespace", ""))
         except Refusal as refusal:
             raise _as_error(refusal) from None
+        if metadata is None:
+            return await self.http.create(resource, document, **where)
         return {**document, "metadata": metadata}
 
     async def post(self, resource: Resource[Any], document: Mapping[str, Any]) -> None:
         await self.create(resource, document)
 
-    def _create_event(self, document: bytes, namespace: str) -> dict[str, Any]:
+    def _create_event(self, document: bytes, namespace: str) -> dict[str, Any] | None:
+        """The metadata of the event; None if others are to be asked about it."""
+        if not self._objects.hooks.is_idle:
+            return None
         # Written and read again: what is stored is nobody else's, and can be sent.
         options = Options()
         event = to_stored(self._events, shape(self._events, read_json(document), options))

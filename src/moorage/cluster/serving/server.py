@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
+from time import perf_counter
 
 import msgspec
 
@@ -11,15 +13,20 @@ from moorage.api.durations import Duration, DurationError
 from moorage.cluster.access.authentication import Authenticator
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.requests import JSON, Answer, Place, Query, Request, Stream, place_of
+from moorage.cluster.access.tokens import Tokens
 from moorage.cluster.access.users import Attributes, User
 from moorage.cluster.base.errors import NoSuchPath, Refusal, bad_request, method_not_allowed, path_not_found
+from moorage.cluster.base.outside import Unanswered
 from moorage.cluster.schema.definitions import Definitions
 from moorage.cluster.schema.openapi import openapi_v3_document, openapi_v3_index
 from moorage.cluster.schema.selecting import field_selector
+from moorage.cluster.serving.aggregation import Aggregation
 from moorage.cluster.serving.discovery import VERSION, Discovery
 from moorage.cluster.serving.handlers import Call, Handlers
+from moorage.cluster.serving.issuer import issuer_answer
 from moorage.cluster.serving.openapi_v2 import OpenApiV2
 from moorage.cluster.serving.rendering import encode, warning_headers
+from moorage.cluster.serving.request_metrics import Kind, RequestMetrics, kind_of_request
 from moorage.cluster.serving.subresources import Subresources
 
 log = logging.getLogger(__name__)
@@ -29,10 +36,12 @@ _HEALTH = frozenset(("/healthz", "/livez", "/readyz"))
 _PRETTY = re.compile("[?&]pretty=([^&]+)")
 _SHOWN_TO_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 _TEXT = "text/plain; charset=utf-8"
+_LONGEST = 34.0  # seconds that others have for what they say about a request
+_TOO_LATE = "request did not complete within requested timeout - context deadline exceeded"
 
 
 class ApiServer:
-    """Answers requests. All of it happens in the call; only streams go on afterwards."""
+    """Answers requests. All of it happens in one go; only streams go on afterwards."""
 
     def __init__(
         self,
@@ -41,20 +50,67 @@ class ApiServer:
         authorizer: Authorizer,
         handlers: Handlers,
         subresources: Subresources,
+        tokens: Tokens,
     ) -> None:
         self._definitions = definitions
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._handlers = handlers
         self._subresources = subresources
-        self._discovery = Discovery(definitions)
+        self._aggregation = Aggregation(handlers.objects.store, definitions)
+        self._discovery = Discovery(definitions, self._aggregation)
         self._openapi_v2 = OpenApiV2(definitions)
+        self._tokens = tokens
+        self._metrics = RequestMetrics(definitions, handlers.objects.store, handlers.watches)
+
+    async def respond(self, request: Request) -> Answer | Stream:
+        """As `handle`, but asks others who have a say in what is asked for, as often as it takes."""
+        try:
+            return self.handle(request)
+        except Unanswered as unanswered:
+            return await self._ask_and_try(request, unanswered)
+
+    async def _ask_and_try(self, request: Request, unanswered: Unanswered) -> Answer | Stream:
+        try:
+            async with asyncio.timeout(_seconds(request.target)):
+                while True:
+                    await unanswered.ask()
+                    try:
+                        return self.handle(request)
+                    except Unanswered as more:
+                        unanswered = more
+        except TimeoutError:
+            return refused(Refusal(504, "Timeout", f"Timeout: {_TOO_LATE}", details={}))
 
     def handle(self, request: Request) -> Answer | Stream:
+        """Raises Unanswered if others have to be asked first; nothing has been changed then."""
+        began = perf_counter()
         answer = self._answer(request)
+        self._count(request, answer, began)
         if isinstance(answer, Answer) and answer.content_type == JSON and _is_for_people(request):
             answer.body = msgspec.json.format(answer.body, indent=2)
         return answer
+
+    def _count(self, request: Request, answer: Answer | Stream, began: float) -> None:
+        """Notes a request in the metrics, if it is for something that is there."""
+        path, _, query = request.target.partition("?")
+        place = place_of(path)
+        if place is None or not place.plural:
+            root = f"/{path.lstrip('/').partition('/')[0]}"
+            if root not in _KNOWN_ROOTS or request.method not in _COUNTED:
+                return
+            kind = Kind(request.method, subresource=root)
+        else:
+            definition = self._definitions.find(place.group, place.version, place.plural)
+            part = place.subresource
+            if definition is None or (part and part not in definition.subresources):
+                return
+            verb = "watch" if isinstance(answer, Stream) else _verb(request.method, place, _NO_QUERY)
+            if verb == "patch" and request.header("content-type").startswith(_APPLY):
+                verb = "apply"
+            kind = kind_of_request(verb or "other", place, "dryRun=All" in query)
+        took = perf_counter() - began if isinstance(answer, Answer) else None
+        self._metrics.count(kind, answer.status, took)
 
     def _answer(self, request: Request) -> Answer | Stream:
         try:
@@ -65,6 +121,8 @@ class ApiServer:
             return Answer(refusal.code, b"404 page not found\n", _TEXT)
         except Refusal as refusal:
             return refused(refusal)
+        except Unanswered:
+            raise
         except RecursionError:
             return refused(Refusal(400, "BadRequest", "the request is nested too deeply"))
         except Exception:
@@ -82,6 +140,8 @@ class ApiServer:
             return self._outside_resources(request, path)
         user = self.admit(request, _attributes(verb, place, query))
         definition = self._definitions.find(place.group, place.version, place.plural)
+        if definition is None and (elsewhere := self._aggregation.refusal(place.group, place.version)):
+            return elsewhere
         if definition is None or place.beyond or (place.namespace and not definition.namespaced):
             raise path_not_found()
         warnings = [definition.strategy.deprecation] if definition.strategy.deprecation else []
@@ -129,6 +189,10 @@ class ApiServer:
             return Answer(200, b"ok", _TEXT)
         if root in ("api", "apis"):
             return self._discovery.answer(bare, request.header("accept"))
+        if bare == "/metrics":
+            return self._metrics.answer()
+        if answer := issuer_answer(bare, self._tokens, request.header("host")):
+            return answer
         if bare == "/version":
             return Answer(200, encode(VERSION))
         if bare == "/openapi/v2":
@@ -149,7 +213,12 @@ class ApiServer:
         return Answer(200, encode(openapi_v3_document(self._definitions, place.group, place.version)))
 
 
-_KNOWN_ROOTS = frozenset((*_HEALTH, "/api", "/apis", "/version", "/openapi"))
+_KNOWN_ROOTS = frozenset(
+    (*_HEALTH, "/api", "/apis", "/version", "/openapi", "/metrics", "/openid", "/.well-known")
+)
+_NO_QUERY = Query("")
+_COUNTED = frozenset((*_VERBS, "HEAD"))
+_APPLY = "application/apply-patch"
 
 
 def _is_for_people(request: Request) -> bool:
@@ -192,12 +261,22 @@ def _goes_on(verb: str, place: Place) -> bool:
 
 
 def _check_timeout(text: str) -> None:
-    """Refuses a time that cannot be read. All answers are given at once, so none takes too long."""
+    """Refuses a time that cannot be read."""
     try:
         if text:
             Duration.parse(text)
     except DurationError as error:
         raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
+
+
+def _seconds(target: str) -> float:
+    """How long a request may take."""
+    text = Query(target.partition("?")[2]).text("timeout")
+    try:
+        given = Duration.parse(text).seconds if text else 0.0
+    except DurationError:  # of a watch, of which nobody has looked at it
+        given = 0.0
+    return min(given, _LONGEST) if given > 0 else _LONGEST
 
 
 def _check_verb(call: Call) -> None:

@@ -12,10 +12,12 @@ from moorage.cluster.access.tokens import Tokens
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base.errors import bad_request, method_not_allowed, not_found, path_not_found
 from moorage.cluster.base.store import Document, Stored
+from moorage.cluster.objects.admission.attempt import CREATE
 from moorage.cluster.objects.admission.chain import admit_content
 from moorage.cluster.objects.binding import bind
 from moorage.cluster.objects.deletion import delete_options
 from moorage.cluster.objects.eviction import evict
+from moorage.cluster.objects.hooks.wishes import Wish
 from moorage.cluster.objects.identity import check_name
 from moorage.cluster.objects.scaling import patched_scale, scale_definition, scale_of, write_scale
 from moorage.cluster.schema.builtin import schema_of
@@ -75,8 +77,8 @@ class Subresources:
         if not name and not given:
             raise bad_request("metadata.name: the Binding must name the pod")
         posted_to = "pods" if name else "bindings"
-        place, dry_run = call.place.namespace, options.dry_run
-        bind(self._objects, place, name or given, binding, dry_run=dry_run, posted_to=posted_to)
+        place = call.place.namespace
+        bind(self._objects, place, name or given, binding, options=options, posted_to=posted_to)
         return _SUCCESS
 
     def _evict(self, call: Call, options: Options) -> Document:
@@ -85,8 +87,9 @@ class Subresources:
         name = eviction["metadata"].get("name", "")
         if name and name != place.name:
             raise bad_request("name in URL does not match name in Eviction object")
-        given = delete_options(Query(""), eviction.get("deleteOptions"))
         admit_content("pods", place.name, place.namespace, self._objects.store)
+        eviction = self._admitted(call, options, eviction, of_kind("policy", "v1", "Eviction"))
+        given = delete_options(Query(""), eviction.get("deleteOptions"))
         given = replace(given, dry_run=given.dry_run or options.dry_run)
         evict(self._objects, place.namespace, place.name, given)
         return _SUCCESS
@@ -95,8 +98,25 @@ class Subresources:
         store = self._objects.store
         admit_content(call.definition.name, call.place.name, call.place.namespace, store)
         account = self._objects.get(*call.where).document
-        asked = call.document(options, of_kind("authentication.k8s.io", "v1", "TokenRequest"))
+        kind = of_kind("authentication.k8s.io", "v1", "TokenRequest")
+        asked = self._admitted(call, options, call.document(options, kind), kind)
         return token_request(asked, account, tokens=self._tokens, store=store, now=self._objects.clock())
+
+    def _admitted(self, call: Call, options: Options, document: Document, kind: Definition) -> Document:
+        """What is posted to a part of an object, as others have changed it who have a say in it."""
+        place = call.place
+        wish = Wish(
+            call.definition,
+            CREATE,
+            options,
+            document,
+            None,
+            place.name,
+            place.namespace,
+            place.subresource,
+            kind=kind,
+        )
+        return self._objects.hooks.admit(wish).document or {}
 
     def _scale(self, call: Call) -> Answer:
         definition, name = call.definition, call.place.name

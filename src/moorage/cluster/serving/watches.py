@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from moorage.cluster.access.requests import Push, Query
-from moorage.cluster.base.errors import Cause, expired, forbidden_value, invalid, unsupported_value
+from moorage.cluster.base.errors import Cause, Refusal, expired, forbidden_value, invalid, unsupported_value
+from moorage.cluster.base.outside import Unanswered
 from moorage.cluster.base.store import Change, Document, Forgotten, Store, Stored
 from moorage.cluster.serving.herald import Herald
 from moorage.cluster.serving.lists import Selection, check_known, read_version
@@ -39,6 +41,7 @@ class Watch:
         on_end: Callable[[Watch], None],
     ) -> None:
         self.resource = selection.resource
+        self.namespace, self.name = selection.namespace, selection.name
         self._store = store
         self._selection = selection
         self._renderer = renderer
@@ -56,6 +59,9 @@ class Watch:
         self._news = asyncio.Event()
         self._idle = False  # whether the client has all that was said
         self._closed = False
+        self._held: deque[Change] = deque()
+        """Changes of objects that somebody has to be asked how to show."""
+        self._asking: asyncio.Task[None] | None = None
         self._unlisten: Callable[[], None] = lambda: None
         herald.tell_all()
         try:
@@ -69,7 +75,9 @@ class Watch:
         """What the client does not know yet: everything, or the changes since a version."""
         event = self._renderer.event
         if initial:
-            self._waiting += [event("ADDED", each) for each in self._selection.of(self._store)]
+            found = self._selection.of(self._store)
+            self._renderer.prepare(found)
+            self._waiting += [event("ADDED", each) for each in found]
             if self._bookmarks:
                 self._waiting.append(self._bookmark({INITIAL_EVENTS_END: "true"}))
         elif version:
@@ -83,6 +91,31 @@ class Watch:
         self._push = push
 
     def _hear(self, change: Change) -> None:
+        if self._held:
+            self._held.append(change)
+            return
+        try:
+            self._announce(change)
+        except Unanswered as unanswered:
+            self._held.append(change)
+            self._asking = asyncio.get_running_loop().create_task(self._ask(unanswered))
+
+    async def _ask(self, unanswered: Unanswered) -> None:
+        """Tells of what is held back until it is known how objects are shown, in its order."""
+        while self._held and not self._closed:
+            await unanswered.ask()
+            try:
+                while self._held and not self._closed:
+                    self._announce(self._held[0])
+                    self._held.popleft()
+            except Unanswered as more:
+                unanswered = more
+            except Refusal as refusal:
+                self._held.clear()
+                self._tell((self._renderer.error(refusal),))
+                self._end()
+
+    def _announce(self, change: Change) -> None:
         line = self._line(change)
         if line is None:
             return
@@ -133,6 +166,8 @@ class Watch:
             self._closed = True
             self._unlisten()
             self._news.set()
+            if self._asking is not None and self._asking is not asyncio.current_task():
+                self._asking.cancel()
         self._on_end(self)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:

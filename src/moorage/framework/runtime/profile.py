@@ -19,8 +19,10 @@ from moorage.framework.extension_points import (
     PreFilterPlugin,
     ScorePlugin,
 )
+from moorage.framework.gangs import GangPlugin
 from moorage.framework.handle import Handle, Services
 from moorage.framework.loading.registry import PluginLoadError, Registry
+from moorage.framework.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from moorage.framework.plugin_errors import author_of, definition, described, is_ours, told
 from moorage.framework.runtime.answers import listed_events, nothing_of
 from moorage.framework.runtime.calls import FAILURES
@@ -83,6 +85,17 @@ class Profile(PluginsByPoint):
         self.with_remove_pod = [p for p in self.pre_filter if _overrides(p, PreFilterPlugin, "remove_pod")]
         self.reserve_without_claims = [p for p in self.reserve if not p.settles_claims_only]
         self.pre_bind_without_claims = [p for p in self.pre_bind if not p.settles_claims_only]
+        self.gangs = next((plugin for plugin in plugins.values() if isinstance(plugin, GangPlugin)), None)
+        self.placement_generate = [
+            cast("PlacementGeneratePlugin", self.plugins[ref.name])
+            for ref in points.get("placementGenerate", ())
+        ]
+        self.placement_score = [
+            (cast("PlacementScorePlugin", self.plugins[ref.name]), ref.weight or 1)
+            for ref in points.get("placementScore", ())
+        ]
+        self.judges = [each for each in self.placement_score if each[0] not in self.ours]
+        """Those of them that judge gangs of all kinds; the in-tree ones know PodGroups of Kubernetes only."""
         self.registrations = self._registrations(points)
         finding = (
             *self.pre_filter,

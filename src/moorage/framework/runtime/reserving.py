@@ -71,15 +71,17 @@ class Permitted(NamedTuple):
 def permit(profile: Profile, cycle: CycleState, pod: Pod, node_name: str) -> Permitted:
     """Asks every Permit plugin; if any makes the pod wait, it is registered as waiting."""
     timeouts: dict[str, float] = {}
+    message = ""
     for plugin in profile.permit:
         answer = ask(_PERMIT, profile, plugin, cycle.is_timed, plugin.permit, cycle, pod, node_name)
         if isinstance(answer, Wait):
             timeouts[plugin.name] = min(float(answer.timeout), LONGEST_WAIT)
+            message = answer.message
         elif answer is not None and answer.code is not Code.SUCCESS:
             return Permitted(diagnosis.rejected_or_failed("Permit", plugin.name, answer))
     if not timeouts:
         return Permitted(None)
-    waiting = WaitingPod(pod, timeouts)
+    waiting = WaitingPod(pod, timeouts, message)
     profile.services.waiting_pods.add(waiting)
     return Permitted(None, waiting)
 

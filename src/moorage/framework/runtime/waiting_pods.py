@@ -13,10 +13,12 @@ from moorage.framework.status import Code, Status
 class WaitingPod:
     """A pod that waits until every plugin that asked for it says yes, or one says no."""
 
-    def __init__(self, pod: Pod, timeouts: Mapping[str, float]) -> None:
+    def __init__(self, pod: Pod, timeouts: Mapping[str, float], message: str = "") -> None:
         """Made by the scheduler, not for plugins."""
         self.pod = pod
         """The pod that waits."""
+        self.message = message
+        """What it waits for; for the scheduler, not for plugins."""
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[Status | None] = self._loop.create_future()
         self._timers: dict[str, asyncio.TimerHandle] = {
@@ -28,6 +30,11 @@ class WaitingPod:
     def pending_plugins(self) -> list[str]:
         """The plugins that have not said yes yet."""
         return list(self._timers)
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether all plugins have said yes; for the scheduler, not for plugins."""
+        return self._ended.done() and self._ended.result() is None
 
     def allow(self, plugin: str) -> None:
         """Says yes for a plugin; the pod goes on when all that made it wait have."""

@@ -39,9 +39,11 @@ class WhatIf:
         """The node, with the pods that it would have."""
         self.failed: Status | None = None
         """The Error of a plugin that could not follow `add` or `remove`; `filters` answers with it."""
+        self.cycle: CycleState = cycle
+        """In the block: the copy that the plugins work on, which has what they were told."""
         self._profile = profile
         self._pod = pod
-        self._given = self._cycle = cycle
+        self._given = cycle
         self._trial = profile.state.what_if(node, self)
         self._removed: dict[str, PodInfo] = {}
 
@@ -49,7 +51,7 @@ class WhatIf:
         # A block that stands in others goes on from what the plugins were told there.
         outer = self._outer()
         self.failed = None if outer is None else outer.failed
-        self._cycle = (self._given if outer is None else outer._cycle).clone()
+        self.cycle = (self._given if outer is None else outer.cycle).clone()
         self._removed.clear()
         self._trial.__enter__()
         return self
@@ -75,7 +77,7 @@ class WhatIf:
         self._trial.remove(info)
         self._removed[pod.uid] = info
         if self.failed is None:
-            self.failed = remove_pod(self._profile, self._cycle, self._pod, info.pod, self.node)
+            self.failed = remove_pod(self._profile, self.cycle, self._pod, info.pod, self.node)
 
     def add(self, pod: Pod) -> None:
         """As if the pod were on the node; it may be one that `remove` took away, or any other."""
@@ -87,7 +89,7 @@ class WhatIf:
             info = self._profile.state.pod_info(pod)
         self._trial.add(info)
         if self.failed is None:
-            self.failed = add_pod(self._profile, self._cycle, self._pod, pod, self.node)
+            self.failed = add_pod(self._profile, self.cycle, self._pod, pod, self.node)
 
     def filters(self, *, with_nominated_pods: bool = True) -> Status | None:
         """The answer of all filters for the pod on the node as it would be: the first rejection, or None.
@@ -99,7 +101,7 @@ class WhatIf:
         if self.failed is not None:
             return self.failed
         ask = filter_with_rivals if with_nominated_pods else filter_one
-        return ask(self._profile, self._cycle, self._pod, self.node)
+        return ask(self._profile, self.cycle, self._pod, self.node)
 
     def _check_open(self) -> None:
         if not self._trial.is_open:

@@ -7,16 +7,19 @@ from collections.abc import Iterable
 
 from moorage.api.decoding import DecodeError
 from moorage.api.pods import Pod
+from moorage.framework.gangs import Gang
 from moorage.framework.handle import Services
 from moorage.framework.runtime.profile import Profile
 from moorage.insight.advice.finding import combinations_on_nodes, giving_up, of_nodes, of_pod
+from moorage.insight.advice.gang_worlds import GangWorld, gang_world
 from moorage.insight.advice.obstacles import Obstacles
 from moorage.insight.advice.owners import template_of
-from moorage.insight.advice.remedies import new_nodes, priority, room
+from moorage.insight.advice.remedies import gangs, new_nodes, priority, room
 from moorage.insight.advice.remedy import Remedy, Sight, joined, listed
 from moorage.insight.advice.steps import PatchError
 from moorage.insight.advice.suggestions import Suggestion
 from moorage.insight.advice.trials import PREEMPTS, Outcome, World
+from moorage.what_if.gangs import GangTries
 
 _MOST = 10
 _MOST_TRIALS = 150
@@ -25,6 +28,8 @@ _ONE_IS_ENOUGH = ("node", "priority", "node affinity")
 _MOST_FAILURES_OF_A_KIND = 9
 _MOST_STEPS = 3
 _MOST_COMBINATIONS = 3
+_SECONDS_FOR_GANGS = 5.0
+"""Unless it is said otherwise: each trial is one for every member."""
 _LAST_RESORT = 52
 """Changes that cost as much are others' loss, or great."""
 
@@ -34,13 +39,28 @@ def advise(
 ) -> list[Suggestion]:
     """What would make a pod fit that does not, best first; every suggestion was tried on this state.
 
-    The state is as before when this returns. After so many `seconds` no further change is tried.
+    The state is as before when this returns. After so many `seconds` no further change is tried. For a member
+    of a gang, a suggestion is what would make the whole gang fit.
     """
+    if profile.gangs is not None:
+        if profile.gangs.missing_gang(pod):
+            return []
+        tries = GangTries(profile)
+        gang = tries.gang_of(pod)
+        if gang is not None:
+            return _advise_gang(tries, profile, gang, _SECONDS_FOR_GANGS if seconds is None else seconds)
     world = World(services, profile, pod, seconds=seconds, most=_MOST_TRIALS)
     obstacles = Obstacles(profile, pod)
     if obstacles.fits:
         return []
     return _Search(world).run(Sight(world, obstacles))
+
+
+def _advise_gang(tries: GangTries, profile: Profile, gang: Gang, seconds: float) -> list[Suggestion]:
+    with gang_world(tries, gang, seconds=seconds, most=_MOST_TRIALS) as world:
+        if world is None:
+            return []
+        return _Search(world).run(Sight(world, Obstacles(profile, world.pod)))
 
 
 class _Search:
@@ -61,8 +81,12 @@ class _Search:
         for_pod = sorted(of_pod(sight), key=lambda remedy: remedy.cost)
         singles = sorted([*for_pod, *of_nodes(sight)], key=lambda remedy: remedy.cost)
         self._try_all(sight, singles)
+        if isinstance(self._world, GangWorld):
+            self._try_all(sight, gangs.lower_requests(sight, self._world))
         self._try_all(sight, room.remedies(sight))
         self._try_all(sight, new_nodes.remedies_of_pod(sight))
+        if isinstance(self._world, GangWorld) and not self._covered.get(("node",)):
+            self._try_all(sight, gangs.more_nodes(sight, self._world))
         self._try_all(sight, priority.remedies_of_pod(sight))
         if self._has_more_than_last_resorts(before) or len(sight.base) >= _MOST_STEPS - 1:
             return
@@ -116,7 +140,7 @@ class _Search:
         if len(covered) >= most or self._failures[kinds] >= _MOST_FAILURES_OF_A_KIND:
             return
         draft = sight.draft(*remedies)
-        steps = draft.steps()
+        steps = self._world.completed(draft.steps())
         try:
             outcome = self._world.outcome(steps, preempts=any(remedy.preempts for remedy in together))
         except (DecodeError, PatchError):
@@ -126,7 +150,7 @@ class _Search:
             return
         covered.append(set(outcome.nodes))
         where = template_of(self._world.services, self._world.pod) if draft.touches(self._world.pod) else None
-        text = _text(together, outcome)
+        text = _text(together, outcome, self._world.for_whom(steps))
         suggestion = Suggestion(text, outcome.then, outcome.nodes, steps, where)
         cost = sum(remedy.cost for remedy in together)
         self._found.append((len(together), cost, len(self._found), suggestion))
@@ -140,10 +164,11 @@ def _has_come_further(before: Obstacles, after: Obstacles) -> bool:
     return before.rejection is not None or after.statuses != before.statuses
 
 
-def _text(remedies: tuple[Remedy, ...], outcome: Outcome) -> str:
+def _text(remedies: tuple[Remedy, ...], outcome: Outcome, for_whom: str) -> str:
     clauses = [remedy.text for remedy in remedies]
     several = len(clauses) > 1 and any(" and " in clause for clause in clauses)
     text = ", and ".join(clauses) if several else joined(clauses)
+    text += for_whom
     if outcome.then == PREEMPTS:
         return priority.with_victims(text, outcome)
     if all(remedy.names_node for remedy in remedies):

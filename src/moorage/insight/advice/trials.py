@@ -18,6 +18,7 @@ from moorage.framework.status import Code
 from moorage.insight.advice.drafts import address_of
 from moorage.insight.advice.steps import Address, Create, Delete, Step, patched
 from moorage.state.node_info import NodeInfo
+from moorage.what_if.gangs import GangTries
 from moorage.what_if.scenario import Evaluation
 
 FITS = "fits"
@@ -25,11 +26,15 @@ PREEMPTS = "preempts"
 
 
 class Outcome(NamedTuple):
-    """What a change leads to: the pod fits these nodes, or preemption nominates one of them."""
+    """What a change leads to: the pod fits these nodes, or preemption nominates one of them.
+
+    Of a gang, the nodes are those that its members get together.
+    """
 
     then: str
     nodes: list[str]
     victims: list[str]
+    is_of_gang: bool = False
 
 
 class World:
@@ -48,6 +53,8 @@ class World:
         self.services = services
         self.profile = profile
         self.pod = pod
+        self.tries = None if profile.gangs is None else GangTries(profile)
+        self._mates = _members_beside(profile, pod)
         self.trials = 0
         """How many changes were tried."""
         self._most = most
@@ -100,10 +107,22 @@ class World:
                 self._put(after)
             yield pod
 
+    def completed(self, steps: list[Step]) -> list[Step]:
+        """The steps with what they bring about in other objects."""
+        return steps
+
+    def for_whom(self, steps: list[Step]) -> str:
+        """The end of a clause that says for whom the steps are, if that is not the pod alone."""
+        return ""
+
+    def may_leave(self, pod: Pod) -> bool:
+        """Whether it could help if this one left: for a member of a gang, no other member should."""
+        return pod.uid not in self._mates
+
     def outcome(self, steps: list[Step], *, preempts: bool = False) -> Outcome | None:
         """What the steps lead to; None if the pod still does not fit. `preempts` asks PostFilter, too."""
         self.trials += 1
-        with self.changed(steps) as pod:
+        with self.changed(self.completed(steps)) as pod:
             return self.judged(pod, preempts=preempts)
 
     def judged(self, pod: Pod, *, preempts: bool = False) -> Outcome | None:
@@ -116,6 +135,11 @@ class World:
             self.services.evicted = evicted
 
     def _judged(self, pod: Pod, preempts: bool) -> Outcome | None:
+        gang = None if self.tries is None else self.tries.gang_of(pod)
+        if self.tries is not None and gang is not None:
+            # With the change it has to wait for others: it fits if they do, and it is among them.
+            node = self.tries.tried(gang, in_haste=True).node_of(pod)
+            return None if node is None else Outcome(FITS, [node], [])
         evaluation = Evaluation.of(self.profile, pod, preempts=preempts)
         decision = evaluation.decision
         if decision is None:
@@ -178,6 +202,13 @@ class World:
             if info is not None:
                 state.ports.free(info, info.used_ports - ports)
                 state.ports.take(info, ports)
+
+
+def _members_beside(profile: Profile, pod: Pod) -> frozenset[str]:
+    """The uids of all members of the gang of a pod."""
+    gangs = profile.gangs
+    gang = None if gangs is None else gangs.gang_of(pod)
+    return frozenset(() if gangs is None or gang is None else (each.uid for each in gangs.members_of(gang)))
 
 
 def _behind(info: NodeInfo, pod: Pod) -> list[Pod]:

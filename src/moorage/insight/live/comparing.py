@@ -18,6 +18,7 @@ from moorage.insight.live.problems import bad_question
 from moorage.insight.live.trying import without_node
 from moorage.scheduler.cycle import NodeChooser, rank
 from moorage.state.columns import Int64s
+from moorage.what_if.gangs import GangTries
 
 Document = dict[str, Any]
 
@@ -105,6 +106,8 @@ def _compare_one(copy: Copy, others: Mapping[str, Profile], pod: Pod) -> Documen
     tried = from_document(Pod, without_node(pod, copy.services.state))
     nominated = copy.services.nominations.node_of(pod.uid)
     copy.take_off(pod)
+    if any(each.gangs is not None for each in (*copy.profiles.values(), *others.values())):
+        copy.services.door.put(tried)  # without it, its gang would have a member less
     try:
         now = _outcome(copy.profiles[tried.spec.scheduler_name], tried)
         other = others.get(tried.spec.scheduler_name)
@@ -132,6 +135,8 @@ def _change(pod: Pod, now: Outcome, then: Outcome) -> Document | None:
 
 
 def _outcome(profile: Profile, pod: Pod) -> Outcome:
+    if profile.gangs is not None and _waits_for_gang(profile, pod):
+        return Outcome([], rejecting=profile.gangs.name)
     decision = NodeChooser(find_all=True, preempts=False).decide(profile, pod)
     decision.statuses.set_now()
     if decision.failure is not None or decision.feasible is None:
@@ -148,6 +153,16 @@ def _outcome(profile: Profile, pod: Pod) -> Outcome:
     best = [names[place] for place in np.flatnonzero(scores.totals == highest).tolist()]
     best.sort(key=lambda name: name != decision.node_name)
     return Outcome(best, int(highest), names, weighted, decision.statuses)
+
+
+def _waits_for_gang(profile: Profile, pod: Pod) -> bool:
+    """Whether a pod gets no node because of the other members of its gang, or with them."""
+    assert profile.gangs is not None
+    tries = GangTries(profile)
+    gang = tries.gang_of(pod)
+    if gang is None:
+        return bool(profile.gangs.missing_gang(pod))
+    return tries.tried(gang, in_haste=True).node_of(pod) is None
 
 
 def _why(now: Outcome, then: Outcome, here: str | None, there: str | None) -> str:

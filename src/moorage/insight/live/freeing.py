@@ -11,10 +11,12 @@ from moorage.api.decoding import from_document
 from moorage.api.likeness import likeness
 from moorage.api.meta import OwnerReference
 from moorage.api.pods import Pod
+from moorage.framework.gangs import Gang
 from moorage.insight.live.copied import Copy
 from moorage.insight.live.encoding import encode
 from moorage.queue.gating import first_objection
 from moorage.scheduler.cycle import NodeChooser
+from moorage.what_if.gangs import GangTries
 
 if TYPE_CHECKING:
     from moorage.insight.advice.steps import Step
@@ -30,8 +32,8 @@ def best_change(copy: Copy, found: Mapping[str, Sequence[Suggestion]], end: floa
     """Of the advice for some pods, by their keys, what frees the most pods; None if nothing frees any.
 
     Each change is tried on the state with one waiting pod after the other, as many as get a node without
-    others having to go. By the
-    clock `time.monotonic`, nothing new is tried after `end`.
+    others having to go; a gang gets its nodes together or none. By the clock `time.monotonic`, nothing new is
+    tried after `end`.
     """
     waiting = _waiting(copy)
     if not waiting:
@@ -84,6 +86,13 @@ def _freed(copy: Copy, waiting: list[Pod], pod: Pod, suggestion: Suggestion, end
     from moorage.insight.advice.steps import Patch, PatchError, patched
     from moorage.insight.advice.trials import World
 
+    profile = copy.profiles[pod.spec.scheduler_name]
+    world = World(copy.services, profile, pod)
+    if GangTries(profile).gang_of(pod) is not None:
+        # The change is one of all its members, as it stands.
+        with world.changed(suggestion.change):
+            door = copy.services.door
+            return _placed(copy, [door.find(each) or each for each in waiting], end)
     own: list[Patch] = []
     others: list[Step] = []
     for step in suggestion.change:
@@ -104,7 +113,6 @@ def _freed(copy: Copy, waiting: list[Pod], pod: Pod, suggestion: Suggestion, end
                     continue
             changed.append(each)
         waiting = changed
-    world = World(copy.services, copy.profiles[pod.spec.scheduler_name], pod)
     with world.changed(others):
         return _placed(copy, waiting, end)
 
@@ -113,17 +121,37 @@ def _owner(pod: Pod) -> OwnerReference | None:
     return next((each for each in pod.metadata.owner_references if each.controller), None)
 
 
+def _gang_placed(tries: GangTries, gang: Gang, undoing: ExitStack) -> set[str]:
+    """The keys of the members that get a node; none if they are too few."""
+    with ExitStack() as kept:
+        attempt, trial = kept.enter_context(tries.placed(gang))
+        if not tries.told(attempt, trial).fits:
+            return set()
+        undoing.push(kept.pop_all())
+    return {each.queued.pod.key for each in trial.placed}
+
+
 def _placed(copy: Copy, waiting: Iterable[Pod], end: float) -> set[str]:
     """The keys of the pods that get a node, each after those before it; the state is as before at the end."""
     state = copy.services.state
     chooser = NodeChooser(find_all=True, preempts=False)
     hopeless: set[Any] = set()
     placed: set[str] = set()
+    tried: set[str] = set()
+    tries = {name: GangTries(profile) for name, profile in copy.profiles.items()}
     with ExitStack() as undoing:
         for pod in waiting:
             if time.monotonic() > end:
                 break
             profile = copy.profiles[pod.spec.scheduler_name]
+            gang = tries[profile.name].gang_of(pod)
+            if gang is not None:
+                if gang.key not in tried:
+                    tried.add(gang.key)
+                    placed |= _gang_placed(tries[profile.name], gang, undoing)
+                continue
+            if pod.key in placed or (profile.gangs is not None and profile.gangs.missing_gang(pod)):
+                continue
             kind = likeness(pod) if profile.treats_like_pods_alike else None
             if kind is not None and (profile.name, kind) in hopeless:
                 continue

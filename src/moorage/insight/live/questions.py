@@ -12,6 +12,7 @@ from moorage.api.points import POINTS
 from moorage.framework.extension_points import BASES
 from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.profile import Profile
+from moorage.insight.gangs import standing
 from moorage.insight.live import asked_in_copies as copies
 from moorage.insight.live.comparing import CompareBody
 from moorage.insight.live.encoding import bounded
@@ -134,7 +135,7 @@ class Questions:
 
     async def pending(self, *, advise: bool = False, namespace: str = "") -> Document:
         """Waiting pods by cause; with advice, what would help the first of each group and most of all."""
-        groups = Groups()
+        groups = Groups(self._scheduler.profiles, self._is_gated)
         waiting = [each for each in self._waiting if not namespace or each.queued.pod.namespace == namespace]
         async for _, each in slowly(waiting):
             groups.add(each)
@@ -239,7 +240,16 @@ class Questions:
         }
         if pod is not None:
             document.update(self._state(pod))
+            told = (document["queue"] or {}).get("message") or ""
+            profile = self._scheduler.profiles.get(pod.spec.scheduler_name)
+            gang = standing(profile, pod, self._is_gated, told)
+            if gang is not None:
+                document["gang"] = gang
         return document
+
+    def _is_gated(self, pod: Pod) -> bool:
+        queued = self._scheduler.queue.get(pod)
+        return queued is not None and queued.gated
 
     def _state(self, pod: Pod) -> Document:
         found = self._waiting.find(pod)

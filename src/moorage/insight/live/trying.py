@@ -13,12 +13,12 @@ from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.config.document import DocumentError, read
 from moorage.framework.runtime.profile import Profile
+from moorage.insight.gangs import evaluated
 from moorage.insight.live.copied import Copy
 from moorage.insight.live.problems import bad_question
 from moorage.insight.live.set_paths import set_path, toleration
 from moorage.insight.words.closest import closest
 from moorage.state.cluster import ClusterState
-from moorage.what_if.scenario import Evaluation
 
 Document = dict[str, Any]
 
@@ -62,22 +62,32 @@ def try_pod(copy: Copy, asked: TryBody) -> Document:
     if known is not None:
         copy.take_off(known)
     table = copy.services.state.table
-    evaluation = Evaluation.of(profile, pod)
-    answer = evaluation.document()
-    answer |= {
-        "pod": pod.raw,
-        "nodes": len(table),
-        "onNode": "" if known is None else known.spec.node_name,
-        "failedPlugins": sorted(copy.failed_plugins.counts),
-    }
-    if not answer["feasible"]:
-        decision = evaluation.decision
-        answer["closest"] = None if decision is None else closest(table, pod, decision.statuses)
-        if asked.advise:
-            answer["advice"] = advice(copy, profile, pod)
+    raw = pod.raw
+    if profile.gangs is not None:
+        pod = _among_members(copy, pod)
+    with evaluated(profile, pod) as (evaluation, gang):
+        answer = evaluation.document()
+        answer |= {"pod": raw, "nodes": len(table), "onNode": "" if known is None else known.spec.node_name}
+        if not answer["feasible"]:
+            decision = evaluation.decision
+            answer["closest"] = None if decision is None else closest(table, pod, decision.statuses)
+    if gang is not None:
+        answer["gang"] = gang
+    answer["failedPlugins"] = sorted(copy.failed_plugins.counts)
+    if asked.advise and (not answer["feasible"] or (gang is not None and not gang["fits"])):
+        answer["advice"] = advice(copy, profile, pod)
     if copy.extenders_left_out:
         answer["notes"] = [_EXTENDERS_LEFT_OUT]
     return answer
+
+
+def _among_members(copy: Copy, pod: Pod) -> Pod:
+    """The pod in the state, where it counts as a member of its gang; for that it takes a uid."""
+    if not pod.uid:
+        metadata = {**pod.raw["metadata"], "uid": f"{pod.namespace}/{pod.name}"}
+        pod = from_document(Pod, {**pod.raw, "metadata": metadata})
+    copy.services.door.put(pod)
+    return pod
 
 
 def advice(copy: Copy, profile: Profile, pod: Pod) -> list[Document]:

@@ -43,6 +43,7 @@ class Attempt:
             "score": entry.seen.total,
             "seconds": entry.seconds,
             "after": self.after(),
+            **({"gang": entry.gang} if entry.gang else {}),
         }
 
     def after(self) -> Document | None:

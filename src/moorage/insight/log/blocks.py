@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,12 +10,9 @@ from typing import IO
 import msgspec
 
 from moorage.insight.log.records import FORMAT, VERSION, Head, Record
+from moorage.what_if.blocks import Damaged, next_block, open_private, packed, unpacked
 
-_SIZES = struct.Struct(">II")
-"""Before each block: how many bytes it has, and their CRC-32."""
-_LARGEST = 1 << 28
 _LONGEST_HEAD = 1 << 16
-_LEVEL = 6
 
 
 class NotALog(ValueError):
@@ -29,8 +24,7 @@ def head_line(head: Head) -> bytes:
 
 
 def block(records: Sequence[Record]) -> bytes:
-    packed = zlib.compress(msgspec.msgpack.encode(records), _LEVEL)
-    return _SIZES.pack(len(packed), zlib.crc32(packed)) + packed
+    return packed(msgspec.msgpack.encode(records))
 
 
 def open_for_appending(path: Path) -> tuple[IO[bytes], bool]:
@@ -38,11 +32,8 @@ def open_for_appending(path: Path) -> tuple[IO[bytes], bool]:
 
     Raises NotALog for another file, and OSError.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    # What could not be written must not be tried again by whoever closes it.
-    stream = os.fdopen(descriptor, "r+b", buffering=0)
+    stream = open_private(path)
     try:
-        os.fchmod(descriptor, 0o600)
         if not stream.read(1):
             return stream, True
         stream.seek(0)
@@ -53,18 +44,6 @@ def open_for_appending(path: Path) -> tuple[IO[bytes], bool]:
         return stream, False
     except BaseException:
         stream.close()
-        raise
-
-
-def append(stream: IO[bytes], data: bytes) -> None:
-    """All of it or, if an OSError is raised, nothing."""
-    begin, left = stream.tell(), memoryview(data)
-    try:
-        while left:
-            left = left[stream.write(left) :]
-    except OSError:
-        stream.seek(begin)
-        stream.truncate()
         raise
 
 
@@ -88,18 +67,17 @@ def read_head(stream: IO[bytes], path: Path) -> Head:
 def read_records(stream: IO[bytes]) -> Iterator[Record]:
     """The records after the head, up to the last whole block."""
     decoder = msgspec.msgpack.Decoder(list[Record])
-    for packed, _ in _blocks(stream):
+    for block, _ in _blocks(stream):
         try:
-            yield from decoder.decode(zlib.decompress(packed))
+            yield from decoder.decode(unpacked(block))
         except (zlib.error, msgspec.MsgspecError):
             return
 
 
 def _blocks(stream: IO[bytes]) -> Iterator[tuple[bytes, int]]:
     """Each whole block and where it ends."""
-    while len(sizes := stream.read(_SIZES.size)) == _SIZES.size:
-        length, checksum = _SIZES.unpack(sizes)
-        packed = stream.read(length) if length <= _LARGEST else b""
-        if len(packed) != length or zlib.crc32(packed) != checksum:
-            return
-        yield packed, stream.tell()
+    try:
+        while (block := next_block(stream)) is not None:
+            yield block, stream.tell()
+    except Damaged:
+        return

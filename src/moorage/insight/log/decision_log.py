@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from moorage.api.pods import Pod
 from moorage.framework.diagnosis import Failure
 from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
@@ -20,6 +21,7 @@ from moorage.insight.log.entries import (
     NOMINATED,
     REFUSED,
     UNSCHEDULABLE,
+    WITHDRAWN,
     Entry,
     Layout,
     NodeOrder,
@@ -49,7 +51,7 @@ class DecisionLog:
         """The number of the newest attempt; the first is 1."""
         self.rates = Rates()
         self.followers: list[Follower] = []
-        """Told of each new attempt (`decided`), and again when its pod was bound or refused (`ended`)."""
+        """Told of each new attempt (`decided`), and again when it is known what came of it (`ended`)."""
         self._clock = clock
         self._capturer = Capturer()
         self._entries: deque[Entry] = deque()
@@ -89,12 +91,18 @@ class DecisionLog:
         self._tell(entry, ENDED)
 
     def refused(self, entry: Entry | None, status: Status) -> None:
+        self._taken_back(entry, REFUSED, status.plugin, status.message)
+
+    def withdrawn(self, entry: Entry | None, why: str) -> None:
+        self._taken_back(entry, WITHDRAWN, "", why)
+
+    def _taken_back(self, entry: Entry | None, outcome: str, by: str, message: str) -> None:
         if entry is None:
             return
-        entry.outcome = REFUSED
+        entry.outcome = outcome
         entry.ended = self._clock()
         before = entry.room
-        entry.after_by, entry.after_message = status.plugin, status.message
+        entry.after_by, entry.after_message = by, message
         if entry.number >= self.oldest:
             self.size_bytes += entry.room - before
         self.rates.failed += 1
@@ -153,6 +161,7 @@ class DecisionLog:
             seconds,
             seen,
             ASSUMED,
+            gang=_gang_of(profile, queued.pod),
         )
 
     def _add(self, entry: Entry) -> None:
@@ -201,6 +210,16 @@ class DecisionLog:
     def _tell(self, entry: Entry, what: str) -> None:
         for follower in self.followers:
             follower(entry, what)
+
+
+def _gang_of(profile: Profile, pod: Pod) -> str:
+    if profile.gangs is None:
+        return ""
+    try:
+        gang = profile.gangs.gang_of(pod)
+    except Exception:
+        return ""  # the attempt itself has failed by that, which is what is written down
+    return "" if gang is None else gang.key
 
 
 def _note_failure(entry: Entry, failure: Failure) -> None:

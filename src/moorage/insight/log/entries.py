@@ -12,15 +12,16 @@ import numpy as np
 
 from moorage.state.kept_rows import PartsHistory
 
-ASSUMED, BOUND, UNSCHEDULABLE, NOMINATED, ERROR, REFUSED = (
+ASSUMED, BOUND, UNSCHEDULABLE, NOMINATED, ERROR, REFUSED, WITHDRAWN = (
     "assumed",
     "bound",
     "unschedulable",
     "nominated",
     "error",
     "refused",
+    "withdrawn",
 )
-OUTCOMES = (ASSUMED, BOUND, UNSCHEDULABLE, NOMINATED, ERROR, REFUSED)
+OUTCOMES = (ASSUMED, BOUND, UNSCHEDULABLE, NOMINATED, ERROR, REFUSED, WITHDRAWN)
 
 _OBJECT = 2000
 """About the bytes that an entry and what belongs to it alone take, arrays and texts aside.
@@ -215,9 +216,11 @@ class Entry(msgspec.Struct, gc=False):
     is_alike: bool = False
     """Whether `seen` was found out for another pod, in an earlier attempt."""
     ended: float = 0.0
-    """When it was bound or refused; 0 before that."""
+    """When it was bound, refused or withdrawn; 0 before that."""
     after_by: str = ""
     after_message: str = ""
+    gang: str = ""
+    """The gang of the pod, as `namespace/name`."""
 
     @property
     def key(self) -> str:

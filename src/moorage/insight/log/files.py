@@ -124,6 +124,7 @@ class LogOfFile:
             ended=record.ended,
             after_by=record.after_by,
             after_message=record.after_message,
+            gang=record.gang,
         )
         self._entries.append(entry)
         self._by_number[entry.number] = entry

@@ -86,6 +86,7 @@ class AttemptRecord(msgspec.Struct, tag="attempt", array_like=True):
     ended: float
     after_by: str
     after_message: str
+    gang: str = ""
 
 
 class EndRecord(msgspec.Struct, tag="end", array_like=True):

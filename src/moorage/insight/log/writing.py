@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 
 from moorage import __version__
-from moorage.insight.log.blocks import append, block, head_line, open_for_appending
+from moorage.insight.log.blocks import block, head_line, open_for_appending
 from moorage.insight.log.decision_log import DECIDED, DecisionLog
 from moorage.insight.log.entries import Arrays, Entry, Layout, Seen
 from moorage.insight.log.matrix import Numbers
@@ -31,6 +31,7 @@ from moorage.insight.log.records import (
     SeenRecord,
     Start,
 )
+from moorage.what_if.blocks import append
 
 log = logging.getLogger(__name__)
 
@@ -172,18 +173,19 @@ class _Encoder:
         seen = entry.seen
         number = next((self._seen[id(each)] for each in self._last_shared if each is seen), 0)
         if not number:
-            records += self._found_out(entry.number, seen)
+            records += self._found_out(entry, seen)
             number = entry.number
             if len(self._last_shared) == self._last_shared.maxlen:
                 self._seen.pop(id(self._last_shared[0]), None)
             self._last_shared.append(seen)  # held here, its id is nobody else's
             self._seen[id(seen)] = number
         namespace, name, uid, labels = entry.namespace, entry.name, entry.uid, entry.labels
-        message, after = entry.message, entry.after_message
+        message, after, gang = entry.message, entry.after_message, entry.gang
         if self._alias is not None:
             alias = self._alias(uid)
             message, after = self._without_names(entry, message), self._without_names(entry, after)
             namespace, name, uid, labels = "", alias, alias, {}
+            gang = self._group_alias(gang)
         records.append(
             AttemptRecord(
                 entry.number,
@@ -204,6 +206,7 @@ class _Encoder:
                 entry.ended,
                 entry.after_by,
                 after,
+                gang,
             )
         )
         return records
@@ -216,9 +219,14 @@ class _Encoder:
         if self._alias is None:
             return text
         alias = self._alias(entry.uid)
+        if entry.gang:
+            text = text.replace(entry.gang, self._group_alias(entry.gang))
         return text.replace(entry.key, alias).replace(entry.uid, alias).replace(entry.name, alias)
 
-    def _found_out(self, number: int, seen: Seen) -> list[Record]:
+    def _group_alias(self, gang: str) -> str:
+        return self._alias(gang).replace("pod-", "group-", 1) if gang and self._alias is not None else gang
+
+    def _found_out(self, entry: Entry, seen: Seen) -> list[Record]:
         records: list[Record] = []
         order, layout = seen.order, seen.layout
         if order.number not in self._orders:
@@ -227,12 +235,15 @@ class _Encoder:
         if layout not in self._layouts:
             self._layouts[layout] = len(self._layouts) + 1
             records.append(LayoutRecord(self._layouts[layout], *layout))
-        candidates = seen.candidates
+        candidates, pre_filter = seen.candidates, seen.pre_filter
         if self._alias is not None:
+            if pre_filter is not None:
+                reasons = (self._without_names(entry, reason) for reason in pre_filter.reasons)
+                pre_filter = pre_filter._replace(reasons=tuple(reasons))
             candidates = tuple(each._replace(victims=("",) * len(each.victims)) for each in candidates)
         records.append(
             SeenRecord(
-                number,
+                entry.number,
                 order.number,
                 self._layouts[layout],
                 seen.feasible,
@@ -241,7 +252,7 @@ class _Encoder:
                 seen.total,
                 seen.verdicts,
                 seen.absent,
-                seen.pre_filter,
+                pre_filter,
                 seen.narrowed_to,
                 candidates,
                 [(point, plugin, seconds) for (point, plugin), seconds in seen.took.items()],

@@ -120,13 +120,14 @@ def _budgets(preemption: Document, node: str) -> str:
     return f" (against {counted(violations, 'disruption budget')})" if violations else ""
 
 
-def what_would_help(advice: Sequence[Document]) -> list[str]:
+def what_would_help(advice: Sequence[Document], *, whole_gang: bool = False) -> list[str]:
     """`It would fit if: ...`, the best suggestion first; what needs preemption has a sentence of its own.
 
     What changes the pod itself belongs into the template that it was made from; that is said at the end.
     """
     said = []
-    for then, start in (("fits", "It would fit if"), ("preempts", "It would preempt others if")):
+    who = "The whole group" if whole_gang else "It"
+    for then, start in (("fits", f"{who} would fit if"), ("preempts", f"{who} would preempt others if")):
         texts = [_clause(each) for each in advice if each.get("then", "fits") == then]
         if texts:
             more = len(texts) - _MOST_SUGGESTIONS

@@ -24,6 +24,8 @@ _KINDS = {
     "resource.k8s.io/ResourceSlice": "resource slice",
     "resource.k8s.io/DeviceClass": "device class",
     "scheduling.k8s.io/PodGroup": "pod group",
+    "podgroups.v1alpha1.scheduling.x-k8s.io": "pod group",
+    "elasticquotas.v1alpha1.scheduling.x-k8s.io": "elastic quota",
 }
 _DOES = {
     Action.ADD: "is added",

@@ -8,6 +8,7 @@ from typing import Any
 from moorage.insight.words.amounts import age, counted, listed, sentence
 from moorage.insight.words.causes import suggestion_text
 from moorage.insight.words.events import waits_for
+from moorage.insight.words.gangs import what_is_lacking
 from moorage.insight.words.reasons import about_nodes, about_pod
 
 Document = dict[str, Any]
@@ -18,8 +19,15 @@ _NEXT = re.compile(r", (?=\d+ )")
 _MOST_NAMED = 3
 
 
+def of_gang(group: Document) -> str:
+    gang: Document | None = group.get("gang")
+    return f" of pod group {gang['name']}" if gang is not None and gang.get("exists", True) else ""
+
+
 def cause(group: Document) -> str:
     """Why the pods of a group wait, without numbers: `nodes lack cpu and have taints ...`."""
+    if group.get("gang") is not None:
+        return what_is_lacking(group["gang"], cause)
     message: str = group.get("message") or ""
     _, found, rest = message.partition(_AVAILABLE)
     plugins: list[str] = group.get("plugins") or []
@@ -44,7 +52,7 @@ def words_for_group(group: Document, now: float) -> list[str]:
     oldest = f", the oldest for {age(now - group['oldest'])}" if group.get("oldest") else ""
     tries = int(group.get("tries") or 0)
     tried = f", {counted(tries, 'try', 'tries')}" if tries else ", not tried yet"
-    said = [f"{counted(count, 'pod')}{oldest}{tried}: {cause(group)}."]
+    said = [f"{counted(count, 'pod')}{of_gang(group)}{oldest}{tried}: {cause(group)}."]
     names: list[str] = group.get("pods") or []
     shown = names[:_MOST_NAMED]
     more = count - len(shown)
@@ -53,6 +61,7 @@ def words_for_group(group: Document, now: float) -> list[str]:
         said.append(sentence(f"tried again when {waits_for(group['waitsFor'])}"))
     if group.get("advice"):
         who = "It" if count == 1 else names[0] if names else "The first"
+        who = "The whole group" if group.get("gang") else who
         fits = "would preempt others" if group["advice"].get("then") == "preempts" else "would fit"
         said.append(f"{who} {fits} if: {suggestion_text(group['advice'])}.")
     return said

@@ -9,6 +9,8 @@ from moorage.insight.words.amounts import age, sentence, times
 from moorage.insight.words.causes import what_would_help, who_must_go, why_nothing_fits
 from moorage.insight.words.choices import what_came_after, why_this_node
 from moorage.insight.words.events import waits_for, what_happens
+from moorage.insight.words.gangs import words_for_gang
+from moorage.insight.words.groups import cause
 from moorage.insight.words.reasons import about_pod
 
 Document = dict[str, Any]
@@ -24,7 +26,16 @@ def words_for_pod(document: Document, now: float | None = None) -> list[str]:
         "placed": _placed,
         "binding": _binding,
     }.get(state, _unknown)(document, now)
-    return [*said, *what_would_help(document.get("advice") or ())]
+    gang: Document | None = document.get("gang")
+    about_gang = [] if gang is None else words_for_gang(gang, cause)
+    advice = what_would_help(document.get("advice") or (), whole_gang=_is_incomplete(gang))
+    if state in ("placed", "binding"):
+        return [*said, *about_gang, *advice]
+    return [*about_gang, *said, *advice]
+
+
+def _is_incomplete(gang: Document | None) -> bool:
+    return gang is not None and not gang.get("fits")
 
 
 def _for(document: Document, now: float) -> str:
@@ -61,6 +72,9 @@ def about_attempt(detail: Document, closest: Document | None) -> list[str]:
         ]
     if outcome == "refused":
         return [what_came_after(detail)]
+    if outcome == "withdrawn":
+        why = (detail.get("after") or {}).get("message") or "too few of its group fit"
+        return [f"{detail.get('node', '')} was found for it at the last try, and given back: {why}."]
     if outcome == "nominated":
         return [*why_nothing_fits(detail, closest), who_must_go(detail)]
     if outcome in ("assumed", "bound"):

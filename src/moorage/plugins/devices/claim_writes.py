@@ -34,7 +34,7 @@ class ClaimWrites(Protocol):
         """`keeps_allocation` says that the claim is allocated already, which nobody may change."""
 
     async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
-        """Takes the pod out of those that the claim is reserved for, whatever else was changed."""
+        """Takes the pod out of those that this version of the claim is reserved for."""
 
     async def delete(self, claim: ResourceClaim) -> None: ...
 
@@ -77,7 +77,9 @@ class ClaimsOfServer:
 
     async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         reserved = [{"$patch": "delete", "uid": pod.uid}]
-        patch = {"metadata": {"uid": claim.uid}, "status": {"reservedFor": reserved}}
+        # One that arrives late must not end the reservation of the next attempt.
+        meta = {"uid": claim.uid, "resourceVersion": claim.metadata.resource_version}
+        patch = {"metadata": meta, "status": {"reservedFor": reserved}}
         return _typed(
             await self._http.patch(
                 _CLAIMS, claim.name, patch, namespace=claim.namespace, kind="strategic", subresource="status"
@@ -120,7 +122,7 @@ class ClaimsInMemory:
         return self._put(_next({**stored.raw, "status": document.get("status", {})}))
 
     async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
-        stored = self._stored(claim.name, claim.namespace).raw
+        stored = self._current(claim.raw).raw
         status = stored.get("status", {})
         left = [each for each in status.get("reservedFor") or () if each.get("uid") != pod.uid]
         return self._put(_next({**stored, "status": {**status, "reservedFor": left}}))

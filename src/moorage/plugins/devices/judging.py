@@ -47,6 +47,7 @@ class Variant:
             spec = {"devices": {"requests": asked.requests}} if asked.requests else {"devices": {}}
             self.special = claims[-1] = from_document(ResourceClaim, {**source, "spec": spec})
             self.mappings = asked.mappings
+        self._known = devices.answers_for(claims)
         self.allocator = Allocator(
             devices.in_use,
             devices.slices,
@@ -54,20 +55,25 @@ class Variant:
             devices.selectors,
             claims,
             seconds=judgement.seconds,
+            in_common=self._known.in_common,
         )
-        self._known = devices.answers_for(claims)
         self._own: dict[int, Answer] = {}
         """By row, of nodes that share their answer with no other."""
+        self._all_share = True
+        """Whether there was no such node among those that were asked about; only such are scored."""
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         known = self._known
         numbers = known.numbers(nodes, self.allocator, self._ask)
         if np.count_nonzero(numbers) < len(numbers):
+            self._all_share = False
             return Verdicts.each([answer.status for answer in self._each(nodes, numbers)])
         codes = known.codes(numbers)
         return Verdicts(codes, tuple(known.statuses)) if np.count_nonzero(codes) else Verdicts.passed()
 
     def scores(self, nodes: Nodes) -> Int64s:
+        if self._all_share and not self._known.any_scores:
+            return np.zeros(len(nodes), dtype=np.int64)
         numbers = self._known.numbers(nodes, self.allocator, self._ask)
         if np.count_nonzero(numbers) < len(numbers):
             return np.array([answer.score for answer in self._each(nodes, numbers)], dtype=np.int64)

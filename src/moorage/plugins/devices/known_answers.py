@@ -14,7 +14,7 @@ import numpy as np
 
 from moorage.api.nodes import Node
 from moorage.framework.status import Status
-from moorage.plugins.devices.allocation.allocator import Allocator
+from moorage.plugins.devices.allocation.allocator import Allocator, InCommon
 from moorage.plugins.devices.allocation.in_use import DevicesInUse
 from moorage.plugins.devices.allocation.slice_index import SliceIndex
 from moorage.state.columns import Int32s, Int64s
@@ -37,6 +37,7 @@ class KnownAnswers:
     """The answers for one kind of claims."""
 
     def __init__(self, table: NodeTable, slices: SliceIndex, in_use: DevicesInUse) -> None:
+        self.in_common = InCommon()
         self._table = table
         self._slices = slices
         self._in_use = in_use
@@ -48,6 +49,8 @@ class KnownAnswers:
         """By number; the first stands for none."""
         self.statuses: list[Status | None] = [None]
         """What nodes are rejected with."""
+        self.any_scores = False
+        """Whether one of them scores anything."""
         self._codes = np.zeros(1, dtype=np.int32)
         self._scores = np.zeros(1, dtype=np.int64)
         self._forget()
@@ -96,6 +99,7 @@ class KnownAnswers:
                 return OF_ITS_OWN  # its text names what is on this node
             number = self._by_signature[signature] = len(self._answers)
             self._answers.append(answer)
+            self.any_scores = self.any_scores or answer.score != 0
         return number
 
     def _bring_up_to_date(self) -> None:
@@ -120,4 +124,5 @@ class KnownAnswers:
         self._numbers = np.full(len(self._table), _UNKNOWN, dtype=np.int32)
         self._by_signature.clear()
         self._answers[:] = [Answer(None)]
+        self.any_scores = False
         self._codes, self._scores = self._codes[:1], self._scores[:1]

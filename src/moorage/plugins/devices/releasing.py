@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from moorage.api.devices import FINALIZER, ResourceClaim
 from moorage.api.pods import Pod
-from moorage.client.errors import ApiError
+from moorage.client.errors import ApiError, Conflict, is_retriable
 from moorage.framework.logger import Logger
-from moorage.plugins.devices.binding import finalizers, on_conflict_again, with_finalizers
+from moorage.plugins.devices.binding import UNSURE_SECONDS, finalizers, on_conflict_again, with_finalizers
 from moorage.plugins.devices.devices import Devices
 from moorage.plugins.devices.pod_claims import is_reserved_for
 from moorage.plugins.devices.pod_devices import PodDevices
@@ -42,7 +42,7 @@ async def take_back(devices: Devices, found: PodDevices, pod: Pod) -> None:
     """Ends the reservations for a pod. Allocations stay: the next attempt begins with them."""
     for claim in _reserved(found, pod):
         try:
-            devices.claims.wrote(await devices.writes.unreserve(claim, pod))
+            devices.claims.wrote(await _unreserve(devices, claim, pod))
         except ApiError as error:
             log.error(error, "unreserve", resourceclaim=claim)
     made = _made(found)
@@ -51,6 +51,36 @@ async def take_back(devices: Devices, found: PodDevices, pod: Pod) -> None:
             await delete(devices, made)
         except ApiError as error:
             log.error(error, "delete", resourceclaim=made)
+
+
+async def _unreserve(devices: Devices, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
+    """The claim without its reservation, written until it is sure.
+
+    A write without an answer may have been done: the next attempt would take the pod's reservation for
+    granted, and have it bound without.
+    """
+    while is_reserved_for(pod, claim):
+        try:
+            return await devices.writes.unreserve(claim, pod)
+        except Conflict:
+            pass
+        except ApiError as error:
+            if not is_retriable(error):
+                raise
+            await devices.sleep(UNSURE_SECONDS)
+        claim = await _current(devices, claim)
+    return claim
+
+
+async def _current(devices: Devices, claim: ResourceClaim) -> ResourceClaim:
+    """A claim as it is now, asked for until the API server answers."""
+    while True:
+        try:
+            return await devices.writes.get(claim)
+        except ApiError as error:
+            if not is_retriable(error):
+                raise
+        await devices.sleep(UNSURE_SECONDS)
 
 
 async def deallocate(devices: Devices, claim: ResourceClaim) -> None:

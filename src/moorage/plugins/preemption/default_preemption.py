@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+import msgspec
 import numpy as np
 
+from moorage.api.pod_groups import PodGroup, group_key
 from moorage.api.pods import Pod
 from moorage.api.workloads import PodDisruptionBudget
 from moorage.config.args import DefaultPreemptionArgs
+from moorage.config.feature_gates import TOPOLOGY_AWARE_WORKLOADS, WORKLOAD_AWARE_PREEMPTION
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import nodes_available
 from moorage.framework.events import POD, Action, ClusterEvent, Hint
@@ -18,9 +21,11 @@ from moorage.framework.extension_points import PostFilterPlugin, PreEnqueuePlugi
 from moorage.framework.handle import Handle
 from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.permissions import Permission
+from moorage.framework.pod_groups import PodGroups
 from moorage.framework.status import Code, Nomination, Status
 from moorage.plugins.preemption.candidates import Candidate, best_candidates
 from moorage.plugins.preemption.dry_run import DryRun
+from moorage.plugins.preemption.gang_victims import GangVictims
 from moorage.plugins.preemption.known_candidates import KnownCandidates
 
 CANDIDATES = "moorage.io/preemption-candidates"
@@ -42,16 +47,25 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     """Makes room for a pod by finding less important pods that could go."""
 
     treats_like_pods_alike = True
-    args_type = DefaultPreemptionArgs
+    args_type: ClassVar[type[msgspec.Struct] | None] = DefaultPreemptionArgs
     permissions = (Permission("delete", "", "pods"),)
 
     def __init__(self, args: DefaultPreemptionArgs | None, handle: Handle) -> None:
         super().__init__(args or DefaultPreemptionArgs(), handle)
         budgets = PodDisruptionBudget
         handle.lister(budgets.group, budgets.version, budgets.resource, budgets)
+        gates = handle.services.gates
+        self._heeds_constraints = gates.enabled(TOPOLOGY_AWARE_WORKLOADS)
+        self._leaves_groups = gates.enabled(WORKLOAD_AWARE_PREEMPTION)
+        heeds_groups = self._heeds_constraints or self._leaves_groups
+        self._groups = handle.shared(PodGroups) if heeds_groups else None
         self._known = KnownCandidates(handle.state.table, handle.services.nominations)
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
+        if self._groups is not None and self._leaves_groups and (key := group_key(pod)):
+            if any(map(self.handle.is_evicting_for, self._groups.members(key))):
+                return Status.unresolvable("waiting for the preemption for this pod group to be finished")
+            return None
         if self.handle.is_evicting_for(pod):
             return Status.unresolvable("waiting for the preemption for this pod to be finished")
         return None
@@ -78,24 +92,47 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             return Status.error(_PREFIX + candidates.message)
         if not candidates:
             return Status.unschedulable(f"{_PREFIX}no candidate node for preemption")
+        gangs = None if self.handle.profile is None else self.handle.profile.gangs
+        together = None if gangs is None else GangVictims(gangs, self.handle.state)
+        if together is not None:
+            # Where no gang is torn apart, fewer pods go than meet the eye elsewhere.
+            candidates = [each for each in candidates if not together.torn_apart(each.victims)] or candidates
         chosen = random.choice(best_candidates(candidates))
         # Candidates may be known from before; their pods may have changed since in what does not matter here.
         victims = [self.handle.state.pod(victim.uid) or victim for victim in chosen.victims]
+        if together is not None:
+            victims += together.torn_apart(victims)
         self.handle.evict(victims, by=newest)
         cycle.write(CANDIDATES, candidates)
         return Nomination(chosen.node_name)
 
     def not_eligible(self, pod: Pod, statuses: NodeStatuses) -> str:
         """Why the pod may not preempt others; empty if it may."""
+        if self._groups is not None and (key := group_key(pod)):
+            reason = self._left_to_group(self._groups.get(key))
+            if reason:
+                return reason
         if pod.spec.preemption_policy == "Never":
             return "not eligible due to preemptionPolicy=Never."
         nominated = pod.status.nominated_node_name
         if not nominated or statuses.get(nominated).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return ""
         node = self.handle.node(nominated)
-        if node and any(other.priority < pod.priority and _is_being_preempted(other) for other in node.pods):
+        if node and any(_is_being_preempted(other) and self.may_go_for(other, pod) for other in node.pods):
             return "not eligible due to a terminating pod on the nominated node."
         return ""
+
+    def may_go_for(self, other: Pod, pod: Pod) -> bool:
+        """Whether a pod that is being preempted may be going in favour of `pod`."""
+        return other.priority < pod.priority
+
+    def _left_to_group(self, group: PodGroup | None) -> str:
+        """Why nobody makes room for a pod of a group alone."""
+        if self._heeds_constraints and group is None:
+            return "pod group for pod not found"
+        if self._heeds_constraints and group is not None and group.spec.scheduling_constraints is not None:
+            return "not eligible due to placement-based pod group scheduling limitation"
+        return "not eligible due to workload aware preemption enabled" if self._leaves_groups else ""
 
     def find_candidates(
         self, cycle: CycleState, pod: Pod, statuses: NodeStatuses, *, everywhere: bool = False
@@ -107,9 +144,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         table = self.handle.state.table
         possible = statuses.rows_with(Code.UNSCHEDULABLE)
         outcome = NodeStatuses(table, _NOT_HELPFUL)
-        budgets = self.handle.state.objects.of(PodDisruptionBudget)
-        known = self._known.of(pod, budgets.version) if self.handle.services.shortcuts else None
-        dry_run = DryRun(self.handle, cycle, pod, list(budgets.list()), known)
+        dry_run = self.dry_run(cycle, pod)
         hopeful = dry_run.rule_out(possible, outcome)
         wanted = len(possible) if everywhere else self.how_many(len(possible))
         offset = 0 if everywhere or not len(possible) else random.randrange(len(possible))
@@ -130,6 +165,12 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
                     failed = failed or result
                 outcome.set_row(row, result)
         return VictimSearch(kind + violating, outcome, failed)
+
+    def dry_run(self, cycle: CycleState, pod: Pod) -> DryRun:
+        """What finds the victims on each node."""
+        budgets = self.handle.state.objects.of(PodDisruptionBudget)
+        known = self._known.of(pod, budgets.version) if self.handle.services.shortcuts else None
+        return DryRun(self.handle, cycle, pod, list(budgets.list()), known)
 
     def agreed(self, pod: Pod, candidates: list[Candidate]) -> list[Candidate] | Status:
         """What the extenders make of the candidates; an Error if one fails."""
@@ -154,10 +195,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
 
 
 def _is_being_preempted(pod: Pod) -> bool:
+    if not pod.deleting:
+        return False
     condition = pod.condition("DisruptionTarget")
     return (
-        pod.deleting
-        and condition is not None
-        and condition.status == "True"
-        and condition.reason == "PreemptionByScheduler"
+        condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"
     )

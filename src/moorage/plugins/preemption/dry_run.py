@@ -17,6 +17,7 @@ from moorage.framework.runtime.filtering import filter_nodes, nominated_usage, u
 from moorage.framework.runtime.what_if import WhatIf
 from moorage.framework.status import Status
 from moorage.plugins.preemption.candidates import Candidate, by_importance
+from moorage.plugins.preemption.gang_victims import GangVictims
 from moorage.plugins.preemption.known_candidates import OfTemplate
 from moorage.plugins.preemption.room import Room
 from moorage.state.node_info import NodeInfo
@@ -42,7 +43,10 @@ class DryRun:
         self._budgets = budgets
         self._now = handle.clock()
         self._room: Room | None = None
-        self._known = known
+        gangs = None if handle.profile is None else handle.profile.gangs
+        self._gangs = None if gangs is None else GangVictims(gangs, handle.state)
+        # What is known of a node holds until the node changes; gangs are on others, too.
+        self._known = known if self._gangs is None else None
 
     def rule_out(self, rows: NDArray[np.intp], statuses: NodeStatuses) -> NDArray[np.intp]:
         """Which nodes are worth a try, judged on columns; the others get their status at once."""
@@ -50,8 +54,7 @@ class DryRun:
             return rows
         state = self._handle.state
         below = state.priorities.pods_below(self._pod.priority)
-        without_victims = statuses.add_status(_NO_VICTIMS)
-        statuses.set_rows(rows[below[rows] == 0], without_victims)
+        self.tell_without_victims(rows[below[rows] == 0], statuses)
         rows = rows[below[rows] > 0]
         profile = self._handle.profile
         assert profile is not None
@@ -64,6 +67,26 @@ class DryRun:
         # Whatever does not depend on usage has nothing against those that are left.
         self._room = Room.needed(self._handle, self._cycle, self._pod)
         return rows if left is None else rows[left]
+
+    def tell_without_victims(self, rows: NDArray[np.intp], statuses: NodeStatuses) -> None:
+        """Sets the status of nodes that have no victims."""
+        statuses.set_rows(rows, statuses.add_status(_NO_VICTIMS))
+
+    def no_victims(self, node: NodeInfo) -> Status:
+        """The status of a node that has no victims."""
+        return _NO_VICTIMS
+
+    def potential_victims(self, node: NodeInfo) -> list[Pod]:
+        """The pods that could go from a node."""
+        return [pod for pod in node.pods if pod.priority < self._pod.priority]
+
+    def may_all_go(self, pods: Sequence[Pod]) -> bool:
+        """Whether the members of a gang could go together, wherever they are."""
+        return all(pod.priority < self._pod.priority for pod in pods)
+
+    def fits(self, tried: WhatIf) -> bool:
+        """Whether the pod could be on the node as it would be."""
+        return tried.filters() is None
 
     def _usage_decides(self) -> bool:
         """Whether nothing counts of the pods on nodes, and of those nominated to them, but their usage."""
@@ -79,9 +102,11 @@ class DryRun:
             known = self._known.get(node)
             if known is not None:
                 return known
-        below = [pod for pod in node.pods if pod.priority < self._pod.priority]
+        below = self.potential_victims(node)
+        if self._gangs is not None:
+            below = self._gangs.possible(below, self._pod, self.may_all_go)
         if not below:
-            return _NO_VICTIMS
+            return self.no_victims(node)
         if self._room is not None:
             found = self._reprieve_by_numbers(self._room, node, below)
             if found is not None:
@@ -92,7 +117,7 @@ class DryRun:
             for pod in below:
                 tried.remove(pod)
             status = tried.filters()
-            return self._reprieve(tried, below) if status is None else status
+            return self.reprieve(tried, below) if status is None else status
 
     def _reprieve_by_numbers(self, room: Room, node: NodeInfo, below: list[Pod]) -> Candidate | None:
         """The same as trying, where room is all that counts; None if the pod does not fit at all."""
@@ -115,14 +140,14 @@ class DryRun:
             return None
         return self._candidate(node, victims, violations, protected)
 
-    def _reprieve(self, tried: WhatIf, below: list[Pod]) -> Candidate | Status:
+    def reprieve(self, tried: WhatIf, below: list[Pod]) -> Candidate | Status:
         """Puts back whoever may stay, the most important first, those that budgets protect before all."""
         ordered, protected = self._in_order(below)
         victims: list[Pod] = []
         violations = 0
         for pod in ordered:
             tried.add(pod)
-            if tried.filters() is not None:
+            if not self.fits(tried):
                 tried.remove(pod)
                 victims.append(pod)
                 violations += pod.uid in protected
@@ -135,7 +160,7 @@ class DryRun:
     def _in_order(self, below: list[Pod]) -> tuple[list[Pod], set[str]]:
         """In which order pods may stay, and which of them budgets protect."""
         ordered = sorted(below, key=by_importance(self._now))
-        protected = self._protected(ordered) if self._budgets else set()
+        protected = protected_by(self._budgets, ordered) if self._budgets else set()
         if protected:
             ordered.sort(key=lambda pod: pod.uid not in protected)
         return ordered, protected
@@ -147,19 +172,20 @@ class DryRun:
             victims.sort(key=by_importance(self._now))
         return Candidate(node.name, tuple(victims), violations)
 
-    def _protected(self, pods: Sequence[Pod]) -> set[str]:
-        """The uids of the pods whose going, in this order, would exceed some disruption budget."""
-        allowed = [budget.status.disruptions_allowed for budget in self._budgets]
-        protected: set[str] = set()
-        for pod in pods:
-            if not pod.labels:
-                continue
-            for place, budget in enumerate(self._budgets):
-                if _covers(budget, pod):
-                    allowed[place] -= 1
-                    if allowed[place] < 0:
-                        protected.add(pod.uid)
-        return protected
+
+def protected_by(budgets: Sequence[PodDisruptionBudget], pods: Sequence[Pod]) -> set[str]:
+    """The uids of the pods whose going, in this order, would exceed some disruption budget."""
+    allowed = [budget.status.disruptions_allowed for budget in budgets]
+    protected: set[str] = set()
+    for pod in pods:
+        if not pod.labels:
+            continue
+        for place, budget in enumerate(budgets):
+            if _covers(budget, pod):
+                allowed[place] -= 1
+                if allowed[place] < 0:
+                    protected.add(pod.uid)
+    return protected
 
 
 def _covers(budget: PodDisruptionBudget, pod: Pod) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from moorage.api.pods import Pod, TopologySpreadConstraint
 from moorage.api.selectors import (
     ASKED_KEYS,
+    EVERYTHING,
     IN,
     Requirement,
     Selector,
@@ -17,7 +18,7 @@ from moorage.api.selectors import (
 )
 from moorage.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from moorage.state.lru import Lru
-from moorage.state.objects import Objects
+from moorage.state.objects import Objects, Store
 
 HARD = "DoNotSchedule"
 SOFT = "ScheduleAnyway"
@@ -56,18 +57,26 @@ class Belonging:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._stores = [
-            objects.of(kind) for kind in (Service, ReplicationController, ReplicaSet, StatefulSet)
+        self._services = objects.of(Service)
+        self._stores: list[Store[Any]] = [
+            self._services,
+            *(objects.of(kind) for kind in (ReplicationController, ReplicaSet, StatefulSet)),
         ]
         self._known = Lru[Hashable, Selector](_KNOWN_TEMPLATES)
-        self._versions: list[int] = []
+        self._versions = [-1]
+        self._selecting: set[str] = set()
+        """The namespaces with services that select pods."""
 
     def of(self, pod: Pod) -> Selector:
         versions = [store.version for store in self._stores]
         if versions != self._versions:
+            if versions[0] != self._versions[0]:
+                self._selecting = {each.namespace for each in self._services.list() if each.spec.selector}
             self._versions = versions
             self._known.clear()
         meta = pod.metadata
+        if not meta.owner_references and meta.namespace not in self._selecting:
+            return EVERYTHING
         key = (meta.namespace, tuple(meta.labels.items()), meta.owner_references)
         return self._known.get(key) or self._known.put(key, derived_selector(pod, self._objects))
 

@@ -63,7 +63,7 @@ _SUMMARY_FIELDS: dict[str, Schema] = {
     "profile": TEXT,
     "try": said(WHOLE, "Which attempt of this pod it was."),
     "wokenBy": said(TEXT, "The event for which it was tried."),
-    "outcome": one_of("assumed", "bound", "unschedulable", "nominated", "error", "refused"),
+    "outcome": one_of("assumed", "bound", "unschedulable", "nominated", "error", "refused", "withdrawn"),
     "node": said(TEXT, "Chosen, or nominated by preemption; empty if neither."),
     "message": said(TEXT, "As in the pod's condition."),
     "plugins": said(TEXTS, "Those that rejected."),
@@ -75,6 +75,26 @@ _SUMMARY_FIELDS: dict[str, Schema] = {
     "seconds": NUMBER,
     "after": maybe(ref("After")),
 }
+
+_OF_GANG: dict[str, Schema] = {"gang": said(TEXT, "The gang of the pod, as `namespace/name`.")}
+
+_GANG = said(
+    made_of(
+        {"name": TEXT, "exists": FLAG, "fits": said(FLAG, "Whether enough members have a node, or would.")},
+        {
+            "minimum": said(WHOLE, "So many members have a node, or none has."),
+            "topology": said(TEXT, "The label of which all their nodes have the same value; mostly empty."),
+            "members": WHOLE,
+            "running": said(WHOLE, "Members that have a node."),
+            "waiting": WHOLE,
+            "gated": WHOLE,
+            "message": said(TEXT, "What the gang lacks."),
+            "victims": said(TEXTS, "Those who would have to go for it."),
+            "nodes": said(TEXTS, "Where they would have to."),
+        },
+    ),
+    "The gang of a pod, as `namespace/name`; for one that does not exist, nothing more is known.",
+)
 
 _NODE_SCORES = maybe(
     many(maybe(made_of({}, {"raw": maybe(WHOLE), "normalized": maybe(WHOLE), "weighted": maybe(WHOLE)})))
@@ -105,6 +125,7 @@ _EVALUATION: dict[str, Schema] = {
     "schedulerError": made_of({"phase": TEXT, "message": TEXT}),
     "closest": maybe(ref("Closest")),
     "advice": many(ref("Suggestion")),
+    "gang": ref("Gang"),
     "notes": said(TEXTS, "What the answer leaves out."),
 }
 
@@ -127,7 +148,8 @@ SCHEMAS: dict[str, Schema] = {
     "PodName": made_of({"namespace": TEXT, "name": TEXT, "uid": TEXT}),
     "After": said(
         made_of({"time": _SECONDS_SINCE, "seconds": NUMBER, "by": TEXT, "message": TEXT}),
-        "What happened after a node was chosen: `by` is who refused it.",
+        "What happened after a node was chosen: `by` is who refused it. It is withdrawn if too few members "
+        "of the gang of the pod got one.",
     ),
     "Summary": made_of(
         {
@@ -210,7 +232,7 @@ SCHEMAS: dict[str, Schema] = {
                             "waitsFor": TEXTS,
                             "pods": said(TEXTS, "At most ten."),
                         },
-                        {"advice": maybe(ref("Suggestion"))},
+                        {"advice": maybe(ref("Suggestion")), "gang": ref("Gang")},
                     )
                 ),
                 "The largest first.",
@@ -223,7 +245,7 @@ SCHEMAS: dict[str, Schema] = {
             )
         },
     ),
-    "AttemptSummary": made_of(_SUMMARY_FIELDS),
+    "AttemptSummary": made_of(_SUMMARY_FIELDS, _OF_GANG),
     "Attempts": made_of({"attempts": said(many(ref("AttemptSummary")), "The newest first.")}, _CONTINUE),
     "Attempt": made_of(
         {
@@ -256,7 +278,8 @@ SCHEMAS: dict[str, Schema] = {
                 }
             ),
             "took": many(made_of({"point": TEXT, "seconds": NUMBER}, {"plugin": TEXT})),
-        }
+        },
+        _OF_GANG,
     ),
     "Matrix": made_of(
         {
@@ -311,8 +334,13 @@ SCHEMAS: dict[str, Schema] = {
             "advice": many(ref("Suggestion")),
             "words": TEXTS,
         },
-        {"owner": _OWNER, "schedulerName": said(TEXT, "Of a pod that is another scheduler's.")},
+        {
+            "owner": _OWNER,
+            "schedulerName": said(TEXT, "Of a pod that is another scheduler's."),
+            "gang": ref("Gang"),
+        },
     ),
+    "Gang": _GANG,
     "Verdict": made_of({"code": TEXT}, {"plugin": TEXT, "reasons": TEXTS}),
     "Suggestion": made_of(
         {

@@ -10,7 +10,7 @@ from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Document, Store
 from moorage.cluster.kinds.catalog import STRATEGIES
 from moorage.cluster.objects.admission.attempt import Attempt
-from moorage.cluster.objects.admission.chain import admit
+from moorage.cluster.objects.admission.chain import admit, allocate
 from moorage.cluster.objects.identity import random_suffix
 from moorage.cluster.objects.system_objects import authentication_config, root_ca, system_objects
 from moorage.cluster.schema.definitions import Definition
@@ -47,6 +47,8 @@ class Cluster:
     ) -> None:
         attempt = Attempt(DEFINITIONS[resource], document, old, operation, self.store, lambda: "abcde")
         admit(attempt, subresource)
+        if operation != "DELETE":
+            allocate(attempt, subresource)
 
     def refusal(self, resource: str, document: Document) -> Refusal:
         with pytest.raises(Refusal) as refusal:
@@ -498,7 +500,9 @@ def test_the_objects_of_a_fresh_cluster_can_be_created_in_their_order() -> None:
         definition = DEFINITIONS[resource]
         definition.strategy.default(document)
         definition.strategy.prepare_create(document)
-        admit(Attempt(definition, document, None, "CREATE", store))
+        attempt = Attempt(definition, document, None, "CREATE", store)
+        admit(attempt)
+        allocate(attempt)
         assert list(definition.strategy.validate(document)) == []
         metadata = document["metadata"]
         store.create(resource, metadata.get("namespace", ""), metadata["name"], document)

@@ -65,11 +65,11 @@ class JobStrategy(WithStatus):
         if not document["spec"]["manualSelector"]:
             _generate_selector(document)
             _copy_labels(document)
-        drop_disabled(document["spec"]["template"]["spec"])
+        drop_disabled(document["spec"]["template"]["spec"], self.gates)
 
     def prepare_update(self, new: Document, old: Document) -> None:
         super().prepare_update(new, old)
-        drop_disabled(new["spec"]["template"]["spec"])
+        drop_disabled(new["spec"]["template"]["spec"], self.gates)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from _check_generated(document)
@@ -208,11 +208,11 @@ class CronJobStrategy(WithStatus):
 
     def prepare_create(self, document: Document) -> None:
         super().prepare_create(document)
-        drop_disabled(document["spec"]["jobTemplate"]["spec"]["template"]["spec"])
+        drop_disabled(document["spec"]["jobTemplate"]["spec"]["template"]["spec"], self.gates)
 
     def prepare_update(self, new: Document, old: Document) -> None:
         super().prepare_update(new, old)
-        drop_disabled(new["spec"]["jobTemplate"]["spec"]["template"]["spec"])
+        drop_disabled(new["spec"]["jobTemplate"]["spec"]["template"]["spec"], self.gates)
 
     def validate(self, document: Document) -> Iterator[Cause]:
         yield from super().validate(document)

@@ -32,13 +32,13 @@ class PodStrategy(KindStrategy):
     def prepare_create(self, document: Document) -> None:
         document["status"] = changes.first_status(document)
         spec = document["spec"]
-        drop_disabled(spec)
+        drop_disabled(spec, self.gates)
         if "affinity" in spec or "topologySpreadConstraints" in spec:
             merge_label_keys(spec, part(document["metadata"], "labels"))
 
     def prepare_update(self, new: Document, old: Document) -> None:
         keep_status(new, old)
-        drop_disabled(new["spec"])
+        drop_disabled(new["spec"], self.gates)
 
     def prepare_status_update(self, new: Document, old: Document) -> None:
         keep_spec(new, old)
@@ -96,9 +96,10 @@ def _beginning(spec: Document) -> Iterator[Cause]:
         yield errors.forbidden_value("spec.nodeName", text)
 
 
-def drop_disabled(spec: Document) -> None:
-    """Takes out fields of features that are not on in this version of Kubernetes."""
-    spec.pop("schedulingGroup", None)
+def drop_disabled(spec: Document, gates: frozenset[str]) -> None:
+    """Takes out fields of features that are not on: alpha ones, unless their gates are."""
+    if "GenericWorkload" not in gates:
+        spec.pop("schedulingGroup", None)
     for kind in KINDS:
         for container in spec.get(kind) or ():
             if "lifecycle" in container:

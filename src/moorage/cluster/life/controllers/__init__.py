@@ -12,7 +12,10 @@ from moorage.cluster.life.controllers.devices.users import DeviceUsers
 from moorage.cluster.life.controllers.disruption import Disruption
 from moorage.cluster.life.controllers.garbage import Garbage
 from moorage.cluster.life.controllers.namespaces import Namespaces, ServiceAccounts
+from moorage.cluster.life.controllers.pod_group_protection import PodGroupProtection
 from moorage.cluster.life.controllers.quotas import Quotas
+from moorage.cluster.life.controllers.services.endpoint_slices import EndpointSlices
+from moorage.cluster.life.controllers.services.endpoints import Endpoints
 from moorage.cluster.life.controllers.volumes.claims import ClaimUsers
 from moorage.cluster.life.controllers.volumes.ephemeral import EphemeralVolumes
 from moorage.cluster.life.controllers.volumes.persistent_volumes import PersistentVolumes
@@ -38,7 +41,8 @@ _OF_WORKLOADS = (
 )
 _OF_VOLUMES = (PersistentVolumes, EphemeralVolumes, VolumeProtection)
 _OF_DEVICES = (GeneratedClaims, Reservations)
-_OTHERS = (Namespaces, ClusterRoles, Garbage, Quotas)
+_OF_SERVICES = (EndpointSlices, Endpoints)
+_OTHERS = (Namespaces, ClusterRoles, Garbage, Quotas, PodGroupProtection)
 
 
 class Controllers:
@@ -55,7 +59,7 @@ class Controllers:
         self._device_users = DeviceUsers(writer.store)
         self._controllers = (
             ServiceAccounts(writer, clock, ca),
-            *(each(writer, clock) for each in (*_OTHERS, *_OF_WORKLOADS)),
+            *(each(writer, clock) for each in (*_OTHERS, *_OF_WORKLOADS, *_OF_SERVICES)),
             *(each(writer, clock, self._claim_users) for each in _OF_VOLUMES),
             Provisioner(writer, clock, in_new_cluster=is_new),
             *(each(writer, clock, self._device_users) for each in _OF_DEVICES),

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from moorage.cluster.base.errors import Refusal
+from moorage.cluster.base.outside import Unanswered
 from moorage.cluster.base.store import Change
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.events import Recorder
@@ -71,6 +72,7 @@ class Queue:
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._resting: dict[Key, bool] = {}
         self._failures: dict[Key, int] = {}
+        self._asking: dict[Key, asyncio.Task[None]] = {}
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -82,10 +84,11 @@ class Queue:
             timer.cancel()
         self._timers.clear()
         task, self._task = self._task, None
-        await cancel(task)
+        for asking in (task, *self._asking.values()):
+            await cancel(asking)
 
     def add(self, key: Key) -> None:
-        if key in self._waiting:
+        if key in self._waiting or key in self._asking:
             return
         if key in self._resting:
             self._resting[key] = True
@@ -125,6 +128,10 @@ class Queue:
         began = loop.time()
         try:
             again = await self._reconcile(key)
+        except Unanswered as unanswered:
+            self._waiting.discard(key)
+            self._asking[key] = loop.create_task(self._ask(key, unanswered))
+            return
         except Exception as error:
             failures = self._failures[key] = self._failures.get(key, 0) + 1
             delay = min(FIRST_DELAY * 2 ** min(failures - 1, 20), LONGEST_DELAY)
@@ -146,6 +153,12 @@ class Queue:
             self._resting[key] = key in self._waiting
             self._waiting.discard(key)
             loop.call_later(min(took * REST, LONGEST_REST), self._rested, key)
+
+    async def _ask(self, key: Key, unanswered: Unanswered) -> None:
+        """Others wait for nobody who is asked about one key."""
+        await unanswered.ask()
+        del self._asking[key]
+        self.add(key)
 
     def _rested(self, key: Key) -> None:
         if self._resting.pop(key, False) and self._task is not None:

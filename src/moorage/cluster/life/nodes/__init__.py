@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moorage.api.simulated_devices import NO_DEVICES, SimulatedDevices
+from moorage.cluster.base.store import Stored
 from moorage.cluster.life.nodes.csi_nodes import CsiNodes
 from moorage.cluster.life.nodes.device_slices import DeviceSlices
 from moorage.cluster.life.nodes.finishing import Finishing
@@ -35,6 +36,10 @@ class Nodes:
         published = (self._csi_nodes, self._device_slices)
         for part in (machine.bound, self._heartbeats, *published, self._evictions, *pods):
             part.start()
+
+    def runs(self, pod: Stored) -> bool:
+        """Whether the containers of a pod are run for real."""
+        return self._machine.programs.runs_pod(pod)
 
     async def stop(self) -> None:
         """Ends all processes, too."""

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from moorage.cluster.base.errors import Cause, forbidden, not_found
 from moorage.cluster.base.store import Store
 from moorage.cluster.kinds.service_allocation import allocate_service
-from moorage.cluster.objects.admission import limits, runtime_classes, scheduling, service_accounts, storage
+from moorage.cluster.objects.admission import (
+    limits,
+    pod_groups,
+    runtime_classes,
+    scheduling,
+    service_accounts,
+    storage,
+)
 from moorage.cluster.objects.admission.attempt import CREATE, DELETE, UPDATE, Attempt
 
 _IMMORTAL = ("default", "kube-system", "kube-public")
@@ -31,10 +38,6 @@ def _keep_needed(attempt: Attempt) -> None:
         raise forbidden("namespaces", name, "this namespace may not be deleted")
 
 
-def _allocate(attempt: Attempt) -> None:
-    allocate_service(attempt.document, attempt.store, attempt.old)
-
-
 _STEPS: dict[tuple[str, str], tuple[Callable[[Attempt], None], ...]] = {
     (CREATE, "pods"): (
         limits.apply_limits,
@@ -44,18 +47,27 @@ _STEPS: dict[tuple[str, str], tuple[Callable[[Attempt], None], ...]] = {
         runtime_classes.apply_runtime_class,
     ),
     (UPDATE, "pods"): (scheduling.keep_priority, scheduling.add_tolerations),
-    (CREATE, "services"): (_allocate,),
-    (UPDATE, "services"): (_allocate,),
     (CREATE, storage.CLAIMS): (limits.admit_claim_size, storage.set_storage_class, storage.protect),
     (UPDATE, storage.CLAIMS): (storage.admit_resize,),
     (CREATE, storage.VOLUMES): (storage.protect,),
     (CREATE, storage.ATTRIBUTES_CLASSES): (storage.protect,),
+    (CREATE, pod_groups.GROUPS): (
+        pod_groups.protect_pod_group,
+        scheduling.set_group_priority,
+        pod_groups.admit_pod_group,
+    ),
     (CREATE, scheduling.CLASSES): (scheduling.admit_priority_class,),
     (UPDATE, scheduling.CLASSES): (scheduling.admit_priority_class,),
     (DELETE, scheduling.CLASSES): (scheduling.admit_class_deletion,),
     (DELETE, "namespaces"): (_keep_needed,),
 }
 """What is done to the objects of a resource, in this order."""
+
+
+def allocate(attempt: Attempt, subresource: str = "") -> None:
+    """Gives what is about to be written what there is only one of: to a Service its addresses."""
+    if attempt.definition.storage == "services" and not subresource:
+        allocate_service(attempt.document, attempt.store, attempt.old)
 
 
 def admit(attempt: Attempt, subresource: str = "") -> None:

@@ -21,20 +21,40 @@ _TOLERATIONS = tuple(
 
 
 def set_priority(attempt: Attempt) -> None:
+    found = _class_of(attempt)
+    _set(attempt, "priority", found.get("value", 0), "integer value of priority")
+    if found.get("preemptionPolicy"):
+        _set(attempt, "preemptionPolicy", found["preemptionPolicy"], "string value of PreemptionPolicy")
+
+
+def set_group_priority(attempt: Attempt) -> None:
+    """The same for a PodGroup, where groups are preempted as a whole."""
+    if "WorkloadAwarePreemption" not in attempt.definition.strategy.gates:
+        return
+    spec = attempt.document["spec"]
+    priority = _class_of(attempt).get("value", 0)
+    given = spec.get("priority")
+    if given is not None and given != priority:
+        raise attempt.forbidden(
+            f"priority set in the pod group ({given}) must match the priority computed ({priority}) based on "
+            "the priority class set in the spec"
+        )
+    spec["priority"] = priority
+
+
+def _class_of(attempt: Attempt) -> Document:
+    """The class that an object names, or gets; its name is noted on the object."""
     spec = attempt.document["spec"]
     name = spec.get("priorityClassName")
     if name:
         stored = attempt.store.get(CLASSES, "", name)
         if stored is None:
             raise attempt.forbidden(f"no PriorityClass with name {name} was found")
-        found: Document = stored.document
-    else:
-        found = default_class(attempt.store) or {"preemptionPolicy": _LOWER}
-        if "metadata" in found:
-            spec["priorityClassName"] = found["metadata"]["name"]
-    _set(attempt, "priority", found.get("value", 0), "integer value of priority")
-    if found.get("preemptionPolicy"):
-        _set(attempt, "preemptionPolicy", found["preemptionPolicy"], "string value of PreemptionPolicy")
+        return stored.document
+    found = default_class(attempt.store) or {"preemptionPolicy": _LOWER}
+    if "metadata" in found:
+        spec["priorityClassName"] = found["metadata"]["name"]
+    return found
 
 
 def _set(attempt: Attempt, field: str, value: int | str, words: str) -> None:

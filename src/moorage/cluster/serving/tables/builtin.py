@@ -1,12 +1,13 @@
 """The columns of the resources that are always there, from the table in `data`.
 
 A file of the table is for one API group. A block starts with the plural names of the resources it is for,
-then `computed=`, the function that makes the cells which are more than a part of the object, and
-`conditions=`, the one that tells about whole rows. Each further line is a column: its name (with `_` for a
-space), its type, what fills it and what is special: `absent=` is shown where the object says nothing,
-`empty=` also where it says an empty text, `format=`, and `wide` for what is shown only with `-o wide`. A
-column is filled by what is `computed`, or by a reader and the part of the object that it reads. Name and
-Age, as they usually are, need no more than their names.
+then `computed=`, the function that makes the cells which are more than a part of the object, `conditions=`,
+the one that tells about whole rows, and `order=`, the one that rows are sorted by. Each further line is a
+column: its name (with `_` for a space), its type, what fills it and what is special: `absent=` is shown where
+the object says nothing, `empty=` also where it says an empty text, `format=`, and `wide` for what is shown
+only with `-o wide`; `untitled` are cells without a column, which the original has, too. A column is filled by
+what is `computed`, or by a reader and the part of the object that it reads. Name and Age, as they usually
+are, need no more than their names.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ def _options(line: str) -> dict[str, str]:
 
 def _columns(lines: list[str], **functions: str) -> Columns:
     made = [_column(_USUAL.get(line, line)) for line in lines]
+    titled = [column for (column, _), line in zip(made, lines, strict=True) if not line.endswith(" untitled")]
     named = {use: getattr(computed, name) for use, name in functions.items()}
     compute: Callable[[Document, float], Document] = named.get("computed", lambda document, now: {})
 
@@ -63,7 +65,7 @@ def _columns(lines: list[str], **functions: str) -> Columns:
         found = compute(document, now)
         return [cell(document, now, found) for _, cell in made]
 
-    return Columns(tuple(column for column, _ in made), cells, named.get("conditions"))
+    return Columns(tuple(titled), cells, named.get("conditions"), named.get("order"))
 
 
 def _column(line: str) -> tuple[Column, _Cell]:

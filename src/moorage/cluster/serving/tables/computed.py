@@ -20,6 +20,12 @@ from moorage.cluster.base.parts import (
     value,
 )
 from moorage.cluster.base.store import Document
+from moorage.cluster.serving.tables.api_server import api_service as api_service
+from moorage.cluster.serving.tables.api_server import autoscaler as autoscaler
+from moorage.cluster.serving.tables.api_server import flow_order as flow_order
+from moorage.cluster.serving.tables.api_server import flow_schema as flow_schema
+from moorage.cluster.serving.tables.api_server import priority_level as priority_level
+from moorage.cluster.serving.tables.api_server import signing_request as signing_request
 from moorage.cluster.serving.tables.durations import (
     UNKNOWN,
     age,
@@ -27,6 +33,9 @@ from moorage.cluster.serving.tables.durations import (
     is_no_time,
     seconds_since_epoch,
 )
+from moorage.cluster.serving.tables.networking import ingress as ingress
+from moorage.cluster.serving.tables.networking import ingress_class as ingress_class
+from moorage.cluster.serving.tables.networking import ip_address as ip_address
 from moorage.cluster.serving.tables.pods import NONE
 from moorage.cluster.serving.tables.pods import ended as ended
 from moorage.cluster.serving.tables.pods import pod as pod
@@ -218,6 +227,17 @@ def storage_class(storage_class: Document, now: float) -> Document:
     return {"Name": f"{name} (default)" if is_default else name}
 
 
+def pod_group(group: Document, now: float) -> Document:
+    conditions = {text(each, "type"): each for each in records(group, "status", "conditions")}
+    status = "Pending"
+    if scheduled := conditions.get("PodGroupScheduled"):
+        status = "Scheduled" if scheduled.get("status") == "True" else "Unschedulable"
+    if target := conditions.get("DisruptionTarget"):
+        status = text(target, "reason")
+    is_gang = value(group, "spec", "schedulingPolicy", "gang") is not None
+    return {"Policy": "Gang" if is_gang else "Basic", "Status": status}
+
+
 def resource_claim(claim: Document, now: float) -> Document:
     states = ["deleted"] if is_deleted(claim) else []
     if value(claim, "status", "allocation") is not None:
@@ -298,3 +318,26 @@ def controller_revision(revision: Document, now: float) -> Document:
             kind = text(owner, "kind").lower() + slash.replace("/", ".") + group.lower()
             return {"Controller": f"{kind}/{text(owner, 'name')}"}
     return {"Controller": NONE}
+
+
+def webhooks(configuration: Document, now: float) -> Document:
+    return {"Webhooks": size(configuration, "webhooks")}
+
+
+def admission_policy(policy: Document, now: float) -> Document:
+    kind = part(policy, "spec", "paramKind")
+    shown = f"{text(kind, 'apiVersion')}/{text(kind, 'kind')}" if kind else _UNSET
+    return {"Validations": size(policy, "spec", "validations"), "ParamKind": shown}
+
+
+def admission_policy_binding(binding: Document, now: float) -> Document:
+    reference = part(binding, "spec", "paramRef")
+    shown = _UNSET
+    if name := text(reference, "name"):
+        shown = f"{text(reference, 'namespace') or '*'}/{name}"
+    elif "selector" in reference:
+        labels = sorted(part(reference, "selector", "matchLabels").items())
+        chosen = "".join(f"{key}: {value}," for key, value in labels)
+        shown = f"&LabelSelector{{MatchLabels:map[string]string{{{chosen}}},"
+        shown += "MatchExpressions:[]LabelSelectorRequirement{},}"
+    return {"ParamRef": shown}

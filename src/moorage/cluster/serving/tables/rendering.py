@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -38,6 +38,12 @@ class Columns:
     """The cells of an object's row, at a time in seconds since the epoch; never raises."""
     conditions: Callable[[Document], list[Document]] | None = None
     """What is to be said about a whole row."""
+    order: Callable[[Document], Any] | None = None
+    """What rows are sorted by, where it is not their names."""
+
+    def in_order(self, items: Sequence[Stored]) -> Sequence[Stored]:
+        order = self.order
+        return items if order is None else sorted(items, key=lambda each: order(each.document))
 
     @property
     def definitions(self) -> list[Document]:

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 
-from moorage.api.meta import Object
-from moorage.api.nodes import Node
 from moorage.api.storage import CSINode
-from moorage.insight.advice.drafts import Draft, drop_if_empty, items, part
-from moorage.insight.advice.remedies.taints import OF_KUBERNETES, uncordon
+from moorage.insight.advice.drafts import Draft
 from moorage.insight.advice.remedy import Remedy, Sight
-from moorage.insight.advice.steps import Document
 from moorage.state.node_info import NodeInfo
+from moorage.what_if.node_models import HOSTNAME, renamed
 
-HOSTNAME = "kubernetes.io/hostname"
 _MOST_MODELS = 64
-_OF_ONE_NODE = ("uid", "resourceVersion", "creationTimestamp", "selfLink", "managedFields", "generation")
 
 
 def remedies_of_pod(sight: Sight) -> Iterator[Remedy]:
     """All sorts of nodes are tried at once; those whose likeness would do follow, the smallest first."""
-    models = _models(sight)
-    if not models:
+    found = models(sight)
+    if not found:
         return
     draft = sight.draft()
     names: dict[str, NodeInfo] = {}
-    for number, model in enumerate(models):
+    for number, model in enumerate(found):
         name = free_name(sight, model.name, number)
         names[name] = model
         _create(sight, draft, model, name)
@@ -34,18 +28,26 @@ def remedies_of_pod(sight: Sight) -> Iterator[Remedy]:
     if outcome is None:
         return
     fitting = [names[name] for name in outcome.nodes if name in names]
-    for model in sorted(fitting, key=_size):
+    for model in sorted(fitting, key=size):
         yield remedy(sight, model)
 
 
 def remedy(sight: Sight, model: NodeInfo) -> Remedy:
-    def edit(draft: Draft) -> None:
-        _create(sight, draft, model, free_name(sight, model.name))
+    return several(sight, model, 1)
 
-    text = f"there were one more node like {model.name}"
+
+def several(sight: Sight, model: NodeInfo, count: int) -> Remedy:
+    """So many nodes more."""
+
+    def edit(draft: Draft) -> None:
+        for number in range(count):
+            _create(sight, draft, model, free_name(sight, model.name, number))
+
+    many = "one more node" if count == 1 else f"{count} more nodes"
+    text = f"there were {many} like {model.name}"
     if model.node.spec.unschedulable:
         text += ", not cordoned"
-    return Remedy("node", text, 90, edit, names_node=True)
+    return Remedy("node", text, 89 + count, edit, names_node=True)
 
 
 def free_name(sight: Sight, model: str, number: int = 0) -> str:
@@ -57,7 +59,7 @@ def free_name(sight: Sight, model: str, number: int = 0) -> str:
     raise AssertionError("there are fewer nodes than that")
 
 
-def _models(sight: Sight) -> list[NodeInfo]:
+def models(sight: Sight) -> list[NodeInfo]:
     """A node of each sort, of the most usual sorts first."""
     sorts: dict[object, list[NodeInfo]] = {}
     for node in sight.state.table.infos:
@@ -73,38 +75,14 @@ def _sort(node: NodeInfo) -> object:
     return labels, node.taints, tuple(sorted(node.allocatable.items())), status.declared_features
 
 
-def _size(node: NodeInfo) -> tuple[int, int, str]:
+def size(node: NodeInfo) -> tuple[int, int, str]:
     return node.allocatable["cpu"], node.allocatable["memory"], node.name
 
 
 def _create(sight: Sight, draft: Draft, model: NodeInfo, name: str) -> None:
-    draft.create(_renamed(model.node, name))
+    draft.create(renamed(model.node, name))
     csi_node = sight.state.objects.of(CSINode).get(model.name)
     if csi_node is not None:
-        document = _renamed(csi_node, name)
+        document = renamed(csi_node, name)
         document["metadata"].pop("ownerReferences", None)
         draft.create(document)
-
-
-def _renamed(model: Object, name: str) -> Document:
-    """The document of an object like another, but new and well."""
-    # Those of a list do not say what they are.
-    document = {"apiVersion": model.api_version(), "kind": model.kind, **copy.deepcopy(model.raw)}
-    metadata = part(document, "metadata")
-    for field in _OF_ONE_NODE:
-        metadata.pop(field, None)
-    labels = metadata.get("labels") or {}
-    if HOSTNAME in labels:
-        labels[HOSTNAME] = name
-    metadata["name"] = name
-    if isinstance(model, Node):
-        spec = part(document, "spec")
-        uncordon(spec)
-        taints = items(spec, "taints")
-        spec["taints"] = [taint for taint in taints if not taint.get("key", "").startswith(OF_KUBERNETES)]
-        drop_if_empty(spec, "taints")
-        for field in ("providerID", "podCIDR", "podCIDRs"):
-            spec.pop(field, None)
-        part(document, "status").pop("volumesInUse", None)
-        part(document, "status").pop("volumesAttached", None)
-    return document

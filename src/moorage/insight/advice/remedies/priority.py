@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from moorage.insight.advice.drafts import Draft, part
 from moorage.insight.advice.remedies import room
-from moorage.insight.advice.remedy import Remedy, Sight
+from moorage.insight.advice.remedy import Remedy, Sight, listed
 from moorage.insight.advice.trials import Outcome
 
 _HIGHEST = 10**9
@@ -78,7 +78,8 @@ def with_victims(text: str, outcome: Outcome) -> str:
     named = outcome.victims[:4]
     more = len(outcome.victims) - len(named)
     who = ", ".join(named) + (f" and {more} more" if more else "")
-    return f"{text}, which preempts {who} on {outcome.nodes[0]}"
+    where = listed(outcome.nodes) if outcome.is_of_gang else outcome.nodes[0]
+    return f"{text}, which preempts {who} on {where}"
 
 
 def _helps(sight: Sight, change: Remedy) -> bool:

@@ -107,6 +107,20 @@ def remedies(sight: Sight, node: NodeInfo, *, to_nothing: bool = False) -> Itera
     yield Remedy(f"requests of {names}", text, cost, edit, fixes=frozenset({PLUGIN}))
 
 
+def lowered_to(sight: Sight, allowed: dict[str, int]) -> Remedy | None:
+    """Requests as low as these, whatever the node."""
+    wanted = dict(demands(sight))
+    lowering = _Lowering.of(sight.pod.raw, allowed)
+    if lowering is None or not lowering.amounts:
+        return None
+
+    def edit(draft: Draft) -> None:
+        lowering.carry_out(draft.edit(sight.pod))
+
+    cost = 10 + 50 * sum(1 - amount / wanted[name] for name, amount in allowed.items())
+    return Remedy(f"requests of {','.join(sorted(allowed))}", joined(lowering.clauses()), cost, edit)
+
+
 def without_extended(sight: Sight) -> Iterator[Remedy]:
     """Each extended resource given up; for plugins that have their own idea of who may have them."""
     for name in (name for name, _ in demands(sight) if is_extended(name)):

@@ -72,7 +72,7 @@ def leaving(sight: Sight, node: NodeInfo, plugins: frozenset[str]) -> Leaving | 
         gone = _told(sight, node, plugins)
     else:
         gone = _tried(sight, node)
-    if not gone or len(gone) > _MOST_LEAVING:
+    if not gone or len(gone) > _MOST_LEAVING or not all(map(sight.world.may_leave, gone.values())):
         return None
     return Leaving(node, tuple(sorted(gone.values(), key=lambda pod: (_importance(pod), pod.key))))
 
@@ -133,7 +133,7 @@ def _told(sight: Sight, node: NodeInfo, plugins: frozenset[str]) -> dict[str, Po
         for pod in gone.values():
             if node.has(pod):
                 _give(missing, pod)
-        staying = [pod for pod in node.pods if pod.uid not in gone]
+        staying = [pod for pod in node.pods if pod.uid not in gone and sight.world.may_leave(pod)]
         more = enough(staying, missing)
         if more is None:
             return None

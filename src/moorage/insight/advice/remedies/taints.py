@@ -9,11 +9,10 @@ from moorage.insight.advice.drafts import Draft, drop_if_empty, items, part
 from moorage.insight.advice.remedy import Remedy, Sight, joined, listed
 from moorage.insight.advice.steps import Document
 from moorage.state.node_info import NodeInfo
+from moorage.what_if.node_models import OF_KUBERNETES
 
 TAINTS = "TaintToleration"
 CORDON = "NodeUnschedulable"
-OF_KUBERNETES = "node.kubernetes.io/"
-"""Taints below this say that something is wrong with a node, and go when it is well again."""
 
 
 def told(taint: Taint) -> str:

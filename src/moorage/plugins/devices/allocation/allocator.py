@@ -31,6 +31,16 @@ def _new_share_id() -> str:
     return str(uuid.uuid4())
 
 
+class InCommon:
+    """What is worked out once for all claims that ask for the same, as long as no class changes."""
+
+    def __init__(self) -> None:
+        self.prepared: Prepared | None = None
+        """Made for the first of them, whose names stand in its errors; None if it depends on the node."""
+        self.interest: Interest | None = None
+        self.knows_interest = False
+
+
 class Allocator:
     """Plans for the claims of one pod, which have no allocation yet, on any number of nodes.
 
@@ -46,6 +56,7 @@ class Allocator:
         claims: Sequence[ResourceClaim],
         *,
         seconds: float,
+        in_common: InCommon | None = None,
         clock: Callable[[], float] = time.monotonic,
         new_share_id: Callable[[], str] = _new_share_id,
     ) -> None:
@@ -57,11 +68,12 @@ class Allocator:
         self._seconds = seconds
         self._clock = clock
         self._new_share_id = new_share_id
-        self._depends_on_node = asks_for_all(claims)
+        self._in_common = in_common or InCommon()
+        borrowed = self._in_common.prepared
+        self._borrowed = None if borrowed is None else borrowed._replace(claims=tuple(claims))
+        self._depends_on_node = borrowed is None and asks_for_all(claims)
         self._prepared: Prepared | None = None
         self._problem = ""
-        self._interest: Interest | None = None
-        self._knows_interest = False
 
     def allocate(self, node: Node) -> list[Plan] | None:
         """A plan for each claim, or None if the node does not have what they need.
@@ -73,7 +85,16 @@ class Allocator:
             clock, deadline = self._clock, self._clock() + self._seconds
             is_late = lambda: clock() >= deadline  # noqa: E731
         pools = self._slices.pools_of(node)
-        prepared = self._prepare(pools)
+        if self._borrowed is not None:
+            try:
+                return self._allocate(node, pools, self._borrowed, is_late)
+            except AllocationFailed:
+                self._borrowed = None  # its text names others
+        return self._allocate(node, pools, self._prepare(pools), is_late)
+
+    def _allocate(
+        self, node: Node, pools: NodePools, prepared: Prepared, is_late: Callable[[], bool] | None
+    ) -> list[Plan] | None:
         picks = Search(prepared, pools, self._in_use, self._selectors, is_late).find()
         if picks is not None:
             return plans(prepared, picks, node.name, self._new_share_id)
@@ -88,10 +109,11 @@ class Allocator:
         AllocationFailed is not shared, as its text may name a pool of the node that was asked; nor is
         TimedOut. It holds until slices, claims or classes change. None: nothing can be said about this node.
         """
-        if not self._knows_interest:
-            self._interest = interest_of(self._claims, self._classes)
-            self._knows_interest = True
-        interest = self._interest
+        known = self._in_common
+        if not known.knows_interest:
+            known.interest = interest_of(self._claims, self._classes)
+            known.knows_interest = True
+        interest = known.interest
         if interest is None:
             return None
         try:
@@ -113,7 +135,7 @@ class Allocator:
             raise AllocationFailed(self._problem)
         if self._prepared is None:
             try:
-                self._prepared = self._preparation(None).prepare(self._claims)
+                self._prepared = self._in_common.prepared = self._preparation(None).prepare(self._claims)
             except AllocationFailed as error:
                 self._problem = str(error)
                 raise

@@ -13,7 +13,7 @@ class DevicesInUse:
 
     def __init__(self) -> None:
         self.revision = 0
-        """Grows with every change."""
+        """Grows with every change of what is held."""
         self.exclusive: dict[DeviceId, int] = {}
         """Devices that are somebody's alone, and how often: a claim may be known and still in flight."""
         self.consumed: dict[DeviceId, dict[str, int]] = {}
@@ -70,20 +70,23 @@ class DevicesInUse:
         return self._pool_revisions.get(pool, 0)
 
     def _count(self, results: tuple[DeviceResult, ...], number: int) -> None:
-        if results:
-            self.revision += 1
         for result in results:
             pool = (result.driver, result.pool)
-            self._pool_revisions[pool] = self.revision
-            self.changes.note(pool)
-            device = (result.driver, result.pool, result.device)
+            device = (*pool, result.device)
             if result.share_id is None:
-                _add(self.exclusive, device, number)
+                if _add(self.exclusive, device, number):
+                    self._note(pool)
                 continue
+            self._note(pool)
             _add(self._shares, device, number)
             if result.consumed_capacity:
                 _add(self._consumers, device, number)
                 self._consume(device, result, number)
+
+    def _note(self, pool: PoolId) -> None:
+        self.revision += 1
+        self._pool_revisions[pool] = self.revision
+        self.changes.note(pool)
 
     def _consume(self, device: DeviceId, result: DeviceResult, number: int) -> None:
         if device not in self._consumers:
@@ -99,9 +102,12 @@ def _held(allocation: AllocationResult) -> tuple[DeviceResult, ...]:
     return tuple(result for result in allocation.devices.results if not result.admin_access)
 
 
-def _add(counts: dict[DeviceId, int], device: DeviceId, number: int) -> None:
-    count = counts.get(device, 0) + number
+def _add(counts: dict[DeviceId, int], device: DeviceId, number: int) -> bool:
+    """Whether that makes a difference to those who ask if it is there: one may count twice."""
+    before = counts.get(device, 0)
+    count = before + number
     if count:
         counts[device] = count
     else:
         del counts[device]
+    return not (before and count)

@@ -3,7 +3,7 @@
  *
  * @typedef {{ code: number, reason: string, message: string }} Status
  * @typedef {{ namespace: string, name: string, uid: string }} PodName
- * @typedef {"assumed" | "bound" | "unschedulable" | "nominated" | "error" | "refused"} Outcome
+ * @typedef {"assumed" | "bound" | "unschedulable" | "nominated" | "error" | "refused" | "withdrawn"} Outcome
  * @typedef {"active" | "backoff" | "unschedulable" | "gated"} Where
  * @typedef {{ active: number, backoff: number, unschedulable: number, gated: number, inFlight: number }} Counts
  */

@@ -25,6 +25,7 @@ function ended(decision) {
     case "bound":
     case "assumed":
     case "refused":
+    case "withdrawn":
       return [whereTo(decision), ...runnerUp(decision), ...after(decision)];
     case "nominated":
       return [searched(decision), `Preemption makes room on ${decision.node}${victims(decision)}.`];
@@ -68,6 +69,7 @@ function after({ outcome, after: then }) {
   if (!then) return [];
   if (outcome === "refused")
     return [`Then ${then.by || "something"} refused${then.message ? `: ${then.message}` : "."}`];
+  if (outcome === "withdrawn") return [`Then it was given back${then.message ? `: ${then.message}` : "."}`];
   return [`Bound ${took(then.seconds)} later.`];
 }
 

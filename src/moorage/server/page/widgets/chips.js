@@ -12,6 +12,7 @@ export const OUTCOMES = {
   nominated: ["◆", "nominated"],
   unschedulable: ["▲", "unschedulable"],
   refused: ["■", "refused"],
+  withdrawn: ["◇", "withdrawn"],
   error: ["✕", "error"],
 };
 

@@ -1,0 +1,39 @@
+"""What it takes to approve or sign a certificate, beside the right to write the part of the request for it.
+
+Who approves needs the right to `approve` requests for their signer, who writes the status, to `sign` them: by
+the name of the signer, or for all of its domain.
+"""
+
+from __future__ import annotations
+
+from moorage.cluster.access.rbac import Authorizer
+from moorage.cluster.access.users import Attributes, User
+from moorage.cluster.base.errors import forbidden
+from moorage.cluster.base.parts import part, text
+from moorage.cluster.base.store import Document
+from moorage.cluster.schema.definitions import Definition
+
+_REQUESTS = "certificatesigningrequests.certificates.k8s.io"
+_VERBS = {"approval": "approve", "status": "sign"}
+
+
+def check_signer(
+    authorizer: Authorizer,
+    user: User,
+    definition: Definition,
+    new: Document,
+    old: Document,
+    subresource: str,
+) -> None:
+    """Raises a Refusal if somebody may not do this for the signer that a request is for."""
+    verb = _VERBS.get(subresource)
+    if definition.storage != _REQUESTS or verb is None:
+        return
+    if verb == "sign" and part(new, "status") == part(old, "status"):
+        return
+    signer = text(old, "spec", "signerName")
+    right = Attributes(verb, definition.group, "*", "signers")
+    names = (signer, f"{signer.partition('/')[0]}/*")
+    if not any(authorizer.allows(user, right._replace(name=name)) for name in names):
+        why = f'user not permitted to {verb} requests with signerName "{signer}"'
+        raise forbidden(definition.name, old["metadata"]["name"], why)

@@ -1,0 +1,1 @@
+"""Ingresses, network policies, and the addresses that Services get."""

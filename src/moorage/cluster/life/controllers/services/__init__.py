@@ -1,0 +1,1 @@
+"""What stands behind Services: EndpointSlices, and the older Endpoints."""

@@ -1,0 +1,1 @@
+"""Who is asked before something is written: webhooks and admission policies."""

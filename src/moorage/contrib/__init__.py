@@ -1,0 +1,1 @@
+"""Plugins that come with Moorage and are off unless a configuration enables them."""

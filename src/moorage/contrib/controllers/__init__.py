@@ -1,0 +1,1 @@
+"""What keeps the status of PodGroups and ElasticQuotas up to date, beside the scheduling of pods."""

@@ -1,0 +1,1 @@
+"""Coscheduling: the members of a PodGroup get their nodes together."""

@@ -1,0 +1,1 @@
+"""Plugins for pods that are scheduled as a group."""

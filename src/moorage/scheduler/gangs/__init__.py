@@ -1,0 +1,1 @@
+"""Gangs: pods that get their nodes in one cycle, enough of them or none."""

@@ -1,0 +1,1 @@
+"""Replay: a trace once more, in virtual time, with other settings."""

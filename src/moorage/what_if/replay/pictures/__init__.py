@@ -1,0 +1,1 @@
+"""Pictures of replays: plots over time, and a page with them."""

@@ -1,0 +1,1 @@
+"""Sweeps: one trace replayed with many configurations, weights and seeds."""

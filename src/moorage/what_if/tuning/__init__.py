@@ -1,0 +1,1 @@
+"""Tuning: a search for weights and args with which a trace goes better."""

@@ -1,0 +1,106 @@
+"""A gang loses members that it can do without, or all of them; with quotas, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moorage.api.decoding import from_document
+from moorage.contrib.objects import ElasticQuota
+from moorage.testing import make_node, make_pod
+from tests.contrib.gang_worlds import GangWorld, members, pod_group
+
+BOTH = ("Coscheduling", "CapacityScheduling")
+
+
+def nodes(number: int) -> list[Any]:
+    return [make_node(f"n{place}", cpu="1") for place in range(number)]
+
+
+def quota(namespace: str, minimum: int, maximum: int) -> ElasticQuota:
+    metadata = {"name": "quota", "namespace": namespace, "uid": f"quota-{namespace}"}
+    spec = {"min": {"cpu": minimum}, "max": {"cpu": maximum}}
+    return from_document(ElasticQuota, {"metadata": metadata, "spec": spec})
+
+
+def running(world: GangWorld, prefix: str) -> list[str]:
+    return sorted(name for name in world.placed if name.startswith(prefix))
+
+
+def test_a_gang_that_needs_all_its_members_goes_as_a_whole() -> None:
+    world = GangWorld(nodes(3))
+    world.run(pod_group("g", 3), *members("g", 3, cpu="1"))
+    world.run(make_pod("high", cpu="1", priority=10))
+    assert running(world, "g-") == []
+    world.run()
+    assert running(world, "high") == ["high"]
+
+
+def test_a_member_that_is_not_needed_goes_alone() -> None:
+    world = GangWorld(nodes(3))
+    world.run(pod_group("g", 2), *members("g", 3, cpu="1"))
+    world.run(make_pod("high", cpu="1", priority=10))
+    assert len(running(world, "g-")) == 2
+
+
+def test_no_more_members_go_than_are_not_needed_unless_all_may_go() -> None:
+    """One member is as important as the pod that comes, so the gang stays."""
+    world = GangWorld([make_node("n", cpu="2"), make_node("m", cpu="1")])
+    lesser = members("g", 2, cpu="1", nodeName="n")
+    greater = members("g", 1, start=2, cpu="1", priority=10, nodeName="m")
+    world.run(pod_group("g", 2), *lesser, *greater)
+    world.run(make_pod("large", cpu="2", priority=10))
+    assert len(running(world, "g-")) == 3
+    world.run(make_pod("small", cpu="1", priority=10))
+    assert len(running(world, "g-")) == 2
+
+
+def test_a_node_on_which_no_gang_is_torn_apart_is_the_better_one() -> None:
+    world = GangWorld([make_node("a", cpu="1"), make_node("b", cpu="1"), make_node("c", cpu="1")])
+    world.run(make_pod("single", cpu="1", nodeName="c", priority=5))
+    world.run(pod_group("g", 2), *members("g", 2, cpu="1"))
+    world.run(make_pod("high", cpu="1", priority=10))
+    assert running(world, "g-") == ["g-0", "g-1"]
+    assert running(world, "single") == []
+
+
+def test_a_gang_is_admitted_to_its_quota_as_a_whole() -> None:
+    world = GangWorld(nodes(6), plugins=BOTH)
+    world.add(quota("default", 3, 3))
+    world.run(pod_group("g", 4), *members("g", 4, cpu="1"))
+    assert running(world, "g-") == [] and world.assumed() == []
+    assert "ElasticQuota default is more than Max" in world.why("g-0")
+    assert world.why("g-0").startswith("pod group default/g: 3 of 4 members fit; default/g-3 does not:")
+    world.run(pod_group("h", 3), *members("h", 3, cpu="1"))
+    assert len(running(world, "h-")) == 3
+
+
+def test_a_gang_takes_back_what_others_borrowed_as_a_whole() -> None:
+    world = GangWorld(nodes(4), plugins=BOTH)
+    world.add(quota("team", 2, 4), quota("default", 2, 4))
+    world.run(*(make_pod(f"borrower-{place}", namespace="team", cpu="1") for place in range(4)))
+    assert len(running(world, "borrower")) == 4
+    world.run(pod_group("g", 2), *members("g", 2, cpu="1"))
+    world.run()
+    assert len(running(world, "borrower")) == 2
+    assert running(world, "g-") == ["g-0", "g-1"]
+
+
+def test_nothing_is_taken_back_for_a_gang_that_would_not_fit_even_so() -> None:
+    world = GangWorld(nodes(4), plugins=BOTH)
+    world.add(quota("team", 2, 4), quota("default", 2, 4))
+    world.run(*(make_pod(f"borrower-{place}", namespace="team", cpu="1") for place in range(4)))
+    world.run(pod_group("g", 3), *members("g", 3, cpu="1"))
+    world.run()
+    assert len(running(world, "borrower")) == 4
+    assert running(world, "g-") == []
+
+
+def test_a_gang_that_borrowed_is_not_torn_apart_below_what_its_namespace_has_for_sure() -> None:
+    """To take back one cpu, all four members would have to go, two of which are within the min."""
+    world = GangWorld(nodes(4), plugins=BOTH)
+    world.add(quota("default", 2, 4), quota("team", 2, 4))
+    world.run(pod_group("g", 4), *members("g", 4, cpu="1"))
+    assert len(running(world, "g-")) == 4
+    world.run(make_pod("wanting", namespace="team", cpu="1"))
+    assert len(running(world, "g-")) == 4
+    assert running(world, "wanting") == []
