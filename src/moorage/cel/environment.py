@@ -8,13 +8,13 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from moorage.api.recursion import room_for
 from moorage.cel.checking.checker import Names, check
 from moorage.cel.checking.estimation import SizeOf, estimate
 from moorage.cel.checking.validators import validate
 from moorage.cel.declarations import Function, Library, Overload
 from moorage.cel.evaluation.compiler import LimitReached, compile_steps
 from moorage.cel.evaluation.planner import plan
-from moorage.cel.evaluation.recursion import room_for
 from moorage.cel.evaluation.steps import Step
 from moorage.cel.evaluation.tracking import LIMIT_EXCEEDED, Tracking
 from moorage.cel.libraries import converting, optionals, standard, times
@@ -29,6 +29,7 @@ MAX_CODE_POINTS = 100_000
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SHALLOW = 40
 """Levels that need no more room than every program has."""
+_CALLS_PER_LEVEL = 12
 _LANGUAGE = (standard.LIBRARY, converting.LIBRARY, times.LIBRARY, optionals.LIBRARY)
 
 
@@ -76,7 +77,7 @@ class Program:
     def outcome(self, *values: Any) -> Evaluation:
         """Of the variables in their order; an error is a value here, a Failure."""
         if self._levels > _SHALLOW:
-            with room_for(self._levels):
+            with room_for(self._levels * _CALLS_PER_LEVEL):
                 return self._outcome(*values)
         return self._outcome(*values)
 
@@ -174,10 +175,10 @@ class Environment:
                 f"expression code point size exceeds limit: size: {len(expression)}, limit {MAX_CODE_POINTS}"
             )
             raise source.error([source.issue(-1, message)])
-        with room_for(parser.MAX_NESTING):
+        with room_for(parser.MAX_NESTING * _CALLS_PER_LEVEL):
             root, _ = parser.parse(source, self._macros)
         levels = depth(root)
-        with room_for(levels):
+        with room_for(levels * _CALLS_PER_LEVEL):
             typed = check(root, source, self._names) and not self._has_optional_variables()
             validate(root, source, self._names.functions)
             if self._result_types and root.type not in self._result_types:

@@ -379,9 +379,10 @@ def test_the_time_is_looked_at_before_the_first_step() -> None:
 
 
 def test_a_pod_with_a_great_many_devices() -> None:
-    """More than can be looked for one within the other end with an error that says so."""
+    """Each is looked for within the search for the one before, deeper than Python goes by itself."""
     cluster = Cluster(
         [resource_slice(f"s{place}", numbered(100, 100 * place), count=20) for place in range(20)]
     )
-    with pytest.raises(AllocationFailed, match="ask for too many devices"):
-        cluster.devices(*(claim(exactly(count=32), name=f"c{place}") for place in range(60)))
+    found = cluster.devices(*(claim(exactly(count=32), name=f"c{place}") for place in range(60)))
+    assert found is not None
+    assert len({device for each in found for device in each}) == 60 * 32

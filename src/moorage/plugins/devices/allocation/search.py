@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
+from moorage.api.recursion import room_for
 from moorage.api.taints import untolerated
 from moorage.plugins.devices.allocation.candidates import Candidate
 from moorage.plugins.devices.allocation.failures import AllocationFailed, TimedOut
@@ -45,6 +46,8 @@ from moorage.plugins.devices.allocation.tentative import Pick, Tentative
 _PATIENCE = 128
 """Steps after which it pays to look ahead; hardly any search has as many."""
 _STEPS_PER_LOOK_AT_CLOCK = 16
+_MANY = 100
+"""Devices, each of which is looked for within the search for the one before."""
 
 
 class _Outcome(Enum):
@@ -75,10 +78,12 @@ class Search:
 
     def find(self) -> list[list[Pick]] | None:
         """The devices for each claim, or None if there is no solution. Raises AllocationFailed, TimedOut."""
-        try:
+        needed = sum(max(each.needed for each in request.alternatives) for request in self._requests)
+        if needed > _MANY:
+            with room_for(needed + len(self._requests)):
+                outcome = self._find()
+        else:
             outcome = self._find()
-        except RecursionError:
-            raise AllocationFailed("the claims of the pod ask for too many devices") from None
         return self._tentative.picks if outcome is _Outcome.FOUND else None
 
     def _find(self) -> _Outcome:

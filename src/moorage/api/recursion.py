@@ -1,4 +1,4 @@
-"""Room for expressions that are nested deeply."""
+"""Room for functions that call one another very often."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_FRAMES_PER_LEVEL = 12
-
 
 @contextmanager
-def room_for(levels: int) -> Iterator[None]:
-    """Lets functions call one another for so many levels of an expression.
+def room_for(calls: int) -> Iterator[None]:
+    """Lets so many functions call one another, one within the other.
 
-    All such calls are from Python to Python, which needs no C stack; only the limit stands in the way.
+    Only for calls from Python to Python, which need no C stack; only the limit stands in the way.
     """
     limit = sys.getrecursionlimit()
-    needed = _depth(sys._getframe()) + levels * _FRAMES_PER_LEVEL + 100
+    needed = _depth(sys._getframe()) + calls + 100
     if needed <= limit:
         yield
         return
