@@ -369,10 +369,10 @@ async def spread(it: Stage) -> None:
 @case
 async def host_port(it: Stage) -> None:
     await it.node("a")
-    await it.runs("low", cpu="1", ports=[8080])
-    await it.runs("bystander", cpu="1", ports=[8081])
+    await it.runs("low", cpu="1", ports=[it.port])
+    await it.runs("bystander", cpu="1", ports=[it.port + 1])
     await it.set()
-    await it.comes(cpu="1", ports=[8080])
+    await it.comes(cpu="1", ports=[it.port])
     await it.makes_room("low", wakes=False)
 
 

@@ -21,6 +21,7 @@ from tests.controlplane.schedulers import Document, node, pod
 from tests.controlplane.servers import Cluster
 
 SCHEDULERS = {"kube": "default-scheduler", "ours": "moorage"}
+PORTS = {"kube": 8080, "ours": 9080}
 PRIORITIES = {"lowest": -(2**31), "low": 10, "middle": 50, "high": 1000, "polite": 1000, "top": 2000}
 """Of the classes; pods of the polite one preempt nobody."""
 BELL = "bell"
@@ -156,6 +157,8 @@ class Stage:
     def __init__(self, world: World, case: str, who: str, curtain: asyncio.Barrier) -> None:
         self.name = f"{case}-{who}"
         self.scheduler = SCHEDULERS[who]
+        self.port = PORTS[who]
+        """Of a host. Where a pod with it ends, whoever waits for this port is woken, on every stage."""
         self._world = world
         self._curtain = curtain
         self._by_chance = ""
