@@ -41,7 +41,7 @@ def _recorded(record: Path) -> str:
     rounds = min(ratio.rounds for ratio in known.values())
     commits = ", ".join(dict.fromkeys(ratio.commit for ratio in known.values()))
     return (
-        f"![Moorage's figures as multiples of kube-scheduler's]({picture.FILE.name})\n\n"
+        f"![Moorage's figures as multiples of kube-scheduler's]({picture.FILE.relative_to(FILE.parent)})\n\n"
         f"| {' | '.join(_COLUMNS)} |\n|{'---|' * len(_COLUMNS)}\n{_rows(known)}\n"
         f"Rounds: {rounds}. {machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
         f"Python {machine['python']}, {machine['date']}, commit {commits}.\n"
