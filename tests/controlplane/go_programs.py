@@ -82,7 +82,9 @@ class Go:
             if file.is_file():
                 copy = target / file.relative_to(root)
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, copy)  # without its mode: in the cache of modules nothing may be written
+                shutil.copyfile(
+                    file, copy
+                )  # without its mode: in the cache of modules nothing may be written
 
     def _module_of(self, package: str) -> tuple[Path, dict[str, str]]:
         path = next(path for path in VERSIONS if package.startswith(path))

@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane.go_programs import HELM, KUEUE, VERSIONS, Go, build_once, cache, holds, say
+from tests.controlplane.go_programs import (
+    HELM,
+    KUBERNETES,
+    KUEUE,
+    VERSIONS,
+    Go,
+    build_once,
+    cache,
+    holds,
+    say,
+)
 
 
 @dataclass(frozen=True)
@@ -44,12 +54,13 @@ class Other:
         say(f"built {self.name} in {time.monotonic() - began:.0f} s")
 
 
+CONTROLLER_MANAGER = Other("kube-controller-manager", KUBERNETES, f"{KUBERNETES}/cmd/kube-controller-manager")
 HELM_PROGRAM = Other("helm", HELM, f"{HELM}/cmd/helm")
 KUEUE_MANAGER = Other("kueue", KUEUE, f"{KUEUE}/cmd/kueue", files="config")
 
 
 def built(other: Other, config: pytest.Config) -> Path:
-    """The program for a test, which the first use on a machine builds; skips the test where it cannot be had."""
+    """The program for a test, which the first use on a machine builds; it skips where that cannot be."""
     if not other.is_built() and shutil.which("go") is None:
         reason = f"no {other.name}: it is built from its Go module, and go is not on PATH"
         if os.environ.get("CONTROL_PLANE_REQUIRED"):
