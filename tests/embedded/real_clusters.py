@@ -57,7 +57,8 @@ def real_cluster(programs: Path, controller_manager: Path) -> Iterator[ControlPl
         manager = Program(controller_manager, flags, folder / "log")
         stack.callback(manager.stop)
         stack.enter_context(plane.kube_scheduler())
-        Api(plane).create([node("node-1")])
+        zone = {"topology.kubernetes.io/zone": "zone-a", "topology.kubernetes.io/region": "region-1"}
+        Api(plane).create([node("node-1", labels=zone)])
         stack.enter_context(Kubelet(plane.kubeconfig))
         yield plane
 

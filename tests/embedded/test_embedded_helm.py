@@ -31,8 +31,9 @@ MASKS = (
     mask(r"\b[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\b", "<time>"),
     mask(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+\d{4} \w+\b", "<time>"),
     mask(r"\b10\.96\.\d+\.\d+\b", "<address>"),
-    mask(r"\b(shop-(migrate|export|[0-9a-f]{8,10}))-[0-9a-z]{5}\b", r"\1-<random>"),
+    mask(r"\b(shop-(migrate|export|of-nginx:\d))-[0-9a-z]{5}\b", r"\1-<random>"),
 )
+HASH = "pod-template-hash"
 UNLIKE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation")
 """What metadata say of when and how often somebody has written."""
 
@@ -70,8 +71,15 @@ class Helm:
             ]
             return None if any("deletionTimestamp" in each["metadata"] for each in found) else found
 
-        found = [_comparable(each) for each in wait_for("everything to be settled", settled)]
-        return json.dumps(sorted(found, key=_key), indent=1, sort_keys=True)
+        found = wait_for("everything to be settled", settled)
+        text = json.dumps([_comparable(each) for each in found])
+        for each in found:
+            if (
+                each["kind"] == "ReplicaSet"
+            ):  # its name ends with a hash, which everybody computes in his own way
+                [container] = each["spec"]["template"]["spec"]["containers"]
+                text = text.replace(each["metadata"]["labels"][HASH], f"of-{container['image']}")
+        return json.dumps(sorted(json.loads(text), key=_key), indent=1, sort_keys=True)
 
 
 class Both:
