@@ -403,9 +403,6 @@ def signing_requests() -> list[Document]:
     for_clients = "kubernetes.io/kube-apiserver-client"
     return [
         spec(**usual),
-        spec(**{**usual, "request": mighty}),
-        spec(**{**usual, "request": mighty, "signerName": for_clients}),
-        spec(**{**usual, "request": mighty, "signerName": for_clients, "usages": ["odd"]}),
         spec(**usual, expirationSeconds=3600),
         spec(**usual, username="somebody", groups=["else"], uid="1", extra={"a": ["b"]}),
         {**spec(**usual), "status": {"conditions": [{"type": "Approved", "status": "True"}]}},
@@ -425,6 +422,9 @@ def signing_requests() -> list[Document]:
                 for_clients,
             )
         ),
+        spec(**{**usual, "request": mighty}),
+        spec(**{**usual, "request": mighty, "signerName": for_clients}),
+        spec(**{**usual, "request": mighty, "signerName": for_clients, "usages": ["odd"]}),
     ]
 
 

@@ -1,7 +1,7 @@
 """What it takes to ask for a certificate, to approve it or to sign it, beside the right to write the request.
 
-Nobody may ask to be one of the masters of the cluster. Who approves needs the right to `approve` requests for their signer, who writes the status, to `sign` them: by
-the name of the signer, or for all of its domain.
+Nobody may ask to be one of the masters of the cluster. Who approves needs the right to `approve` requests for
+their signer, who writes the status, to `sign` them: by the name of the signer, or for all of its domain.
 """
 
 from __future__ import annotations
