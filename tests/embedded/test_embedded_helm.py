@@ -179,7 +179,11 @@ def test_an_upgrade_that_fails_is_taken_back(both: Both) -> None:
 
 
 def test_what_helm_asks_of_the_server_before_it_writes(both: Both) -> None:
-    both.helm(f"install other {CHART} --dry-run=server")
-    both.helm(f"template other {CHART} --validate --is-upgrade")
-    wrong = both.helm(f"install other {CHART} --set=mostReplicas=many")
-    assert wrong.code
+    both.helm(f"install shop {CHART} --dry-run=server")
+    both.helm(f"template shop {CHART} --validate --is-upgrade")
+
+
+def test_what_the_server_does_not_take(both: Both) -> None:
+    refused = both.helm(f"install shop {CHART} --set=replicas=many")
+    assert refused.code and "spec.replicas" in refused.errors
+    assert not both.helm("uninstall shop --wait --timeout=60s").code
