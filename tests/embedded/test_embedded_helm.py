@@ -9,6 +9,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,21 +66,23 @@ class Helm:
     def left(self) -> str:
         """All that is in the namespace once nothing is on its way out of it."""
 
-        def settled() -> list[Document] | None:
-            found: list[Document] = json.loads(self._kubectl("get", KINDS, "-n", NAMESPACE, "-o", "json"))[
-                "items"
-            ]
-            return None if any("deletionTimestamp" in each["metadata"] for each in found) else found
+        def settled() -> list[Document]:
+            found = self._everything()
+            return [] if any("deletionTimestamp" in each["metadata"] for each in found) else found
 
         found = wait_for("everything to be settled", settled)
         text = json.dumps([_comparable(each) for each in found])
         for each in found:
-            if (
-                each["kind"] == "ReplicaSet"
-            ):  # its name ends with a hash, which everybody computes in his own way
+            if each["kind"] == "ReplicaSet":  # its name ends with a hash, which is computed in many ways
                 [container] = each["spec"]["template"]["spec"]["containers"]
                 text = text.replace(each["metadata"]["labels"][HASH], f"of-{container['image']}")
         return json.dumps(sorted(json.loads(text), key=_key), indent=1, sort_keys=True)
+
+    def _everything(self) -> list[Document]:
+        found: list[Document] = json.loads(self._kubectl("get", KINDS, "-n", NAMESPACE, "-o", "json"))[
+            "items"
+        ]
+        return found
 
 
 class Both:
@@ -92,13 +95,13 @@ class Both:
         """Raises unless helm says the same on both, and leaves the same behind; what it does on ours."""
         arguments = command.split()
         with ThreadPoolExecutor(2) as pool:
-            ours, real = pool.map(lambda helm: helm.run(*arguments), self._helms)
+            done = list(pool.map(lambda helm: helm.run(*arguments), self._helms))
             left = list(pool.map(Helm.left, self._helms))
-        texts = [f"{each.output}\n{each.errors}\nexit code {each.code}" for each in (ours, real)]
-        told = (unlike(f"$ helm {command}", *texts, MASKS), unlike("what is left", left[0], left[1], MASKS))
+        ours, real = (f"{each.output}\n{each.errors}\nexit code {each.code}" for each in done)
+        told = (unlike(f"$ helm {command}", ours, real, MASKS), unlike("what is left", *left, masks=MASKS))
         if any(told):
             raise Differences("\n".join(["", *filter(None, told)]))
-        return ours
+        return done[0]
 
 
 def _comparable(item: Document) -> Document:
@@ -118,7 +121,8 @@ def _comparable(item: Document) -> Document:
         found |= {"spec": spec, "status": item["status"]["phase"]}
     if item["kind"] in ("Deployment", "ReplicaSet"):
         found["status"].pop("observedGeneration", None)
-    return _without_uids(found)
+    shown: Document = _without_uids(found)
+    return shown
 
 
 def _without_uids(value: Any) -> Any:
@@ -134,6 +138,10 @@ def _key(item: Document) -> tuple[str, str]:
     return item["kind"], re.sub(r"-[0-9a-z]{5}$", "", item["metadata"]["name"])
 
 
+def has_account(kubectl: Kubectl) -> bool:
+    return not kubectl.run("get", "serviceaccount", "default", "-n", NAMESPACE).code
+
+
 @pytest.fixture(scope="module")
 def both(
     pytestconfig: pytest.Config, programs: Path, tmp_path_factory: pytest.TempPathFactory
@@ -145,11 +153,11 @@ def both(
         ours = stack.enter_context(Embedded("--nodes=1"))
         real = stack.enter_context(real_cluster(programs, manager))
         kubectls = (ours.kubectl, Kubectl(real.kubeconfig, folder / "kubectl"))
-        account = ("get", "serviceaccount", "default", "-n", NAMESPACE)
         for kubectl in kubectls:
             kubectl("create", "namespace", NAMESPACE)
-            wait_for("the account of its pods", lambda each=kubectl: not each.run(*account).code)
-        yield Both(*(Helm(helm, each, folder / str(side)) for side, each in enumerate(kubectls)))
+            wait_for("the account of its pods", partial(has_account, kubectl))
+        helms = [Helm(helm, each, folder / str(side)) for side, each in enumerate(kubectls)]
+        yield Both(helms[0], helms[1])
 
 
 def test_a_chart_with_hooks_from_its_install_to_its_end(both: Both) -> None:

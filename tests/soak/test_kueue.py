@@ -70,7 +70,7 @@ def get(kubectl: Kubectl, *what: str) -> Any:
 
 def install_manifest(kubectl: Path, config: Path) -> list[Document]:
     """What Kueue releases as its manifest, made as its Makefile does."""
-    command = [kubectl, "kustomize", config / "default"]
+    command = [str(kubectl), "kustomize", str(config / "default")]
     return list(yaml.safe_load_all(subprocess.check_output(command, text=True, timeout=60)))
 
 
