@@ -95,10 +95,13 @@ class Both:
         """Raises unless helm says the same on both, and leaves the same behind; what it does on ours."""
         arguments = command.split()
         with ThreadPoolExecutor(2) as pool:
-            done = list(pool.map(lambda helm: helm.run(*arguments), self._helms))
-            left = list(pool.map(Helm.left, self._helms))
+            done: list[Result] = list(pool.map(lambda helm: helm.run(*arguments), self._helms))
+            ours_left, real_left = pool.map(Helm.left, self._helms)
         ours, real = (f"{each.output}\n{each.errors}\nexit code {each.code}" for each in done)
-        told = (unlike(f"$ helm {command}", ours, real, MASKS), unlike("what is left", *left, masks=MASKS))
+        told = (
+            unlike(f"$ helm {command}", ours, real, MASKS),
+            unlike("what is left", ours_left, real_left, MASKS),
+        )
         if any(told):
             raise Differences("\n".join(["", *filter(None, told)]))
         return done[0]
