@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.others import CONTROLLER_MANAGER, HELM_PROGRAM, built
-from tests.controlplane.servers import wait_for
+from tests.controlplane.servers import ControlPlaneError, wait_for
 from tests.embedded.clusters import Embedded, Kubectl, Result
 from tests.embedded.comparing import Differences, mask, unlike
 from tests.embedded.real_clusters import real_cluster
@@ -24,6 +24,7 @@ from tests.embedded.real_clusters import real_cluster
 NAMESPACE = "market"
 CHART = Path(__file__).parent / "charts/shop"
 SECONDS = 150.0
+SETTLING = 20.0
 KINDS = (
     "configmaps,secrets,serviceaccounts,services,ingresses,horizontalpodautoscalers,networkpolicies,"
     "deployments,replicasets,jobs,pods"
@@ -64,13 +65,10 @@ class Helm:
         return Result(done.stdout, done.stderr, done.returncode)
 
     def left(self) -> str:
-        """All that is in the namespace once nothing is on its way out of it."""
-
-        def settled() -> list[Document]:
-            found = self._everything()
-            return [] if any("deletionTimestamp" in each["metadata"] for each in found) else found
-
-        found = wait_for("everything to be settled", settled)
+        """All that is in the namespace; empty while something is on its way out of it."""
+        found = self._everything()
+        if any("deletionTimestamp" in each["metadata"] for each in found):
+            return ""
         text = json.dumps([_comparable(each) for each in found])
         for each in found:
             if each["kind"] == "ReplicaSet":  # its name ends with a hash, which is computed in many ways
@@ -96,15 +94,25 @@ class Both:
         arguments = command.split()
         with ThreadPoolExecutor(2) as pool:
             done: list[Result] = list(pool.map(lambda helm: helm.run(*arguments), self._helms))
-            ours_left, real_left = pool.map(Helm.left, self._helms)
         ours, real = (f"{each.output}\n{each.errors}\nexit code {each.code}" for each in done)
-        told = (
-            unlike(f"$ helm {command}", ours, real, MASKS),
-            unlike("what is left", ours_left, real_left, MASKS),
-        )
-        if any(told):
-            raise Differences("\n".join(["", *filter(None, told)]))
+        if told := unlike(f"$ helm {command}", ours, real, MASKS):
+            raise Differences(told)
+        self._compare_left(f"what `helm {command}` leaves behind")
         return done[0]
+
+    def _compare_left(self, what: str) -> None:
+        """Controllers have some time to come to an end: helm does not wait for what it has not made."""
+        different = [what]
+
+        def is_same() -> bool:
+            ours, real = (helm.left() for helm in self._helms)
+            different[:] = [unlike(what, ours, real, MASKS)]
+            return bool(ours and real and not different[0])
+
+        try:
+            wait_for("the same to be left", is_same, seconds=SETTLING)
+        except ControlPlaneError:
+            raise Differences(different[0]) from None
 
 
 def _comparable(item: Document) -> Document:
