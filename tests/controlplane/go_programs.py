@@ -15,9 +15,13 @@ from types import FrameType
 
 KUBERNETES = "k8s.io/kubernetes"
 ETCD = "go.etcd.io/etcd/server/v3"
+HELM = "helm.sh/helm/v3"
+KUEUE = "sigs.k8s.io/kueue"
 VERSIONS = {
     KUBERNETES: "v1.36.4",
     ETCD: "v3.6.8",  # what kubeadm installs with this Kubernetes version
+    HELM: "v3.22.0",
+    KUEUE: "v0.16.1",
 }
 KUBERNETES_VERSION = VERSIONS[KUBERNETES]
 GO_OUTPUT_LINES = 15
@@ -69,6 +73,18 @@ class Go:
         shutil.copy(source, folder)
         arguments = ("test", "-c", "-vet=off", *_flags(), "-o", str(program), ".")
         self._run(*arguments, folder=folder, **environment)
+
+    def files(self, module: str, below: str, target: Path) -> None:
+        """Copies a folder of a module in `VERSIONS`."""
+        downloaded = json.loads(self._run("mod", "download", "-json", f"{module}@{VERSIONS[module]}"))
+        root = Path(downloaded["Dir"], below)
+        for file in root.rglob("*"):
+            if file.is_file():
+                copy = target / file.relative_to(root)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(
+                    file, copy
+                )  # without its mode: in the cache of modules nothing may be written
 
     def _module_of(self, package: str) -> tuple[Path, dict[str, str]]:
         path = next(path for path in VERSIONS if package.startswith(path))

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import build
+from tests.controlplane.others import KUEUE_MANAGER, built
 
 FAILING_GO = "#!/bin/sh\necho no such module >&2\nexit 3\n"
 # Stands in for go: knows the commands the build uses, and "builds" a program that is an empty script.
 WORKING_GO = """#!/bin/sh
 case "$1 $2" in
-"mod download") echo '{"GoMod": "go.mod"}' ;;
+"mod download") mkdir -p source/config/crd; echo kind: X > source/config/crd/x.yaml
+    chmod -R a-w source/config; echo '{"GoMod": "go.mod", "Dir": "'$PWD'/source"}' ;;
 "mod edit") echo '{"Go": "1.26.0", "Replace": [
     {"Old": {"Path": "example.test/a"}, "New": {"Path": "./staging/src/example.test/a"}},
     {"Old": {"Path": "example.test/b"}, "New": {"Path": "../b"}}]}' ;;
@@ -30,7 +32,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MOORAGE_CACHE", str(tmp_path / "cache"))
     commands = tmp_path / "bin"
     commands.mkdir()
-    for name in ("chmod", "cp"):
+    for name in ("chmod", "cp", "mkdir"):
         found = shutil.which(name)
         assert found is not None
         (commands / name).symlink_to(found)
@@ -113,3 +115,27 @@ def test_failed_build_shows_the_end_of_the_output_and_leaves_nothing(machine: Pa
     assert "failed with exit code 3" in done.stderr and done.stderr.endswith("\n  no such module\n")
     assert build.assets(build=False) is None
     assert [path.suffix for path in (machine / "cache" / "controlplane").iterdir()] == [".lock"]
+
+
+def test_a_program_of_others_is_built_once_with_its_files(machine: Path, pytestconfig: pytest.Config) -> None:
+    install(machine / "bin", "go", script=WORKING_GO)
+    program = built(KUEUE_MANAGER, pytestconfig)
+    assert program.is_relative_to(machine / "cache" / "others")
+    copied = program.parent / "config/crd/x.yaml"
+    assert copied.read_text() == "kind: X\n"
+    assert copied.stat().st_mode & 0o200 and copied.parent.stat().st_mode & 0o200
+    (machine / "bin" / "go").unlink()
+    assert built(KUEUE_MANAGER, pytestconfig) == program
+
+
+def test_without_go_a_test_says_which_program_of_others_is_missing(
+    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CONTROL_PLANE_REQUIRED", raising=False)
+    with pytest.raises(
+        pytest.skip.Exception, match="no kueue: it is built from its Go module, and go is not"
+    ):
+        built(KUEUE_MANAGER, pytestconfig)
+    monkeypatch.setenv("CONTROL_PLANE_REQUIRED", "1")
+    with pytest.raises(pytest.fail.Exception, match="no kueue"):
+        built(KUEUE_MANAGER, pytestconfig)

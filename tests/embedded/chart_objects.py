@@ -381,14 +381,15 @@ LEVELS = [
 # Certificates and servers
 
 
-def signing_request() -> bytes:
+def signing_request(*groups: str) -> bytes:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import Encoding
     from cryptography.x509.oid import NameOID
 
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "someone")])
+    parts = ((NameOID.COMMON_NAME, "someone"), *((NameOID.ORGANIZATION_NAME, group) for group in groups))
+    name = x509.Name([x509.NameAttribute(*each) for each in parts])
     builder = x509.CertificateSigningRequestBuilder().subject_name(name)
     return builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256()).public_bytes(Encoding.PEM)
 
@@ -398,6 +399,8 @@ def signing_requests() -> list[Document]:
     good = base64.b64encode(signing_request()).decode()
     usual: Document = {"request": good, "signerName": "example.com/one", "usages": ["client auth"]}
     text = base64.b64encode(b"nonsense").decode()
+    mighty = base64.b64encode(signing_request("some", "system:masters")).decode()
+    for_clients = "kubernetes.io/kube-apiserver-client"
     return [
         spec(**usual),
         spec(**usual, expirationSeconds=3600),
@@ -416,9 +419,12 @@ def signing_requests() -> list[Document]:
                 "example/one",
                 "A.b/c",
                 "a.b/C!",
-                "kubernetes.io/kube-apiserver-client",
+                for_clients,
             )
         ),
+        spec(**{**usual, "request": mighty}),
+        spec(**{**usual, "request": mighty, "signerName": for_clients}),
+        spec(**{**usual, "request": mighty, "signerName": for_clients, "usages": ["odd"]}),
     ]
 
 

@@ -125,6 +125,9 @@ def test_classes_policies_and_ranges(pair: Pair) -> None:
         made(f"{NETWORKING}/ipaddresses", spec("10.97.0.9", parentRef=parent)),
         patch(address, {"spec": {"parentRef": {"name": "other"}}}),
         *get(address, f"{NETWORKING}/servicecidrs/more", accept=TABLE),
+        # By now the real server knows that there is a default class.
+        made(f"{IN_TEAM}/ingresses", spec("without-class", defaultBackend=backend("a")), query="dryRun=All"),
+        made(f"{IN_TEAM}/ingresses", spec("no-class", ingressClassName="", defaultBackend=backend("a"))),
     )
 
 

@@ -244,13 +244,14 @@ def test_kube_scheduler_waits_for_a_device_and_for_a_node(programs: Path, tmp_pa
                 "containers": [{"name": "main", "image": "nginx"}],
                 "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
             }
-            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+            metadata = {"name": name, "annotations": {"moorage/finish": "false"}}
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
             kubectl("create", "-f", "-", input=json.dumps(pod))
             if name == "first":
                 kubectl("wait", "pod/first", "--for=condition=Ready", "--timeout=30s")
         kubectl("wait", "pod/second", "--for=condition=PodScheduled=false", "--timeout=30s")
         # A pod that is done gives its device back, although it is still there.
-        kubectl("annotate", "pod", "first", "moorage/finish=true")
+        kubectl("annotate", "pod", "first", "moorage/finish=true", "--overwrite")
 
         def running() -> list[str]:
             text = kubectl("get", "pods", "--field-selector=status.phase=Running", "-o", "name")

@@ -59,3 +59,16 @@ def test_rights_on_signers(name: str) -> None:
     assert world.ask("PATCH", f"{REQUESTS}/x/status", nothing, content_type=MERGE, user=SOMEBODY).code == 200
     world = world_with(("sign", name))
     world.done("PATCH", f"{REQUESTS}/x/status", FAILED, content_type=MERGE, user=SOMEBODY)
+
+
+def test_nobody_may_ask_to_be_a_master_of_the_cluster() -> None:
+    world = World().prepared()
+    of_others, of_clients, invalid = signing_requests()[-3:]
+    world.create(REQUESTS, of_others)
+    reply = world.ask("POST", REQUESTS, of_clients)
+    assert (reply.code, reply.message) == (
+        403,
+        'certificatesigningrequests.certificates.k8s.io "x" is forbidden: '
+        "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed",
+    )
+    assert world.ask("POST", REQUESTS, invalid).code == 422

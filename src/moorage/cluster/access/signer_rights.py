@@ -1,19 +1,22 @@
-"""What it takes to approve or sign a certificate, beside the right to write the part of the request for it.
+"""What it takes to ask for a certificate, to approve it or to sign it, beside the right to write the request.
 
-Who approves needs the right to `approve` requests for their signer, who writes the status, to `sign` them: by
-the name of the signer, or for all of its domain.
+Nobody may ask to be one of the masters of the cluster. Who approves needs the right to `approve` requests for
+their signer, who writes the status, to `sign` them: by the name of the signer, or for all of its domain.
 """
 
 from __future__ import annotations
 
+import base64
+
 from moorage.cluster.access.rbac import Authorizer
-from moorage.cluster.access.users import Attributes, User
+from moorage.cluster.access.users import MASTERS, Attributes, User
 from moorage.cluster.base.errors import forbidden
 from moorage.cluster.base.parts import part, text
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema.definitions import Definition
 
 _REQUESTS = "certificatesigningrequests.certificates.k8s.io"
+_FOR_CLIENTS = "kubernetes.io/kube-apiserver-client"
 _VERBS = {"approval": "approve", "status": "sign"}
 
 
@@ -37,3 +40,22 @@ def check_signer(
     if not any(authorizer.allows(user, right._replace(name=name)) for name in names):
         why = f'user not permitted to {verb} requests with signerName "{signer}"'
         raise forbidden(definition.name, old["metadata"]["name"], why)
+
+
+def check_subject(definition: Definition, document: Document) -> None:
+    """Raises a Refusal if a certificate is asked for that would allow everything."""
+    if definition.storage != _REQUESTS or text(document, "spec", "signerName") != _FOR_CLIENTS:
+        return
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    why = ""
+    try:
+        request = x509.load_pem_x509_csr(base64.b64decode(text(document, "spec", "request")))
+        groups = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+        if any(group.value == MASTERS for group in groups):
+            why = f"use of {_FOR_CLIENTS} signer with {MASTERS} group is not allowed"
+    except ValueError as error:
+        why = f"failed to parse CSR: {error}"
+    if why:
+        raise forbidden(definition.name, document["metadata"]["name"], why)

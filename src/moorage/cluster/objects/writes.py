@@ -14,7 +14,7 @@ from moorage.cluster.access import claim_rights
 from moorage.cluster.access.escalation import check_escalation
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.requests import Place
-from moorage.cluster.access.signer_rights import check_signer
+from moorage.cluster.access.signer_rights import check_signer, check_subject
 from moorage.cluster.access.users import User
 from moorage.cluster.access.write_options import Options
 from moorage.cluster.base import errors
@@ -119,6 +119,7 @@ class Objects:
         rights = claim_rights.creation_problems(definition, document, self.store)
         _refuse(definition, document, [*rights, *causes, *strategy.validate(document)])
         check_escalation(self._authorizer, options.user, definition, document, None)
+        check_subject(definition, document)
         options.warnings += strategy.warnings(document)
         self.hooks.validate(self._wish(definition, CREATE, options, document, None))
         charge(attempt, dry_run=options.dry_run)

@@ -11,6 +11,7 @@ from typing import Any
 from moorage.cluster.base.store import Document, Stored
 from moorage.cluster.life.controllers.devices.claims import CLAIMS, FINALIZER, is_reserved_for, named_claims
 from moorage.cluster.life.nodes import default_nodes
+from moorage.cluster.life.nodes.pod_annotations import FINISH
 from tests import fake_time
 from tests.cluster.api_worlds import World, living
 
@@ -67,10 +68,11 @@ class Devices:
         self.world.create(CLAIM_PATH, document)
 
     def create_pod(self, name: str, *entries: Document, **more: Any) -> None:
+        """One that does not end by itself."""
         document = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": name},
+            "metadata": {"name": name, "annotations": {FINISH: "false"}},
             "spec": {"containers": [{"name": "c", "image": "x"}], "resourceClaims": [*entries], **more},
         }
         self.world.create(POD_PATH, document)

@@ -45,8 +45,11 @@ def status(writer: FakeWriter) -> Any:
         (finishing(job=True, exit_code="999"), 3, "Succeeded", 0),
         (finishing(job=True, finish="soon"), 3, "Succeeded", 0),
         (finishing("OnFailure", job=True), 3, "Succeeded", 0),
-        (finishing(), 60, "Running", None),
-        (finishing("OnFailure"), 60, "Running", None),
+        (finishing(), 3, "Succeeded", 0),
+        (finishing("OnFailure"), 3, "Succeeded", 0),
+        (finishing(exit_code="4"), 3, "Failed", 4),
+        (finishing(finish="false"), 60, "Running", None),
+        (finishing("Always"), 60, "Running", None),
         (finishing(finish="5s"), 10, "Succeeded", 0),
         (finishing(finish="true", exit_code="1"), 2, "Failed", 1),
         (finishing("Always", finish="5s"), 60, "Running", None),
@@ -169,7 +172,7 @@ def test_an_annotation_without_effect_is_named_once(
         add_nodes(writer)
         metadata = made["metadata"]
         writer.create("pods", {**made, "metadata": {**metadata, "annotations": {}}} if later else made)
-        await asyncio.sleep(5)
+        await asyncio.sleep(1)
         if later:
             writer.edit(
                 "pods",

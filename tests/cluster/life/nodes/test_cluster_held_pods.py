@@ -73,7 +73,9 @@ def test_all_containers_wait_and_one_event_says_why() -> None:
 def test_another_image_does_not_get_a_running_pod_round_it() -> None:
     async def test(writer: FakeWriter) -> None:
         add_nodes(writer)
-        writer.create("pods", pod("p", restartPolicy="Never"))
+        made = pod("p", restartPolicy="Never")
+        made["metadata"]["annotations"] = {"moorage/finish": "false"}
+        writer.create("pods", made)
         await asyncio.sleep(2)
         assert list(states(writer)[0]) == ["running"]
 

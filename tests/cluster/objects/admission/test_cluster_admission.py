@@ -424,6 +424,26 @@ def test_claims_get_the_newest_default_class(cluster: Cluster) -> None:
         assert document["spec"]["storageClassName"] == own
 
 
+def test_ingresses_get_the_newest_default_class(cluster: Cluster) -> None:
+    ingresses, classes = "ingresses.networking.k8s.io", "ingressclasses.networking.k8s.io"
+
+    def ingress(annotations: dict[str, str] | None = None, **spec: Any) -> Document:
+        metadata = {"name": "i", "namespace": "team", "annotations": annotations or {}}
+        return {"metadata": metadata, "spec": spec}
+
+    assert cluster.create(ingresses, ingress())["spec"] == {}
+    for name, day, mark in (("older", 1, "true"), ("b", 2, "true"), ("a", 2, "true"), ("no", 3, "false")):
+        annotations = {"ingressclass.kubernetes.io/is-default-class": mark}
+        created = f"2024-01-0{day}T00:00:00Z"
+        cluster.put(classes, "", name, metadata={"annotations": annotations, "creationTimestamp": created})
+
+    assert cluster.create(ingresses, ingress())["spec"] == {"ingressClassName": "a"}
+    named = ingress(ingressClassName="mine")
+    assert cluster.create(ingresses, named)["spec"] == {"ingressClassName": "mine"}
+    assert cluster.create(ingresses, ingress({"kubernetes.io/ingress.class": "mine"}))["spec"] == {}
+    assert cluster.update(ingresses, ingress(), ingress())["spec"] == {}
+
+
 @pytest.mark.parametrize(
     ("resource", "finalizer"),
     [

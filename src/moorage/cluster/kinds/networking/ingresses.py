@@ -11,7 +11,7 @@ from moorage.cluster.kinds import addresses
 from moorage.cluster.kinds.common import WithStatus, part
 from moorage.cluster.schema.checking import Around, check, check_form, relates
 
-_CLASS = "kubernetes.io/ingress.class"
+CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 _NOT_INSIDE = ("//", "/./", "/../", "%2f", "%2F")
 _NOT_AT_END = ("/..", "/.")
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
@@ -32,10 +32,12 @@ class IngressStrategy(WithStatus):
         return check("networking.v1.IngressLoadBalancerStatus", balanced, "status.loadBalancer")
 
     def warnings(self, document: Document) -> list[str]:
-        named = _CLASS in (document["metadata"].get("annotations") or {})
+        named = CLASS_ANNOTATION in (document["metadata"].get("annotations") or {})
         if not named or "ingressClassName" in part(document, "spec"):
             return []
-        return [f"annotation \"{_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"]
+        return [
+            f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"
+        ]
 
     def update_warnings(self, new: Document, old: Document) -> list[str]:
         return []
@@ -43,11 +45,11 @@ class IngressStrategy(WithStatus):
 
 def _same_class(document: Document) -> Iterator[Cause]:
     """A new Ingress that names its class in the old way and in the new one names the same."""
-    noted = (document["metadata"].get("annotations") or {}).get(_CLASS)
+    noted = (document["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
     named = part(document, "spec").get("ingressClassName")
     if noted is not None and named is not None and noted != named:
         yield invalid_value(
-            f"annotations.{_CLASS}", noted, "must match `ingressClassName` when both are specified"
+            f"annotations.{CLASS_ANNOTATION}", noted, "must match `ingressClassName` when both are specified"
         )
 
 

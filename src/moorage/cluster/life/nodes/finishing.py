@@ -1,4 +1,4 @@
-"""Simulated pods that come to an end by themselves: those of Jobs, and those whose annotations say so."""
+"""Simulated pods that come to an end by themselves: all whose containers are not to run for ever."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from moorage.cluster.life.nodes.course import Course, age_of, course_of
 from moorage.cluster.life.nodes.machine import Machine
 from moorage.cluster.life.nodes.pod_annotations import NEVER
 
-JOB_SECONDS = 1.0  # that a pod of a Job runs if nothing is said
+SECONDS = 1.0  # that such a pod runs if nothing is said
 KILLED = 137  # exit code of a container that is not asked
 
 _CRASHED = "CrashLoopBackOff"
@@ -34,7 +34,7 @@ def end_of(pod: Stored) -> End:
         return End(NEVER, 0)
     seconds = wishes.seconds(pod.annotations, wishes.FINISH)
     if seconds is None:
-        seconds = JOB_SECONDS if is_of_job(pod) else NEVER
+        seconds = SECONDS
     return End(seconds, wishes.exit_code(pod.annotations) or 0)
 
 

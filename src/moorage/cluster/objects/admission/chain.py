@@ -8,6 +8,7 @@ from moorage.cluster.base.errors import Cause, forbidden, not_found
 from moorage.cluster.base.store import Store
 from moorage.cluster.kinds.service_allocation import allocate_service
 from moorage.cluster.objects.admission import (
+    ingress_classes,
     limits,
     pod_groups,
     runtime_classes,
@@ -51,6 +52,7 @@ _STEPS: dict[tuple[str, str], tuple[Callable[[Attempt], None], ...]] = {
     (UPDATE, storage.CLAIMS): (storage.admit_resize,),
     (CREATE, storage.VOLUMES): (storage.protect,),
     (CREATE, storage.ATTRIBUTES_CLASSES): (storage.protect,),
+    (CREATE, ingress_classes.INGRESSES): (ingress_classes.set_ingress_class,),
     (CREATE, pod_groups.GROUPS): (
         pod_groups.protect_pod_group,
         scheduling.set_group_priority,
