@@ -93,7 +93,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if not candidates:
             return Status.unschedulable(f"{_PREFIX}no candidate node for preemption")
         gangs = None if self.handle.profile is None else self.handle.profile.gangs
-        together = None if gangs is None else GangVictims(gangs, self.handle.state)
+        together = None if gangs is None else GangVictims(gangs, self.handle)
         if together is not None:
             # Where no gang is torn apart, fewer pods go than meet the eye elsewhere.
             candidates = [each for each in candidates if not together.torn_apart(each.victims)] or candidates
