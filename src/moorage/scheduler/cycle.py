@@ -123,7 +123,9 @@ class NodeChooser:
         if self.within is not None:
             names = set(self.within) if pre.names is None else pre.names & self.within
             by = () if profile.gangs is None or not self.counts_others else (profile.gangs.name,)
-            pre = decision.pre_filtered = pre._replace(names=names, narrowed_by=(*pre.narrowed_by, *by))
+            pre = decision.pre_filtered = pre._replace(
+                names=names, narrowed_by=tuple({*pre.narrowed_by, *by})
+            )
         if pre.names is not None and pre.narrowed_by:
             decision.statuses = NodeStatuses(table, diagnosis.outside_status(pre.narrowed_by))
         if self.within is not None and not self.counts_others:

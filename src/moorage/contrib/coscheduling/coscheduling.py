@@ -17,7 +17,7 @@ from moorage.framework.background import every
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import Action, ClusterEvent, Hint
 from moorage.framework.extension_points import PermitPlugin, PreFilterPlugin, QueueSortPlugin
-from moorage.framework.gangs import Gang, GangPlugin
+from moorage.framework.gangs import Gang, GangPlugin, home_of
 from moorage.framework.handle import Handle
 from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.queued_pod import QueuedPod
@@ -104,7 +104,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
 
     # What a group needs before it is tried
 
-    def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
+    def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | set[str] | None:
         group = self._groups.of(pod)
         if group is None:
             return Status.skip()
@@ -122,22 +122,29 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
             return Status.unresolvable(
                 f"pre-filter pod {pod.name} cannot proceed due to gated pods in the same PodGroup"
             )
-        if group.spec.min_resources is None:
-            return Status.skip()
-        return self._problem_with_resources(group, members, minimum)
+        problem = self._problem_with_resources(group, members, minimum)
+        return problem or self._where_others_are(pod, members) or Status.skip()
+
+    def _where_others_are(self, pod: Pod, members: Collection[Pod]) -> set[str] | None:
+        """The nodes to which a gang keeps that has to stay together and has members on nodes."""
+        gang = self.gang_of(pod)
+        if gang is None or not gang.is_topology_required:
+            return None
+        return home_of(self.handle.state, gang, members)
 
     def _problem_with_resources(
         self, group: PodGroup, members: Collection[Pod], minimum: int
     ) -> Status | None:
         wanted = group.spec.min_resources
-        assert wanted is not None
+        if wanted is None:
+            return None
         try:
             needed = parse_resources(wanted)
         except ValueError as error:
             return Status.unresolvable(f"podGroup {group.key}: spec.minResources: {error}")
         missing = missing_resources(self.handle.state, {**needed, PODS: minimum}, members)
         if not missing:
-            return Status.skip()
+            return None
         listed = " ".join(f"{name}:{_shown(name, amount)}" for name, amount in sorted(missing.items()))
         return Status.unresolvable(f"resource gap: map[{listed}]")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.diagnosis import Failure
-from moorage.framework.gangs import Gang, GangPlugin
+from moorage.framework.gangs import Gang, GangPlugin, home_of
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
 from moorage.framework.plugin_errors import IN_TREE, described
@@ -60,6 +60,18 @@ class GangCycle:
             return None
         return gang
 
+    def rather_on(self, profile: Profile, pod: Pod) -> frozenset[str] | None:
+        """The nodes that are near the others of a gang that would rather stay together; otherwise None.
+
+        Where a gang must stay together, its plugin sees to that.
+        """
+        gangs = profile.gangs
+        gang = None if gangs is None else gangs.gang_of(pod)
+        if gangs is None or gang is None or gang.is_topology_required:
+            return None
+        near = home_of(self._services.state, gang, self._with_node(gangs, gang))
+        return None if near is None else frozenset(near)
+
     def attempt(self, profile: Profile, first: QueuedPod, gang: Gang, chooser: NodeChooser) -> None:
         """Tries a gang of which a member was taken from the queue; the others are taken, too."""
         gangs = profile.gangs
@@ -103,6 +115,8 @@ class GangCycle:
         self._trials.undo(trial, f"{fitting} of {gang.minimum} members of the pod group fit")
         trial.placed.clear()
         failed = trial.failed
+        if self._preemption.is_under_way(attempt):
+            return waiting_for_room(attempt.gangs, attempt.members, failed, attempt.promised)
         room = self._preemption.room_for(attempt, trial)
         if room is not None and room.failed is None:
             self._preemption.start(attempt, room)

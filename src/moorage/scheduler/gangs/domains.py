@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pods import Pod
-from moorage.framework.gangs import Gang
+from moorage.framework.gangs import Gang, domains_of
 from moorage.framework.runtime.profile import Profile
-from moorage.state.cluster import ClusterState
 from moorage.state.nodes import Nodes
 
 _ON_NODES_ONLY = ("cpu", "memory", "ephemeral-storage")
@@ -26,8 +25,12 @@ class Domain(NamedTuple):
 
 
 class Domains(NamedTuple):
+    """Those with the least room come first."""
+
     likely: list[Domain]
-    """Those in which the missing members may find room, the one with the least room first."""
+    """Those in which the missing members may find room."""
+    possible: list[Domain]
+    """Those in which they may if others made room."""
     largest: Domain | None
     """The one with the most room, likely or not; None if no node has the label."""
 
@@ -41,9 +44,11 @@ def domains_for(
     """
     nodes = profile.state.nodes
     label = nodes.label(gang.topology)
-    room = _room(nodes, label.codes, len(label.values), _least(members, missing))
+    needed = _least(members, missing)
+    room = _room(nodes, label.codes, len(label.values), needed)
+    room_if_empty = _room(nodes, label.codes, len(label.values), needed, if_empty=True)
     can_tell = any(each.plugin.name == "NodeResourcesFit" for each in profile.filter)
-    taken = _taken(profile.state, gang.topology, with_node)
+    taken = domains_of(profile.state, gang.topology, with_node)
     present = set(np.unique(label.codes).tolist())
     found = sorted(
         (room.item(code), value, code)
@@ -51,30 +56,23 @@ def domains_for(
         if value is not None and code in present and (not taken or value in taken)
     )
     names = np.array(nodes.names, dtype=object)
-    domains = [Domain(value, frozenset(names[label.codes == code])) for _, value, code in found]
-    likely = [domain for domain, (room, *_) in zip(domains, found, strict=True) if room >= 1 or not can_tell]
-    return Domains(likely, domains[-1] if domains else None)
+    domains = [(Domain(value, frozenset(names[label.codes == code])), code) for _, value, code in found]
+    return Domains(
+        [domain for domain, code in domains if room[code] >= 1 or not can_tell],
+        [domain for domain, code in domains if room_if_empty[code] >= 1 or not can_tell],
+        domains[-1][0] if domains else None,
+    )
 
 
-def _taken(state: ClusterState, key: str, with_node: Sequence[Pod]) -> set[str]:
-    """The domains of members that have a node."""
-    found: set[str] = set()
-    for pod in with_node:
-        placement = state.placement(pod.uid)
-        value = None if placement is None else placement.node.node.metadata.labels.get(key)
-        if value is not None:
-            found.add(value)
-    return found
-
-
-def _room(nodes: Nodes, codes: NDArray[np.int32], size: int, needed: dict[str, int]) -> NDArray[np.float64]:
+def _room(
+    nodes: Nodes, codes: NDArray[np.int32], size: int, needed: dict[str, int], *, if_empty: bool = False
+) -> NDArray[np.float64]:
     """For each code how often the needed amounts are free there, if it did not matter on which nodes."""
     room = np.full(size, np.inf)
     for resource, amount in needed.items():
-        if resource == "pods":
-            free = nodes.allowed_pods - nodes.pod_count
-        else:
-            free = nodes.allocatable[resource] - nodes.requested[resource]
+        free = nodes.allowed_pods if resource == "pods" else nodes.allocatable[resource]
+        if not if_empty:
+            free = free - (nodes.pod_count if resource == "pods" else nodes.requested[resource])
         sums = np.bincount(codes, weights=np.maximum(free, 0), minlength=size)
         room = np.minimum(room, sums / amount)
     return room
