@@ -15,7 +15,7 @@ from moorage.contrib.coscheduling.pod_groups import PodGroups, created_at, key_o
 from moorage.contrib.objects import PodGroup
 from moorage.framework.background import every
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.events import Action, ClusterEvent, Hint
+from moorage.framework.events import NODE, POD, Action, ClusterEvent, Hint
 from moorage.framework.extension_points import PermitPlugin, PreFilterPlugin, QueueSortPlugin
 from moorage.framework.gangs import Gang, GangPlugin, home_of
 from moorage.framework.handle import Handle
@@ -51,7 +51,25 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
 
     def events(self) -> list[ClusterEvent]:
         address = f"{PodGroup.resource}.{PodGroup.version}.{PodGroup.group}"
-        return [ClusterEvent(address, Action.ADD | Action.UPDATE, _group_changed)]
+        return [
+            ClusterEvent(address, Action.ADD | Action.UPDATE, _group_changed),
+            ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._needs_resources),
+            ClusterEvent(POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._needs_resources),
+            ClusterEvent(POD, Action.ADD, self._member_came),
+        ]
+
+    def _needs_resources(self, pod: Pod, old: object, new: object) -> Hint:
+        """Whether room anywhere may be what its group has waited for."""
+        group = self._groups.of(pod)
+        return Hint.SKIP if group is None or group.spec.min_resources is None else Hint.QUEUE
+
+    def _member_came(self, pod: Pod, old: Pod | None, new: Pod) -> Hint:
+        """Whether one that has its node already makes the members of the group enough."""
+        group = self._groups.of(pod)
+        if group is None or key_of(new) != group.key:
+            return Hint.SKIP
+        are_just_enough = len(self._groups.members(group.key)) == minimum_of(group)
+        return Hint.QUEUE if are_just_enough else Hint.SKIP
 
     # The order of the queue
 
