@@ -97,7 +97,6 @@ class PodGroupController:
         if status != group.status:
             await self._writer.write(group, group.status, status)
 
-
     def _look_for_missing(self, group: PodGroup, phase: str, pods: int) -> None:
         """Warns of a group that has had too few pods for a while: one that is misspelt has none for ever."""
         if phase != PENDING:
