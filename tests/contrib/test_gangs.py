@@ -72,6 +72,26 @@ def test_pods_of_a_group_that_does_not_exist_wait_for_it() -> None:
     assert len(world.run(pod_group("g", 2))) == 2
 
 
+def test_nobody_goes_for_pods_of_a_group_that_does_not_exist() -> None:
+    world = GangWorld([make_node("n", cpu="1")])
+    world.run(make_pod("low", cpu="1"))
+    assert world.try_all(*members("g", 1, cpu="1", priority=10)) == {"low": "n"}
+    assert world.why("g-0") == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_members_that_cannot_be_tried_are_named() -> None:
+    world = GangWorld([make_node("n")])
+    world.run(pod_group("g", 3), *members("g", 2), *members("g", 1, start=2, schedulerName="another"))
+    assert world.why("g-0") == (
+        "pod group default/g: 2 of 3 members fit; "
+        "default/g-2 is for the scheduler 'another', not 'default-scheduler'"
+    )
+    world = GangWorld([make_node("n")])
+    [leaving] = members("g", 1, start=2, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    world.run(pod_group("g", 3), *members("g", 2), leaving)
+    assert world.why("g-0") == "pod group default/g: 2 of 3 members fit; default/g-2 is being deleted"
+
+
 @pytest.mark.parametrize("minimum", [None, 0, -1])
 def test_a_group_that_asks_for_nothing_lets_each_pod_go_its_way(minimum: int | None) -> None:
     world = GangWorld([make_node("n", cpu="1")])

@@ -335,7 +335,13 @@ class Scheduler:
         self._binding.start(placed)
 
     def _place_alone(self, profile: Profile, queued: QueuedPod, started: float) -> PodToBind | Failure:
-        """Where the rest of its gang is, if that would rather stay together; otherwise wherever it fits."""
+        """Where the rest of its gang is, if that would rather stay together; otherwise wherever it fits.
+
+        Nobody makes room for a pod that will be turned away for want of its gang.
+        """
+        if profile.gangs is not None and profile.gangs.missing_gang(queued.pod):
+            with self.chooser.for_gang(None):
+                return self._place(profile, queued, started)
         near = None if profile.gangs is None else self._gangs.rather_on(profile, queued.pod)
         if near is not None:
             with self.chooser.for_gang(near):
