@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from moorage.api.pods import Pod
+from moorage.client.errors import ApiError
 from moorage.testing import make_node, make_pod
 from tests.contrib.gang_worlds import GangWorld, members, pod_group
 
@@ -65,3 +67,23 @@ def test_nobody_goes_where_a_member_that_is_needed_fits_nowhere() -> None:
     world.run(pod_group("g", 3), choosy, *members("g", 2, cpu="1", priority=10))
     assert sorted(world.run()) == ["low-0", "low-1"]
     assert world.why("g-0").startswith("pod group default/g: 0 of 3 members fit; default/g-2 does not: ")
+
+
+def test_a_member_whose_bind_fails_finds_its_room_again() -> None:
+    """Or a pod that waits would have it, and the gang would be in part until that pod leaves."""
+    world = GangWorld([make_node(f"n{place}", cpu="1") for place in range(2)])
+    client = world.simulation.client
+    bind, failing = client.bind, ["g-1"]
+
+    def failing_once(pod: Pod, node_name: str) -> None:
+        if pod.name in failing:
+            failing.remove(pod.name)
+            raise ApiError(500, "InternalError", "not now")
+        bind(pod, node_name)
+
+    client.bind = failing_once  # type: ignore[method-assign]
+    world.run(pod_group("g", 2), *members("g", 2, cpu="1"), make_pod("other", cpu="1"))
+    assert failing == []
+    for _ in range(3):
+        world.try_all()
+    assert sorted(world.placed) == ["g-0", "g-1"]

@@ -79,7 +79,7 @@ class GangCycle:
         attempt = GangAttempt(profile, gangs, gang, [first], [], chooser, time.perf_counter())
         trial = Trial([], [])
         try:
-            attempt.members = self._gather(attempt, first)
+            self._gather(attempt)
             attempt.with_node = self._with_node(gangs, gang)
             trial = self._trials.search(attempt)
             is_placed = len(trial.placed) >= attempt.missing and not trial.is_broken
@@ -100,14 +100,14 @@ class GangCycle:
         placement = self._services.state.placement
         return [pod for pod in gangs.members_of(gang) if placement(pod.uid) is not None]
 
-    def _gather(self, attempt: GangAttempt, first: QueuedPod) -> list[QueuedPod]:
+    def _gather(self, attempt: GangAttempt) -> None:
         """Takes the other members that wait from the queue."""
-        members = [first]
+        taken = {queued.pod.uid for queued in attempt.members}
         for pod in attempt.gangs.members_of(attempt.gang):
-            is_other = pod.uid != first.pod.uid and pod.spec.scheduler_name == attempt.profile.name
+            is_other = pod.uid not in taken and pod.spec.scheduler_name == attempt.profile.name
             if is_other and not pod.deleting and (queued := self._queue.take(pod)) is not None:
-                members.append(queued)
-        return in_order(members)
+                attempt.members.append(queued)
+        attempt.members = in_order(attempt.members)
 
     def _failed(self, attempt: GangAttempt, trial: Trial) -> dict[str, Failure]:
         """Takes back what was placed, and makes room if that helps; what each member is told."""
