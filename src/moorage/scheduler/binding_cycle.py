@@ -307,7 +307,7 @@ class BindingCycle:
         assumed = binding.assumed
         failure = diagnosis.chosen_node_failed(status, waits_for_events=not done)
         if not (status.rejected or failure.silent) and _is_of_gang(binding):
-            # The others may be bound: the room stays with the gang, which would be in part for long otherwise.
+            # The others may be bound: the room stays with the gang, or it would be in part for long.
             failure = replace(failure, nominated_node=binding.node_name)
         self._journal.refused(binding.decision.entry, status)
         if status.rejected:
