@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
+from typing import Any
 from unittest.mock import patch
 
 from hypothesis import given, settings
@@ -67,13 +68,13 @@ class History:
         size = self.draw.randint(1, 4)
         minimum = self.draw.randint(1, size)
         self.minimum[f"{team}/{name}"] = minimum
-        more = {"cpu": self.draw.choice("12"), "priority": self.draw.randint(0, 2)}
+        more: dict[str, Any] = {"cpu": self.draw.choice("12"), "priority": self.draw.randint(0, 2)}
         group = pod_group(name, minimum, namespace=team)
         self.world.add(group, *members(name, size, namespace=team, **more))
 
     def pod_comes(self) -> None:
         self.number += 1
-        more = {"cpu": self.draw.choice("123"), "priority": self.draw.randint(0, 2)}
+        more: dict[str, Any] = {"cpu": self.draw.choice("123"), "priority": self.draw.randint(0, 2)}
         self.world.add(make_pod(f"p{self.number}", namespace=self.draw.choice(TEAMS), **more))
 
     def pod_ends(self) -> None:
@@ -98,9 +99,11 @@ class History:
         used: Counter[str] = Counter()
         for pod in bound:
             used[pod.namespace] += cores(pod)
-        counted = self.world.scheduler.services.shared[Quotas]
+        counted: Quotas = self.world.scheduler.services.shared[Quotas]
         for team, most in self.max.items():
-            assert counted.of(team).used.get("cpu", 0) == used[team] * 1000
+            known = counted.of(team)
+            assert known is not None
+            assert known.used["cpu"] == used[team] * 1000
             assert used[team] <= most
         assert sum(used[team] for team in self.min) <= sum(self.min.values())
         for node in self.world.scheduler.state.nodes:
