@@ -48,6 +48,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
         """By the key of a group: when it was last tried in vain."""
         self._backs_off_until: dict[str, float] = {}
         handle.lister_of(PodGroup).on_change(deleted=self._forget)
+        handle.lister_of(Pod).on_change(added=self._member_came)
 
     def events(self) -> list[ClusterEvent]:
         address = f"{PodGroup.resource}.{PodGroup.version}.{PodGroup.group}"
@@ -55,21 +56,12 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
             ClusterEvent(address, Action.ADD | Action.UPDATE, _group_changed),
             ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._needs_resources),
             ClusterEvent(POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._needs_resources),
-            ClusterEvent(POD, Action.ADD, self._member_came),
         ]
 
     def _needs_resources(self, pod: Pod, old: object, new: object) -> Hint:
         """Whether room anywhere may be what its group has waited for."""
         group = self._groups.of(pod)
         return Hint.SKIP if group is None or group.spec.min_resources is None else Hint.QUEUE
-
-    def _member_came(self, pod: Pod, old: Pod | None, new: Pod) -> Hint:
-        """Whether one that has its node already makes the members of the group enough."""
-        group = self._groups.of(pod)
-        if group is None or key_of(new) != group.key:
-            return Hint.SKIP
-        are_just_enough = len(self._groups.members(group.key)) == minimum_of(group)
-        return Hint.QUEUE if are_just_enough else Hint.SKIP
 
     # The order of the queue
 
@@ -115,6 +107,14 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
         seconds = self.args.pod_group_backoff_seconds
         if seconds and len(self.members_of(gang)) >= gang.minimum:
             self._backs_off_until.setdefault(gang.key, now + seconds)
+
+    def _member_came(self, pod: Pod) -> None:
+        """Has its group tried if one that somebody else has placed makes the members enough."""
+        group = self._groups.of(pod) if pod.spec.node_name else None
+        if group is not None:
+            members = self._groups.members(group.key)
+            if len(members) == minimum_of(group):
+                self.handle.activate(list(members))
 
     def _forget(self, group: PodGroup) -> None:
         self._failed_at.pop(group.key, None)
