@@ -7,6 +7,7 @@ import pytest
 from moorage.contrib.coscheduling.pod_groups import PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
 from moorage.testing import make_node, make_pod
 from tests.contrib.gang_worlds import RACK, GangWorld, members, pod_group, racks
+from tests.contrib.quota_cases import quota
 
 
 def racks_of(placed: dict[str, str]) -> set[str]:
@@ -95,3 +96,16 @@ def test_while_room_is_made_in_one_rack_nobody_goes_in_another() -> None:
         assert world.why("g-0") == "pod group is waiting for preemption to complete"
     world.let_go()
     assert racks_of(world.run()) == {going[0].split("-")[0]}
+
+
+def test_what_was_borrowed_is_taken_back_in_the_rack_where_that_is_possible() -> None:
+    """Whatever the priorities; in the first rack more members fit, but nobody there has borrowed."""
+    world = GangWorld(racks({"a": 1, "b": 1}), plugins=("Coscheduling", "CapacityScheduling"))
+    world.add(quota("default", {"cpu": 4}, {"cpu": 8}), quota("team", {"cpu": 1}, {"cpu": 8}))
+    others = [make_pod(f"other-{place}", cpu="1", nodeName="a-0", namespace="free") for place in range(3)]
+    borrowers = [make_pod(f"b-{place}", cpu="1", nodeName="b-0", namespace="team") for place in range(4)]
+    world.run(*others, *borrowers)
+    group = pod_group("g", 2, annotations={REQUIRED_TOPOLOGY: RACK})
+    world.run(group, *members("g", 2, cpu="1"))
+    placed = world.run()
+    assert (racks_of(placed), len([name for name in placed if name.startswith("b-")])) == ({"b"}, 2)

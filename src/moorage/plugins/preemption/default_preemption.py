@@ -49,6 +49,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     treats_like_pods_alike = True
     args_type: ClassVar[type[msgspec.Struct] | None] = DefaultPreemptionArgs
     permissions = (Permission("delete", "", "pods"),)
+    ignores_priorities: ClassVar[bool] = False
+    """Whether pods may have to go for less important ones."""
 
     def __init__(self, args: DefaultPreemptionArgs | None, handle: Handle) -> None:
         super().__init__(args or DefaultPreemptionArgs(), handle)

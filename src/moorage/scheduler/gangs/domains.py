@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from moorage.api.pods import Pod
 from moorage.framework.gangs import Gang, domains_of
 from moorage.framework.runtime.profile import Profile
+from moorage.plugins.preemption.default_preemption import DefaultPreemption
 from moorage.state.nodes import Nodes
 
 _ON_NODES_ONLY = ("cpu", "memory", "ephemeral-storage")
 """What nothing but the node can give; devices may serve other resources."""
+_ABOVE_ALL = 2**31
+"""A priority that no pod has."""
 
 
 class Domain(NamedTuple):
@@ -25,12 +28,8 @@ class Domain(NamedTuple):
 
 
 class Domains(NamedTuple):
-    """Those with the least room come first."""
-
     likely: list[Domain]
-    """Those in which the missing members may find room."""
-    possible: list[Domain]
-    """Those in which they may if others made room."""
+    """Those in which the missing members may find room, the one with the least room first."""
     largest: Domain | None
     """The one with the most room, likely or not; None if no node has the label."""
 
@@ -44,9 +43,7 @@ def domains_for(
     """
     nodes = profile.state.nodes
     label = nodes.label(gang.topology)
-    needed = _least(members, missing)
-    room = _room(nodes, label.codes, len(label.values), needed)
-    room_if_empty = _room(nodes, label.codes, len(label.values), needed, if_empty=True)
+    room = _room(nodes, label.codes, len(label.values), _least(members, missing))
     can_tell = any(each.plugin.name == "NodeResourcesFit" for each in profile.filter)
     taken = domains_of(profile.state, gang.topology, with_node)
     present = set(np.unique(label.codes).tolist())
@@ -56,23 +53,37 @@ def domains_for(
         if value is not None and code in present and (not taken or value in taken)
     )
     names = np.array(nodes.names, dtype=object)
-    domains = [(Domain(value, frozenset(names[label.codes == code])), code) for _, value, code in found]
-    return Domains(
-        [domain for domain, code in domains if room[code] >= 1 or not can_tell],
-        [domain for domain, code in domains if room_if_empty[code] >= 1 or not can_tell],
-        domains[-1][0] if domains else None,
-    )
+    domains = [Domain(value, frozenset(names[label.codes == code])) for _, value, code in found]
+    likely = [domain for domain, (room, *_) in zip(domains, found, strict=True) if room >= 1 or not can_tell]
+    return Domains(likely, domains[-1] if domains else None)
 
 
-def _room(
-    nodes: Nodes, codes: NDArray[np.int32], size: int, needed: dict[str, int], *, if_empty: bool = False
-) -> NDArray[np.float64]:
+def domains_if_others_go(
+    profile: Profile, gang: Gang, members: Sequence[Pod], missing: int, with_node: Sequence[Pod]
+) -> list[Domain]:
+    """Where the missing members may find room if others made it, the one with the most room first."""
+    with profile.state.priorities.gone_below(_priority_that_stays(profile, members)):
+        likely = domains_for(profile, gang, members, missing, with_node).likely
+    return likely[::-1]
+
+
+def _priority_that_stays(profile: Profile, members: Sequence[Pod]) -> int:
+    """Pods of this priority need not go for any of the members."""
+    preempting = [plugin for plugin in profile.post_filter if isinstance(plugin, DefaultPreemption)]
+    of_others = any(plugin not in profile.ours for plugin in profile.post_filter)
+    if of_others or any(plugin.ignores_priorities for plugin in preempting):
+        return _ABOVE_ALL
+    return max(pod.priority for pod in members)
+
+
+def _room(nodes: Nodes, codes: NDArray[np.int32], size: int, needed: dict[str, int]) -> NDArray[np.float64]:
     """For each code how often the needed amounts are free there, if it did not matter on which nodes."""
     room = np.full(size, np.inf)
     for resource, amount in needed.items():
-        free = nodes.allowed_pods if resource == "pods" else nodes.allocatable[resource]
-        if not if_empty:
-            free = free - (nodes.pod_count if resource == "pods" else nodes.requested[resource])
+        if resource == "pods":
+            free = nodes.allowed_pods - nodes.pod_count
+        else:
+            free = nodes.allocatable[resource] - nodes.requested[resource]
         sums = np.bincount(codes, weights=np.maximum(free, 0), minlength=size)
         room = np.minimum(room, sums / amount)
     return room

@@ -19,7 +19,7 @@ from moorage.framework.runtime.reserving import unreserve
 from moorage.framework.status import Status
 from moorage.scheduler.binding_cycle import PodToBind
 from moorage.scheduler.cycle import NodeChooser
-from moorage.scheduler.gangs.domains import Domain, Domains, domains_for
+from moorage.scheduler.gangs.domains import Domain, domains_for, domains_if_others_go
 from moorage.scheduler.journal import Journal
 
 Place = Callable[[Profile, QueuedPod, float], PodToBind | Failure]
@@ -104,7 +104,7 @@ class GangTrials:
             nominations.remove(uid)
         if not gang.topology:
             return self._try(attempt, None)
-        missing, domains = attempt.missing, _domains_for(attempt)
+        missing, domains = attempt.missing, domains_for(*_asking(attempt))
         farthest, most = domains.largest, 0
         fitting: list[Trial] = []
         for domain in domains.likely:
@@ -128,7 +128,7 @@ class GangTrials:
 
     def other_domains(self, attempt: GangAttempt, domain: Domain) -> list[Domain]:
         """Those that could have room if others went, the one with the most room first."""
-        possible = reversed(_domains_for(attempt).possible)
+        possible = domains_if_others_go(*_asking(attempt))
         return [each for each in possible if each.value != domain.value]
 
     def _try(self, attempt: GangAttempt, domain: Domain | None, at_least: int = 0) -> Trial:
@@ -182,9 +182,9 @@ class GangTrials:
         self._services.state.forget(placed.assumed)
 
 
-def _domains_for(attempt: GangAttempt) -> Domains:
+def _asking(attempt: GangAttempt) -> tuple[Profile, Gang, list[Pod], int, list[Pod]]:
     pods = [queued.pod for queued in attempt.members]
-    return domains_for(attempt.profile, attempt.gang, pods, attempt.missing, attempt.with_node)
+    return attempt.profile, attempt.gang, pods, attempt.missing, attempt.with_node
 
 
 def _placed_group(gang: Gang, trial: Trial) -> PlacedGroup:
