@@ -74,7 +74,8 @@ def _counted(profile: Profile, gang: Gang, is_gated: IsGated) -> Document:
     members = tries.members(gang)
     running = len(tries.with_node(gang))
     placement = profile.state.placement
-    gated = sum(is_gated(pod) for pod in members if placement(pod.uid) is None)
+    without_node = [pod for pod in members if placement(pod.uid) is None]
+    gated = sum(map(is_gated, without_node))
     return {
         "name": gang.key,
         "exists": True,
@@ -82,6 +83,6 @@ def _counted(profile: Profile, gang: Gang, is_gated: IsGated) -> Document:
         "topology": gang.topology,
         "members": len(members),
         "running": running,
-        "waiting": len(members) - running - gated,
+        "waiting": len(without_node) - gated,
         "gated": gated,
     }

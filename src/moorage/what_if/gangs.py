@@ -83,7 +83,8 @@ class GangTries:
 
     def with_node(self, gang: Gang) -> list[Pod]:
         placement = self._services.state.placement
-        return [pod for pod in self.members(gang) if placement(pod.uid) is not None]
+        members = self.members(gang)
+        return [pod for pod in members if not pod.deleting and placement(pod.uid) is not None]
 
     def members(self, gang: Gang) -> list[Pod]:
         gangs = self._profile.gangs

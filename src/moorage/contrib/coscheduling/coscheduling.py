@@ -128,7 +128,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
             return Status.skip()
         if self._backs_off_until and self._backs_off(group.key):
             return Status.unresolvable(f"podGroup {group.key} failed recently")
-        members = self._groups.members(group.key)
+        members = [each for each in self._groups.members(group.key) if not each.deleting]
         minimum = minimum_of(group)
         if len(members) < minimum:
             return Status.unresolvable(
@@ -140,7 +140,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
             return Status.unresolvable(
                 f"pre-filter pod {pod.name} cannot proceed due to gated pods in the same PodGroup"
             )
-        problem = self._problem_with_resources(group, members, minimum)
+        problem = self._problem_with_resources(group, minimum)
         return problem or self._where_others_are(pod, members) or Status.skip()
 
     def _where_others_are(self, pod: Pod, members: Collection[Pod]) -> set[str] | None:
@@ -150,9 +150,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
             return None
         return home_of(self.handle.state, gang, members)
 
-    def _problem_with_resources(
-        self, group: PodGroup, members: Collection[Pod], minimum: int
-    ) -> Status | None:
+    def _problem_with_resources(self, group: PodGroup, minimum: int) -> Status | None:
         wanted = group.spec.min_resources
         if wanted is None:
             return None
@@ -160,6 +158,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
             needed = parse_resources(wanted)
         except ValueError as error:
             return Status.unresolvable(f"podGroup {group.key}: spec.minResources: {error}")
+        members = self._groups.members(group.key)
         missing = missing_resources(self.handle.state, {**needed, PODS: minimum}, members)
         if not missing:
             return None

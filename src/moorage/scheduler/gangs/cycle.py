@@ -97,8 +97,10 @@ class GangCycle:
             self._failures.handle_when_free(profile, queued, failures[queued.pod.uid], attempt.started)
 
     def _with_node(self, gangs: GangPlugin, gang: Gang) -> list[Pod]:
+        """Its members that have a node and are not about to leave it."""
         placement = self._services.state.placement
-        return [pod for pod in gangs.members_of(gang) if placement(pod.uid) is not None]
+        members = gangs.members_of(gang)
+        return [pod for pod in members if not pod.deleting and placement(pod.uid) is not None]
 
     def _gather(self, attempt: GangAttempt) -> None:
         """Takes the other members that wait from the queue."""

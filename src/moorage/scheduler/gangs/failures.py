@@ -60,7 +60,7 @@ def _why_not_tried(gangs: GangPlugin, gang: Gang, members: Sequence[QueuedPod]) 
     absent = (
         pod
         for pod in gangs.members_of(gang)
-        if pod.uid not in tried and state.placement(pod.uid) is None and not pod.spec.node_name
+        if pod.uid not in tried and not pod.deleting and state.placement(pod.uid) is None
     )
     pod = min(absent, key=lambda each: each.key, default=None)
     if pod is None:
@@ -68,7 +68,7 @@ def _why_not_tried(gangs: GangPlugin, gang: Gang, members: Sequence[QueuedPod]) 
     scheduler = members[0].pod.spec.scheduler_name if members else pod.spec.scheduler_name
     if pod.spec.scheduler_name != scheduler:
         return f"{pod.key} is for the scheduler {pod.spec.scheduler_name!r}, not {scheduler!r}"
-    return f"{pod.key} is being deleted" if pod.deleting else f"{pod.key} may not be tried yet"
+    return f"{pod.key} may not be tried yet"
 
 
 def _rejection(gangs: GangPlugin, message: str, failed: Failed, nominated: str | None) -> Failure:
