@@ -42,6 +42,8 @@ class History:
         """Of each gang, by its key."""
         self.hurt: set[str] = set()
         """Gangs that lost members in other ways."""
+        self.replaced: set[str] = set()
+        """The uids of victims for which others have come, or not."""
         self.number = 0
         self.victims = self.whole_gangs = self.waits = 0
         self.wrong: list[str] = []
@@ -57,6 +59,7 @@ class History:
                 self.world.let_go()
             elif chance < 0.85:
                 self.pod_ends()
+            self.replace_victims()
             self.world.try_all()
             self.check()
 
@@ -83,6 +86,17 @@ class History:
             gone = self.draw.choice(placed)
             self.hurt.add(gang_of(gone))
             self.world.remove(gone)
+
+    def replace_victims(self) -> None:
+        """New members come for most of those that are told to go, before these have ended."""
+        for pod in self.pods():
+            if pod.deleting and gang_of(pod) and pod.uid not in self.replaced:
+                self.replaced.add(pod.uid)
+                if self.draw.random() < 0.7:
+                    self.number += 1
+                    more: dict[str, Any] = {"cpu": str(cores(pod)), "priority": pod.priority}
+                    gang = pod.labels[GROUP_LABEL]
+                    self.world.add(*members(gang, 1, self.number, namespace=pod.namespace, **more))
 
     def pods(self) -> list[Pod]:
         return list(self.world.simulation.client.pods.values())
