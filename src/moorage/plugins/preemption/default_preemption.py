@@ -120,7 +120,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if not nominated or statuses.get(nominated).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return ""
         node = self.handle.node(nominated)
-        if node and any(_is_being_preempted(other) and self.may_go_for(other, pod) for other in node.pods):
+        if node and any(is_being_preempted(other) and self.may_go_for(other, pod) for other in node.pods):
             return "not eligible due to a terminating pod on the nominated node."
         return ""
 
@@ -196,7 +196,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         return [ClusterEvent(POD, Action.DELETE, lambda pod, old, new: Hint.SKIP)]
 
 
-def _is_being_preempted(pod: Pod) -> bool:
+def is_being_preempted(pod: Pod) -> bool:
+    """Whether a pod is on its way out to make room for others."""
     if not pod.deleting:
         return False
     condition = pod.condition("DisruptionTarget")

@@ -10,6 +10,7 @@ from moorage.framework.diagnosis import Failure
 from moorage.framework.eviction import Eviction, Evictions
 from moorage.framework.handle import Services
 from moorage.framework.queued_pod import QueuedPod
+from moorage.plugins.preemption.default_preemption import is_being_preempted
 from moorage.scheduler.binding_cycle import PodToBind
 from moorage.scheduler.gangs.trials import GangAttempt, GangTrials, Place, Trial
 from moorage.state.cluster import Placement
@@ -71,7 +72,7 @@ class GangPreemption:
         """Where the members are to be, if the gang fits as soon as those are gone that go for it already."""
         nodes = frozenset(attempt.promised.values())
         found = map(self._services.state.node, sorted(nodes))
-        going = [pod for node in found if node is not None for pod in node.pods if pod.deleting]
+        going = [pod for node in found if node is not None for pod in node.pods if is_being_preempted(pod)]
         if not going:
             return None
         room = Room(going=going)
