@@ -87,3 +87,18 @@ def test_a_member_whose_bind_fails_finds_its_room_again() -> None:
     for _ in range(3):
         world.try_all()
     assert sorted(world.placed) == ["g-0", "g-1"]
+
+
+def test_room_is_kept_while_pods_are_only_being_told_to_go() -> None:
+    """The member for which they go may not be tried then; the others do not give up what is kept for them."""
+    world = GangWorld([make_node("full", cpu="1"), make_node("free", cpu="1")])
+    told: list[Pod] = []
+    world.simulation.client.delete_pod = told.append  # type: ignore[assignment]
+    world.run(make_pod("low", cpu="1", nodeName="full"))
+    world.run(pod_group("g", 2), *members("g", 2, cpu="1", priority=10))
+    assert [pod.name for pod in told] == ["low"]
+    for _ in range(2):
+        assert world.try_all(make_pod("other", cpu="1")) == {"low": "full"}
+        assert world.why("g-0") == world.why("g-1") == "pod group is waiting for preemption to complete"
+    world.remove(world.simulation.client.pods["default/low"])
+    assert sorted(world.try_all()) == ["g-0", "g-1"]
