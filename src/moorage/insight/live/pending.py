@@ -110,7 +110,8 @@ class Groups:
             return missing
         key = profile.name, gang.key
         if key not in self._gangs:
-            placed = sum(profile.state.placement(each.uid) is not None for each in gangs.members_of(gang))
+            placement, members = profile.state.placement, gangs.members_of(gang)
+            placed = sum(not each.deleting and placement(each.uid) is not None for each in members)
             self._gangs[key] = placed < gang.minimum
         return gang.key if self._gangs[key] else ""
 
