@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from moorage.api.decoding import from_document
-from moorage.api.workloads import PriorityClass
+from moorage.api.workloads import PodDisruptionBudget, PriorityClass
 from moorage.config import load
-from moorage.contrib.objects import ElasticQuota
+from moorage.contrib.objects import GROUP_LABEL, ElasticQuota
 from moorage.contrib.preemption_toleration import MINIMUM_PRIORITY, SECONDS
 from moorage.testing import make_node, make_pod
 from tests.contrib.gang_worlds import GangWorld, members, pod_group
@@ -78,6 +78,28 @@ def test_a_node_on_which_no_gang_is_torn_apart_is_the_better_one() -> None:
     world.run(make_pod("high", cpu="1", priority=10))
     assert running(world, "g-") == ["g-0", "g-1"]
     assert running(world, "single") == []
+
+
+def test_the_smaller_gang_goes() -> None:
+    """On each node one member would do; what goes elsewhere counts, too."""
+    for _ in range(5):  # among equals one is chosen at random
+        world = GangWorld(nodes(6))
+        world.run(pod_group("large", 4), *members("large", 4, cpu="1"))
+        world.run(pod_group("small", 2), *members("small", 2, cpu="1"))
+        world.run(make_pod("high", cpu="1", priority=10))
+        assert len(running(world, "large-")) == 4
+        assert running(world, "small-") == []
+
+
+def test_budgets_of_members_elsewhere_count() -> None:
+    for _ in range(5):
+        world = GangWorld(nodes(4))
+        spec = {"selector": {"matchLabels": {GROUP_LABEL: "kept"}}}
+        world.add(from_document(PodDisruptionBudget, {"metadata": {"namespace": "default"}, "spec": spec}))
+        for name in ("kept", "other"):
+            world.run(pod_group(name, 2), *members(name, 2, cpu="1"))
+        world.run(make_pod("high", cpu="1", priority=10))
+        assert running(world, "other-") == []
 
 
 def test_a_gang_is_admitted_to_its_quota_as_a_whole() -> None:
