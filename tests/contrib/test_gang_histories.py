@@ -14,16 +14,19 @@ from hypothesis import strategies as st
 
 from moorage.api.pods import Pod
 from moorage.contrib.capacity.quotas import Quotas
+from moorage.contrib.coscheduling.pod_groups import REQUIRED_TOPOLOGY
 from moorage.contrib.objects import GROUP_LABEL
 from moorage.framework.eviction import Evicted, Evictions
 from moorage.framework.handle import Handle
 from moorage.testing import make_node, make_pod
-from tests.contrib.gang_worlds import GangWorld, members, pod_group
+from tests.contrib.gang_worlds import RACK, GangWorld, members, pod_group
 from tests.contrib.quota_cases import quota
 
 TEAMS = ("red", "blue", "free")
 """Of which the last has no quota."""
 BOTH = ("Coscheduling", "CapacityScheduling")
+RACK_OF = str.maketrans("012", "aab")
+"""From the number of a node to its rack."""
 
 
 class History:
@@ -31,7 +34,10 @@ class History:
 
     def __init__(self, seed: int) -> None:
         self.draw = Random(seed)
-        machines = [make_node(f"n{place}", cpu=self.draw.choice("468")) for place in range(3)]
+        machines = [
+            make_node(f"n{place}", cpu=self.draw.choice("468"), labels={RACK: "aab"[place]})
+            for place in range(3)
+        ]
         self.world = GangWorld(machines, plugins=BOTH)
         self.world.linger()
         self.min = {team: self.draw.randint(3, 8) for team in TEAMS[:2]}
@@ -40,6 +46,8 @@ class History:
             self.world.add(quota(team, {"cpu": str(low)}, {"cpu": str(self.max[team])}))
         self.minimum: dict[str, int] = {}
         """Of each gang, by its key."""
+        self.stay_together: set[str] = set()
+        """Gangs that have to be in one rack."""
         self.hurt: set[str] = set()
         """Gangs that lost members in other ways."""
         self.replaced: set[str] = set()
@@ -72,7 +80,11 @@ class History:
         minimum = self.draw.randint(1, size)
         self.minimum[f"{team}/{name}"] = minimum
         more: dict[str, Any] = {"cpu": self.draw.choice("12"), "priority": self.draw.randint(0, 2)}
-        group = pod_group(name, minimum, namespace=team)
+        annotations = {}
+        if self.draw.random() < 0.4:
+            annotations = {REQUIRED_TOPOLOGY: RACK}
+            self.stay_together.add(f"{team}/{name}")
+        group = pod_group(name, minimum, namespace=team, annotations=annotations)
         self.world.add(group, *members(name, size, namespace=team, **more))
 
     def pod_comes(self) -> None:
@@ -110,6 +122,11 @@ class History:
         for gang, count in running.items():
             enough = count >= self.minimum.get(gang, 0)
             assert enough or gang in self.hurt, f"{gang}: {count} of {self.minimum[gang]}"
+        racks: dict[str, set[str]] = {}
+        for pod in bound:
+            if not pod.deleting:
+                racks.setdefault(gang_of(pod), set()).add(pod.spec.node_name.translate(RACK_OF))
+        assert all(len(racks.get(gang, ())) <= 1 for gang in self.stay_together)
         used: Counter[str] = Counter()
         for pod in bound:
             used[pod.namespace] += cores(pod)

@@ -109,3 +109,11 @@ def test_what_was_borrowed_is_taken_back_in_the_rack_where_that_is_possible() ->
     world.run(group, *members("g", 2, cpu="1"))
     placed = world.run()
     assert (racks_of(placed), len([name for name in placed if name.startswith("b-")])) == ({"b"}, 2)
+
+
+def test_a_member_for_which_room_was_made_elsewhere_goes_where_the_others_are() -> None:
+    world = GangWorld(racks({"a": 1, "b": 1}))
+    group = pod_group("g", 1, annotations={REQUIRED_TOPOLOGY: RACK})
+    world.run(group, *members("g", 1, cpu="1", nodeName="a-0"))
+    nominated = members("g", 1, start=1, cpu="1", status={"nominatedNodeName": "b-0"})
+    assert racks_of(world.run(*nominated)) == {"a"}
