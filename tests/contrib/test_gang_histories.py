@@ -38,12 +38,12 @@ class History:
             make_node(f"n{place}", cpu=self.draw.choice("468"), labels={RACK: "aab"[place]})
             for place in range(3)
         ]
-        self.world = GangWorld(machines, plugins=BOTH)
-        self.world.linger()
         self.min = {team: self.draw.randint(3, 8) for team in TEAMS[:2]}
         self.max = {team: low + self.draw.randint(0, 8) for team, low in self.min.items()}
-        for team, low in self.min.items():
-            self.world.add(quota(team, {"cpu": str(low)}, {"cpu": str(self.max[team])}))
+        bounds = [(team, {"cpu": str(low)}, {"cpu": str(self.max[team])}) for team, low in self.min.items()]
+        self.lasting: list[Any] = [*machines, *(quota(*each) for each in bounds)]
+        """What every scheduler finds beside the pods."""
+        self.world = self.another()
         self.minimum: dict[str, int] = {}
         """Of each gang, by its key."""
         self.stay_together: set[str] = set()
@@ -67,9 +67,18 @@ class History:
                 self.world.let_go()
             elif chance < 0.85:
                 self.pod_ends()
+            elif chance < 0.92:
+                self.world = self.another(*self.pods())
             self.replace_victims()
             self.world.try_all()
             self.check()
+
+    def another(self, *pods: Pod) -> GangWorld:
+        """A scheduler that knows what the API server has."""
+        world = GangWorld(plugins=BOTH)
+        world.linger()
+        world.add(*self.lasting, *pods)
+        return world
 
     # What happens
 
@@ -85,6 +94,7 @@ class History:
             annotations = {REQUIRED_TOPOLOGY: RACK}
             self.stay_together.add(f"{team}/{name}")
         group = pod_group(name, minimum, namespace=team, annotations=annotations)
+        self.lasting.append(group)
         self.world.add(group, *members(name, size, namespace=team, **more))
 
     def pod_comes(self) -> None:
