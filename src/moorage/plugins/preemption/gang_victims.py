@@ -33,6 +33,7 @@ class GangVictims:
         found: list[Pod] = []
         elsewhere: list[Pod] = []
         """Members of gangs that go as a whole."""
+        running_of: dict[str, list[Pod]] = {}
         to_spare: dict[str, int] = {}
         whole: set[str] = set()
         for pod in pods:
@@ -46,14 +47,16 @@ class GangVictims:
                 if not elsewhere or may_go([pod], found + elsewhere):
                     found.append(pod)
                 continue
-            running = self._running(gang)
-            spared = to_spare.setdefault(gang.key, max(len(running) - gang.minimum, 0))
-            if spared and (not elsewhere or may_go([pod], found + elsewhere)):
+            if gang.key not in running_of:
+                running_of[gang.key] = self._running(gang)
+                to_spare[gang.key] = len(running_of[gang.key]) - gang.minimum
+            if to_spare[gang.key] > 0 and (not elsewhere or may_go([pod], found + elsewhere)):
                 to_spare[gang.key] -= 1
                 found.append(pod)
                 continue
             others = found + elsewhere
-            left = [member for member in running if member not in others]
+            uids = {other.uid for other in others}
+            left = [member for member in running_of[gang.key] if member.uid not in uids]
             if may_go(left, others):
                 whole.add(gang.key)
                 elsewhere += left
