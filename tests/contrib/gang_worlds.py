@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from moorage.api.meta import ObjectMeta
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
-from moorage.config.types import Extender
+from moorage.config.types import Extender, KubeSchedulerConfiguration
 from moorage.contrib.objects import GROUP_LABEL, PodGroup, PodGroupSpec
 from moorage.framework.loading.registry import Registry
 from moorage.plugins.catalog import in_tree_registry
@@ -43,9 +43,11 @@ class GangWorld:
         plugins: Iterable[str] = ("Coscheduling",),
         registry: Registry | None = None,
         extenders: Iterable[Extender] = (),
+        config: KubeSchedulerConfiguration | None = None,
     ) -> None:
         registry = registry or in_tree_registry()
-        config = replace(default_configuration(registry, list(plugins)), extenders=list(extenders))
+        config = config or default_configuration(registry, list(plugins))
+        config = replace(config, extenders=list(extenders))
         self.simulation = Simulation(config, registry)
         self.scheduler = self.simulation.scheduler
         self.add(*nodes)
@@ -59,6 +61,32 @@ class GangWorld:
             if isinstance(item, Pod):
                 self.simulation.client.pods.pop(item.key, None)
             self.scheduler.door.remove(item)
+
+    def linger(self) -> None:
+        """From now on pods that are to go take their time, until `let_go`."""
+        pods = self.simulation.client.pods
+
+        def delete_pod(pod: Pod) -> None:
+            known = pods[pod.key]
+            metadata = replace(known.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+            pods[pod.key] = replace(known, metadata=metadata)
+            self.scheduler.door.put(pods[pod.key])
+
+        self.simulation.client.delete_pod = delete_pod  # type: ignore[method-assign]
+
+    def going(self) -> list[str]:
+        return sorted(pod.name for pod in self.simulation.client.pods.values() if pod.deleting)
+
+    def let_go(self) -> None:
+        """Those are gone that had to go."""
+        self.remove(*(pod for pod in list(self.simulation.client.pods.values()) if pod.deleting))
+
+    def try_all(self, *items: Any) -> dict[str, str]:
+        """As `run`, and whoever waits is tried, whether that may help or not."""
+        self.add(*items)
+        waiting = [pod for pod in self.simulation.client.pods.values() if not pod.spec.node_name]
+        self.scheduler.services.activate(waiting)
+        return self.run()
 
     def run(self, *items: Any) -> dict[str, str]:
         """Adds what is given, tries whatever may be tried, and tells who has which node."""

@@ -34,14 +34,24 @@ def three_cpus(labels: dict[str, str] | None = None) -> tuple[GangWorld, list[Po
     return world, taken
 
 
-def test_a_group_waits_until_the_cluster_has_what_it_needs() -> None:
+@pytest.mark.parametrize("change", ["a pod goes", "a node comes"])
+def test_a_group_waits_until_the_cluster_has_what_it_needs(change: str) -> None:
     world, taken = three_cpus()
     group = pod_group("pg1", 1, min_resources={"cpu": "4"})
     world.run(group, *members("pg1", 1, cpu="1"))
     assert world.why("pg1-0").startswith("0/2 nodes are available: resource gap: map[cpu:1000m].")
-    world.remove(taken[0])
-    world.run(pod_group("pg1", 1, min_resources={"cpu": "4"}, annotations={"try": "again"}))
-    assert "pg1-0" in world.placed
+    if change == "a pod goes":
+        world.remove(taken[0])
+    else:
+        world.add(make_node("node-c", cpu="1"))
+    assert "pg1-0" in world.run()
+
+
+def test_a_member_that_another_scheduler_has_placed_may_be_the_last_one() -> None:
+    world = GangWorld([make_node("n")])
+    world.run(pod_group("g", 2), *members("g", 1))
+    assert world.placed == {}
+    assert sorted(world.run(*members("g", 1, start=1, nodeName="n"))) == ["g-0", "g-1"]
 
 
 def test_what_members_take_counts_as_free_for_their_group() -> None:

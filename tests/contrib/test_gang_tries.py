@@ -96,3 +96,13 @@ def test_room_is_looked_for_and_nobody_goes() -> None:
     assert not told.fits
     assert (told.room_on, told.victims) == (("n0", "n1"), ("default/low-0", "default/low-1"))
     assert len(world.placed) == 2
+
+
+def test_who_is_going_already_is_told_as_well() -> None:
+    world = GangWorld([make_node("full", cpu="1"), make_node("free", cpu="1")])
+    world.linger()
+    world.run(make_pod("low", cpu="1", nodeName="full"))
+    world.run(pod_group("g", 2), *members("g", 2, cpu="1", priority=10))
+    told = tried(world, preempts=True)
+    assert not told.fits
+    assert (told.room_on, told.victims) == (("free", "full"), ("default/low",))

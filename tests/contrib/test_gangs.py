@@ -72,6 +72,22 @@ def test_pods_of_a_group_that_does_not_exist_wait_for_it() -> None:
     assert len(world.run(pod_group("g", 2))) == 2
 
 
+def test_nobody_goes_for_pods_of_a_group_that_does_not_exist() -> None:
+    world = GangWorld([make_node("n", cpu="1")])
+    world.run(make_pod("low", cpu="1"))
+    assert world.try_all(*members("g", 1, cpu="1", priority=10)) == {"low": "n"}
+    assert world.why("g-0") == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_members_that_cannot_be_tried_are_named() -> None:
+    world = GangWorld([make_node("n")])
+    world.run(pod_group("g", 3), *members("g", 2), *members("g", 1, start=2, schedulerName="another"))
+    assert world.why("g-0") == (
+        "pod group default/g: 2 of 3 members fit; "
+        "default/g-2 is for the scheduler 'another', not 'default-scheduler'"
+    )
+
+
 @pytest.mark.parametrize("minimum", [None, 0, -1])
 def test_a_group_that_asks_for_nothing_lets_each_pod_go_its_way(minimum: int | None) -> None:
     world = GangWorld([make_node("n", cpu="1")])
@@ -215,3 +231,29 @@ def test_what_a_controller_writes_down_is_no_reason_to_try_again() -> None:
     assert queued.attempts == tries
     world.run(pod_group("g", 1))
     assert len(world.placed) == 1
+
+
+@pytest.mark.parametrize("topology", ["", REQUIRED_TOPOLOGY])
+def test_those_who_come_for_a_gang_that_ends_are_a_gang_of_their_own(topology: str) -> None:
+    """A Job makes new pods as soon as the old ones are told to go; these keep their nodes for a while."""
+    world = GangWorld(racks({"a": 1}, cpu="2"))
+    world.linger()
+    group = pod_group("g", 2, annotations={topology: RACK} if topology else {})
+    world.run(group, *members("g", 2, cpu="1"))
+    world.run(make_pod("high", cpu="2", priority=10))
+    assert world.going() == ["g-0", "g-1"]
+    placed = world.try_all(make_node("b-0", cpu="1", labels={RACK: "b"}), *members("g", 2, start=2, cpu="1"))
+    assert sorted(placed) == ["g-0", "g-1"]
+    assert world.why("g-2").startswith("pod group default/g: 1 of 2 members fit")
+    world.add(make_node("b-1", cpu="1", labels={RACK: "b"}))
+    assert sorted(world.try_all()) == ["g-0", "g-1", "g-2", "g-3"]
+
+
+def test_members_that_end_are_not_among_those_that_are_needed() -> None:
+    world = GangWorld([make_node("n")])
+    world.linger()
+    world.run(pod_group("g", 2), *members("g", 2))
+    world.simulation.client.delete_pod(world.simulation.client.pods["default/g-0"])
+    world.simulation.client.delete_pod(world.simulation.client.pods["default/g-1"])
+    assert sorted(world.try_all(*members("g", 1, start=2))) == ["g-0", "g-1"]
+    assert "current pods number: 1, minMember of group: 2" in world.why("g-2")

@@ -227,6 +227,29 @@ def test_a_group_that_began_too_late_is_told_of_once(tmp_path: Path) -> None:
     fake_time.run(main())
 
 
+def test_a_group_that_stays_without_pods_is_told_of(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with scheduled(tmp_path, "Coscheduling") as scene:
+            scene.create_group("empty", 2)
+            scene.create_group("late", 2)
+            scene.create_group("huge", 2**31 - 1)
+            scene.create_pod("a", "huge")
+            scene.create_pod("b", "late")
+            await asyncio.sleep(50)
+            scene.create_pod("c", "late")
+            assert scene.events("MembersMissing") == []
+            await asyncio.sleep(1000)
+            told = {event["regarding"]["name"]: event["note"] for event in scene.events("MembersMissing")}
+            label = f"the label {GROUP_LABEL}"
+            assert told == {
+                "empty": f"no pod has {label}=empty; the group waits until 2 have it",
+                "huge": f"1 pod has {label}=huge; the group waits until 2147483647 have it",
+            }
+            assert len(scene.events("MembersMissing")) == 2
+
+    fake_time.run(main())
+
+
 @pytest.fixture
 def warnings(caplog: pytest.LogCaptureFixture) -> Any:
     def told() -> list[Any]:

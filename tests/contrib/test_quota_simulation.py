@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.api.pods import Pod
+from moorage.framework.eviction import Evictions
 from moorage.framework.handle import Handle
 from moorage.scheduler.scheduler import Scheduler
 from moorage.testing import make_node, make_pod
@@ -91,8 +92,14 @@ class History:
 
     def chosen(self, victims: list[Pod], preemptor: Pod) -> None:
         """Looks at victims in the moment in which they are chosen, the least important first."""
-        self.victims += len(victims)
+        evictions = self.cluster.scheduler.services.shared[Evictions]
         used = self.used()
+        for pod in self.cluster.scheduler.state.pods:
+            # Who leaves anyway is chosen without harm, and what it used is as good as given back.
+            if evictions.is_going(pod):
+                used[pod.namespace] -= pod.requests["cpu"] // 1000
+        victims = [victim for victim in victims if not evictions.is_going(victim)]
+        self.victims += len(victims)
         for victim in sorted(victims, key=lambda pod: (pod.priority, pod.requests["cpu"])):
             team = victim.namespace
             if team == preemptor.namespace or preemptor.namespace not in self.min:

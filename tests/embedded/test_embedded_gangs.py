@@ -32,4 +32,4 @@ def nothing_left(api: Api) -> Iterator[None]:
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", [3, 4])
 def test_gangs_take_turns(cluster: Embedded, api: Api, soak: bool, seed: int) -> None:
-    Crowd(cluster, api, 40 if soak else 4, seed).run()
+    Crowd(cluster, api, 200 if soak else 4, seed).run()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -144,4 +145,10 @@ class SparingDryRun(NamingDryRun):
 
     def potential_victims(self, node: NodeInfo) -> list[Pod]:
         below = super().potential_victims(node)
-        return [pod for pod in below if not self._sparing.is_exempt(pod, self._pod, self._now)]
+        return [pod for pod in below if not self._is_exempt(pod)]
+
+    def may_go_besides(self, pods: Sequence[Pod], others: Sequence[Pod]) -> bool:
+        return super().may_go_besides(pods, others) and not any(map(self._is_exempt, pods))
+
+    def _is_exempt(self, pod: Pod) -> bool:
+        return self._sparing.is_exempt(pod, self._pod, self._now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,6 +51,8 @@ class Evictions:
     def __init__(self, handle: Handle) -> None:
         self._services = handle.services
         self._last_victims: dict[str, Pod | None] = {}
+        self._going: set[str] = set()
+        """The uids of pods that are told to go, which the watch may not have shown yet."""
         self._noted: list[Eviction] | None = None
 
     @contextmanager
@@ -82,6 +84,22 @@ class Evictions:
             if last is None or self._is_still_there(last)
         }
         self._last_victims[preemptor.uid] = None
+        placement = self._services.state.placement
+        self._going = {uid for uid in self._going if placement(uid) is not None}
+        self._going.update(victim.pod.uid for victim in going)
+
+    def is_going(self, pod: Pod) -> bool:
+        """Whether a pod will leave its node, whatever becomes of those who wait for that."""
+        return pod.deleting or pod.uid in self._going
+
+    @property
+    def going(self) -> Collection[str]:
+        """The uids of pods that are told to go; of some of them the watch shows it already."""
+        return self._going
+
+    def stays(self, pod: Pod) -> None:
+        """A pod that was told to go did not have to, or could not be told."""
+        self._going.discard(pod.uid)
 
     def is_under_way(self, preemptor: Pod) -> bool:
         """Whether the preemptor should wait: until its last victim is gone or on its way out."""
@@ -109,6 +127,8 @@ class _Eviction:
         self._evictions = evictions
         self._handle = handle
         self._preemptor = preemptor
+        self._deleted: set[str] = set()
+        """The uids of the victims that are deleted for it."""
 
     async def run(self, victims: Sequence[Evicted]) -> None:
         preemptor = self._preemptor
@@ -122,6 +142,10 @@ class _Eviction:
         except Exception as error:
             self._evictions.last_is(preemptor, None)
             errors.append(error)
+        finally:
+            for victim in victims:
+                if victim.pod.uid not in self._deleted:
+                    self._evictions.stays(victim.pod)
         if errors:
             texts = ", ".join(dict.fromkeys(map(str, errors)))
             log.error("preemption for pod %s on node %s failed: %s", preemptor.key, ", ".join(nodes), texts)
@@ -160,6 +184,7 @@ class _Eviction:
             return False
         deleted = await self._delete(pod, victim.message)
         if deleted:
+            self._deleted.add(pod.uid)
             self._record(pod, note)
         return deleted
 

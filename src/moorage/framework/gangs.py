@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
+
+import numpy as np
 
 from moorage.api.pods import Pod
 from moorage.framework.extension_points import Plugin
+from moorage.state.cluster import ClusterState
 
 
 class Gang(NamedTuple):
@@ -44,3 +47,20 @@ class GangPlugin(Plugin):
 
     def gang_tried(self, gang: Gang, *, is_placed: bool) -> None:
         """Its members were tried together: enough of them have nodes now, or none of these."""
+
+
+def domains_of(state: ClusterState, label: str, pods: Iterable[Pod]) -> set[str]:
+    """The values of the label on the nodes that these pods have."""
+    placements = (state.placement(pod.uid) for pod in pods)
+    found = (placement.node.node.metadata.labels.get(label) for placement in placements if placement)
+    return {value for value in found if value is not None}
+
+
+def home_of(state: ClusterState, gang: Gang, members: Iterable[Pod]) -> set[str] | None:
+    """The names of the nodes to which a gang with members on nodes keeps; None if it keeps to none."""
+    taken = domains_of(state, gang.topology, members) if gang.topology else ()
+    if not taken:
+        return None
+    label = state.nodes.label(gang.topology)
+    is_home = np.array([value in taken for value in label.values])[label.codes]
+    return set(np.array(state.nodes.names, dtype=object)[is_home])

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Coroutine
 from contextvars import Context, copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -306,6 +306,9 @@ class BindingCycle:
         """Gives the pod back to the queue; other pods hear that there is room again."""
         assumed = binding.assumed
         failure = diagnosis.chosen_node_failed(status, waits_for_events=not done)
+        if not (status.rejected or failure.silent) and _is_of_gang(binding):
+            # The others may be bound: the room stays with the gang, or it would be in part for long.
+            failure = replace(failure, nominated_node=binding.node_name)
         self._journal.refused(binding.decision.entry, status)
         if status.rejected:
             self._failures.handle(binding.profile, binding.queued, failure, binding.started)
@@ -367,6 +370,11 @@ class BindingCycle:
             self._ended()
         if self._waiting_for_a_bind:
             self._bind_those_who_wait()
+
+
+def _is_of_gang(binding: PodToBind) -> bool:
+    gangs = binding.profile.gangs
+    return gangs is not None and gangs.gang_of(binding.queued.pod) is not None
 
 
 def _unexpected(binding: PodToBind, error: Exception) -> Status:

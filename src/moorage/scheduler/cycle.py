@@ -123,7 +123,9 @@ class NodeChooser:
         if self.within is not None:
             names = set(self.within) if pre.names is None else pre.names & self.within
             by = () if profile.gangs is None or not self.counts_others else (profile.gangs.name,)
-            pre = decision.pre_filtered = pre._replace(names=names, narrowed_by=(*pre.narrowed_by, *by))
+            pre = decision.pre_filtered = pre._replace(
+                names=names, narrowed_by=tuple({*pre.narrowed_by, *by})
+            )
         if pre.names is not None and pre.narrowed_by:
             decision.statuses = NodeStatuses(table, diagnosis.outside_status(pre.narrowed_by))
         if self.within is not None and not self.counts_others:
@@ -192,6 +194,10 @@ class NodeChooser:
         """The node the pod is nominated to, if it fits; a failure here counts as "does not fit"."""
         name = pod.status.nominated_node_name
         is_outside = self.within is not None and name not in self.within
+        pre = decision.pre_filtered
+        if pre is not None and pre.names is not None and profile.gangs is not None:
+            # Other plugins that narrow reject the nominated node themselves.
+            is_outside |= profile.gangs.name in pre.narrowed_by and name not in pre.names
         node = profile.state.node(name) if name and not is_outside else None
         if node is None:
             return None

@@ -327,12 +327,28 @@ class Scheduler:
             self._known_to_fail.append((profile, queued, known.failure, started))
             self._was_known = True
             return
-        placed = self._place(profile, queued, started)
+        placed = self._place_alone(profile, queued, started)
         if isinstance(placed, Failure):
             self._failures.handle_when_free(profile, queued, placed, started)
             return
         activate_pods(self.queue, placed.cycle)
         self._binding.start(placed)
+
+    def _place_alone(self, profile: Profile, queued: QueuedPod, started: float) -> PodToBind | Failure:
+        """Where the rest of its gang is, if that would rather stay together; otherwise wherever it fits.
+
+        Nobody makes room for a pod that will be turned away for want of its gang.
+        """
+        if profile.gangs is not None and profile.gangs.missing_gang(queued.pod):
+            with self.chooser.for_gang(None):
+                return self._place(profile, queued, started)
+        near = None if profile.gangs is None else self._gangs.rather_on(profile, queued.pod)
+        if near is not None:
+            with self.chooser.for_gang(near):
+                placed = self._place(profile, queued, started)
+            if not isinstance(placed, Failure) or not placed.is_rejection:
+                return placed
+        return self._place(profile, queued, started)
 
     def _place(self, profile: Profile, queued: QueuedPod, started: float) -> PodToBind | Failure:
         """Keeps a node for a pod, if there is one: assumed, reserved, permitted. Nothing is written."""

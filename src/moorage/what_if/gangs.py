@@ -21,7 +21,7 @@ from moorage.scheduler.binding_cycle import PodToBind
 from moorage.scheduler.cycle import NodeChooser
 from moorage.scheduler.gangs.domains import Domain
 from moorage.scheduler.gangs.failures import failures_of
-from moorage.scheduler.gangs.preemption import GangPreemption
+from moorage.scheduler.gangs.preemption import GangPreemption, victims_of
 from moorage.scheduler.gangs.trials import GangAttempt, GangTrials, Place, Trial
 from moorage.scheduler.journal import NoJournal
 
@@ -83,7 +83,8 @@ class GangTries:
 
     def with_node(self, gang: Gang) -> list[Pod]:
         placement = self._services.state.placement
-        return [pod for pod in self.members(gang) if placement(pod.uid) is not None]
+        members = self.members(gang)
+        return [pod for pod in members if not pod.deleting and placement(pod.uid) is not None]
 
     def members(self, gang: Gang) -> list[Pod]:
         gangs = self._profile.gangs
@@ -119,7 +120,7 @@ class GangTries:
             room = self._preemption.room_for(attempt, trial)
         if room is None or room.failed is not None:
             return found
-        gone = {victim.pod.uid: victim.pod.key for each in room.evictions for victim in each.victims}
+        gone = {pod.uid: pod.key for pod in (*room.going, *victims_of(room.evictions))}
         if not gone.keys().isdisjoint(pod.uid for pod in self.members(gang)):
             return found  # a gang that loses a member for another gains nothing
         nodes = tuple(sorted(set(room.nodes.values())))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from moorage.api.pods import Pod
 from moorage.client.memory import MemoryClient
 from moorage.config import KubeSchedulerConfiguration
+from moorage.config.feature_gates import FeatureGates
 from moorage.framework.extension_points import Plugin
 from moorage.insight.live.questions import Questions
 from moorage.insight.log.decision_log import DecisionLog
@@ -27,7 +28,11 @@ class World:
     """A cluster in memory. Time stands still unless `now` is set."""
 
     def __init__(
-        self, *plugins: type[Plugin], nodes: int = 3, config: KubeSchedulerConfiguration | None = None
+        self,
+        *plugins: type[Plugin],
+        nodes: int = 3,
+        config: KubeSchedulerConfiguration | None = None,
+        gates: FeatureGates | None = None,
     ) -> None:
         registry = in_tree_registry()
         for plugin in plugins:
@@ -45,6 +50,7 @@ class World:
             observer=self.metrics,
             clock=lambda: self.now,
             journal=self.log,
+            gates=gates,
         )
         for number in range(nodes):
             self.put(make_node(f"node-{number}", cpu="4", labels={"zone": f"z{number % 2}"}))

@@ -31,6 +31,7 @@ class CapacityScheduling(DefaultPreemption, PreFilterPlugin, ReservePlugin):
     treats_like_pods_alike = False  # its messages name the pod
     args_type = None
     permissions = (Permission("delete", "", "pods"),)
+    ignores_priorities = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(None, handle)

@@ -51,8 +51,14 @@ class QuotaDryRun(NamingDryRun):
         self._by_numbers: set[int] = set()
         self._quotas: QuotaSnapshot = cycle.read(SNAPSHOT)
         self._who = WhoMayGo.for_pod(self._quotas, pod, demand.in_quota)
+        self._settled = self._quotas.clone()
+        """The quotas without pods that are on their way out: they are not borrowed from twice."""
+        self._going = handle.shared(Quotas).going()
+        for going in self._going:
+            self._settled.remove(going)
+        self._going_uids = {going.uid for going in self._going}
         is_taking_back = self._who is WhoMayGo.OF_BORROWERS
-        self._borrowers = self._quotas.borrowers() if is_taking_back else None
+        self._borrowers = self._settled.borrowers() if is_taking_back else None
 
     def rule_out(self, rows: NDArray[np.intp], statuses: NodeStatuses) -> NDArray[np.intp]:
         is_worth_a_try = self._nodes_with_possible_victims()[rows]
@@ -76,6 +82,11 @@ class QuotaDryRun(NamingDryRun):
                 placement = state.placement(uid)
                 if placement and placement.node.exists and placement.info.pod.priority < below:
                     found[placement.node.row] = True
+        if self._borrowers is not None:
+            for pod in self._going:
+                placement = state.placement(pod.uid)
+                if placement and placement.node.exists and self._quotas.of(pod.namespace) is not None:
+                    found[placement.node.row] = True
         return found
 
     def potential_victims(self, node: NodeInfo) -> list[Pod]:
@@ -83,25 +94,46 @@ class QuotaDryRun(NamingDryRun):
         borrowers = self._borrowers
         if borrowers is None:
             return [pod for pod in node.pods if self._who.has(pod, self._pod, self._quotas)]
-        possible = [pod for pod in node.pods if pod.namespace in borrowers]
+        possible = [pod for pod in node.pods if pod.namespace in borrowers or pod.uid in self._going_uids]
         if not possible:
             return []
         possible.sort(key=by_importance(self._now), reverse=True)
-        quotas = self._quotas.clone()
+        quotas = self._settled.clone()
         found: list[Pod] = []
         for pod in possible:
-            if self._who.has(pod, self._pod, quotas):
+            if pod.uid in self._going_uids:
+                is_foreign = pod.namespace != self._pod.namespace
+                if is_foreign and self._quotas.of(pod.namespace) is not None:
+                    found.append(pod)
+            elif self._who.has(pod, self._pod, quotas):
                 quotas.remove(pod)
                 found.append(pod)
         return found
 
-    def may_all_go(self, pods: Sequence[Pod]) -> bool:
-        quotas = self._quotas.clone()
+    def may_go_besides(self, pods: Sequence[Pod], others: Sequence[Pod]) -> bool:
+        quotas = self._settled.clone()
+        for pod in others:
+            quotas.remove(pod)
         for pod in pods:
             if not self._who.has(pod, self._pod, quotas):
                 return False
             quotas.remove(pod)
         return True
+
+    def _in_order(self, below: list[Pod]) -> tuple[list[Pod], set[str]]:
+        """Those who leave anyway are the last to be put back, and no budget suffers from that."""
+        ordered, protected = super()._in_order(below)
+        if self._going_uids:
+            ordered.sort(key=lambda pod: pod.uid in self._going_uids)
+            protected = protected - self._going_uids
+        return ordered, protected
+
+    def _candidate(
+        self, node: NodeInfo, victims: list[Pod], violations: int, protected: set[str]
+    ) -> Candidate:
+        if self._going_uids:
+            victims.sort(key=by_importance(self._now))
+        return super()._candidate(node, victims, violations, protected)
 
     def _with_room_if_empty(self, rows: NDArray[np.intp]) -> set[int]:
         """The nodes on which room is all that the pod could lack; why others are none is found out there."""

@@ -9,6 +9,7 @@ from moorage.api.pods import Pod
 from moorage.api.requests import Resources
 from moorage.contrib.capacity.quota_arithmetic import Quota, quota_of, request_of, together
 from moorage.contrib.objects import ElasticQuota
+from moorage.framework.eviction import Evictions
 from moorage.framework.handle import Handle
 
 log = logging.getLogger(__name__)
@@ -101,11 +102,13 @@ class Quotas:
         self._used: dict[str, Resources] = {}
         """By namespace, of those without a quota, too."""
         self._uids: dict[str, set[str]] = {}
+        self._ending: set[str] = set()
+        """The uids of those that are being deleted."""
         self._warned: dict[str, str] = {}
         """What is wrong with quotas, by uid."""
         self._untold: list[tuple[ElasticQuota, str]] = []
         for pod in handle.pods:
-            self._count(pod)
+            self._pod_changed(pod)
         pods = handle.lister_of(Pod)
         pods.on_change(
             added=self._pod_changed, updated=lambda old, new: self._pod_changed(new), deleted=self._uncount
@@ -137,6 +140,12 @@ class Quotas:
         """The uids of the pods of a namespace that are counted."""
         return self._uids.get(namespace, ())
 
+    def going(self) -> list[Pod]:
+        """The pods that are counted and on their way out: what they use is as good as given back."""
+        told = self._handle.shared(Evictions).going
+        found = map(self._handle.state.pod, {*self._ending, *(uid for uid in told if uid in self._counted)})
+        return [pod for pod in found if pod is not None]
+
     # Pods
 
     def reserve(self, pod: Pod) -> None:
@@ -153,6 +162,8 @@ class Quotas:
     def _pod_changed(self, pod: Pod) -> None:
         if pod.spec.node_name:
             self._count(pod)
+            if pod.deleting and pod.uid:
+                self._ending.add(pod.uid)
 
     def _count(self, pod: Pod) -> None:
         """Counts a pod for what it asks for now."""
@@ -171,6 +182,7 @@ class Quotas:
 
     def _uncount(self, pod: Pod) -> None:
         request = self._counted.pop(pod.uid, None)
+        self._ending.discard(pod.uid)
         if request is None:
             return
         namespace = pod.namespace

@@ -56,21 +56,26 @@ def step(group: PodGroup, pods: Collection[Pod], now: float) -> Outcome:
     running, succeeded, failed = counts["Running"], counts["Succeeded"], counts["Failed"]
     if _waited_too_long(group) and not running + succeeded + failed:
         return Outcome(group.status, TIMEOUT)
-    wanted = max(group.spec.min_member or 1, 1)
+    needed = wanted(group)
     # Counted in every phase: of pods that are gone nobody shall read that they run.
     status = replace(group.status, running=running, succeeded=succeeded, failed=failed)
     if not status.phase:
         return Outcome(replace(status, phase=PENDING))
     if status.phase == PENDING:
-        phase = SCHEDULING if len(pods) >= wanted else PENDING
+        phase = SCHEDULING if len(pods) >= needed else PENDING
     else:
-        phase = _phase(len(pods), wanted, running, succeeded, failed)
+        phase = _phase(len(pods), needed, running, succeeded, failed)
     if status.phase == PENDING != phase:
         status = replace(status, occupied_by=_owners(pods) or status.occupied_by)
     if phase == SCHEDULING != status.phase:
         # The first time counts: a group that has run for days has not waited so long.
         status = replace(status, schedule_start_time=status.schedule_start_time or _text(now))
     return Outcome(replace(status, phase=phase))
+
+
+def wanted(group: PodGroup) -> int:
+    """So many pods it needs."""
+    return max(group.spec.min_member or 1, 1)
 
 
 def _phase(pods: int, wanted: int, running: int, succeeded: int, failed: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 
@@ -11,7 +12,7 @@ from moorage.client.http import HttpClient
 from moorage.client.informer import Informer
 from moorage.client.resources import Resource
 from moorage.contrib.controllers.labelled import Labelled
-from moorage.contrib.controllers.pod_group_status import settled
+from moorage.contrib.controllers.pod_group_status import PENDING, settled, wanted
 from moorage.contrib.controllers.status_writer import StatusWriter
 from moorage.contrib.controllers.work_queue import WorkQueue
 from moorage.contrib.coscheduling.pod_groups import key_of
@@ -21,6 +22,8 @@ from moorage.framework.listers import Listers
 
 ENDED = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown"
 """Selects the pods that a scheduler does not watch."""
+PATIENCE = 60.0
+"""So many seconds a group may have too few pods before that is told."""
 
 
 class PodGroupController:
@@ -41,6 +44,8 @@ class PodGroupController:
         self._queue = WorkQueue("a PodGroup", self._look)
         self._recorder: Recorder = NoRecorder()
         self._warned: set[str] = set()
+        self._incomplete_since: dict[str, float] = {}
+        """By the key of a group that has too few pods, in seconds of the loop; infinite once that is told."""
         self._members = _Members(self._queue.add)
         self._ended_members = _Members(self._queue.add)
         members, ended = self._members, self._ended_members
@@ -77,6 +82,7 @@ class PodGroupController:
         if listed is None or listed.deleting:
             self._writer.forget(key)
             self._warned.discard(key)
+            self._incomplete_since.pop(key, None)
             return
         group = self._writer.newest(listed)
         # One that has just ended may still be among the others.
@@ -87,8 +93,26 @@ class PodGroupController:
         elif key not in self._warned:
             self._warned.add(key)
             self._recorder.event(group, None, "Warning", warned.reason, "Scheduling", warned.note)
+        self._look_for_missing(group, status.phase, len(pods))
         if status != group.status:
             await self._writer.write(group, group.status, status)
+
+    def _look_for_missing(self, group: PodGroup, phase: str, pods: int) -> None:
+        """Warns of a group that has had too few pods for a while: one that is misspelt has none for ever."""
+        if phase != PENDING:
+            self._incomplete_since.pop(group.key, None)
+            return
+        now = asyncio.get_running_loop().time()
+        left = self._incomplete_since.setdefault(group.key, now) + PATIENCE - now
+        if math.isinf(left):
+            return
+        if left > 0:
+            self._queue.add_after(group.key, left)
+            return
+        self._incomplete_since[group.key] = math.inf
+        have = {0: "no pod has", 1: "1 pod has"}.get(pods, f"{pods} pods have")
+        note = f"{have} the label {GROUP_LABEL}={group.name}; the group waits until {wanted(group)} have it"
+        self._recorder.event(group, None, "Warning", "MembersMissing", "Scheduling", note)
 
 
 class _Members:

@@ -39,6 +39,11 @@ class WorkQueue:
             self._waiting[key] = None
             self._is_named.set()
 
+    def add_after(self, key: str, seconds: float) -> None:
+        """Has a key looked at when so much time has passed, unless that is to happen at some time anyway."""
+        if self._runs and key not in self._later:
+            self._later[key] = asyncio.get_running_loop().call_later(seconds, self._add_again, key)
+
     async def run(self, keys: Iterable[str]) -> None:
         """Begins with these keys and never returns; it ends by cancellation."""
         self._runs = True

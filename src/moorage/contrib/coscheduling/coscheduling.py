@@ -15,9 +15,9 @@ from moorage.contrib.coscheduling.pod_groups import PodGroups, created_at, key_o
 from moorage.contrib.objects import PodGroup
 from moorage.framework.background import every
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.events import Action, ClusterEvent, Hint
+from moorage.framework.events import NODE, POD, Action, ClusterEvent, Hint
 from moorage.framework.extension_points import PermitPlugin, PreFilterPlugin, QueueSortPlugin
-from moorage.framework.gangs import Gang, GangPlugin
+from moorage.framework.gangs import Gang, GangPlugin, home_of
 from moorage.framework.handle import Handle
 from moorage.framework.loading.registry import PluginLoadError
 from moorage.framework.queued_pod import QueuedPod
@@ -48,10 +48,20 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
         """By the key of a group: when it was last tried in vain."""
         self._backs_off_until: dict[str, float] = {}
         handle.lister_of(PodGroup).on_change(deleted=self._forget)
+        handle.lister_of(Pod).on_change(added=self._member_came)
 
     def events(self) -> list[ClusterEvent]:
         address = f"{PodGroup.resource}.{PodGroup.version}.{PodGroup.group}"
-        return [ClusterEvent(address, Action.ADD | Action.UPDATE, _group_changed)]
+        return [
+            ClusterEvent(address, Action.ADD | Action.UPDATE, _group_changed),
+            ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._needs_resources),
+            ClusterEvent(POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._needs_resources),
+        ]
+
+    def _needs_resources(self, pod: Pod, old: object, new: object) -> Hint:
+        """Whether room anywhere may be what its group has waited for."""
+        group = self._groups.of(pod)
+        return Hint.SKIP if group is None or group.spec.min_resources is None else Hint.QUEUE
 
     # The order of the queue
 
@@ -98,19 +108,27 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
         if seconds and len(self.members_of(gang)) >= gang.minimum:
             self._backs_off_until.setdefault(gang.key, now + seconds)
 
+    def _member_came(self, pod: Pod) -> None:
+        """Has its group tried if one that somebody else has placed makes the members enough."""
+        group = self._groups.of(pod) if pod.spec.node_name else None
+        if group is not None:
+            members = self._groups.members(group.key)
+            if len(members) == minimum_of(group):
+                self.handle.activate(list(members))
+
     def _forget(self, group: PodGroup) -> None:
         self._failed_at.pop(group.key, None)
         self._backs_off_until.pop(group.key, None)
 
     # What a group needs before it is tried
 
-    def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
+    def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | set[str] | None:
         group = self._groups.of(pod)
         if group is None:
             return Status.skip()
         if self._backs_off_until and self._backs_off(group.key):
             return Status.unresolvable(f"podGroup {group.key} failed recently")
-        members = self._groups.members(group.key)
+        members = [each for each in self._groups.members(group.key) if not each.deleting]
         minimum = minimum_of(group)
         if len(members) < minimum:
             return Status.unresolvable(
@@ -122,22 +140,28 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PermitPlugin, GangPlugin):
             return Status.unresolvable(
                 f"pre-filter pod {pod.name} cannot proceed due to gated pods in the same PodGroup"
             )
-        if group.spec.min_resources is None:
-            return Status.skip()
-        return self._problem_with_resources(group, members, minimum)
+        problem = self._problem_with_resources(group, minimum)
+        return problem or self._where_others_are(pod, members) or Status.skip()
 
-    def _problem_with_resources(
-        self, group: PodGroup, members: Collection[Pod], minimum: int
-    ) -> Status | None:
+    def _where_others_are(self, pod: Pod, members: Collection[Pod]) -> set[str] | None:
+        """The nodes to which a gang keeps that has to stay together and has members on nodes."""
+        gang = self.gang_of(pod)
+        if gang is None or not gang.is_topology_required:
+            return None
+        return home_of(self.handle.state, gang, members)
+
+    def _problem_with_resources(self, group: PodGroup, minimum: int) -> Status | None:
         wanted = group.spec.min_resources
-        assert wanted is not None
+        if wanted is None:
+            return None
         try:
             needed = parse_resources(wanted)
         except ValueError as error:
             return Status.unresolvable(f"podGroup {group.key}: spec.minResources: {error}")
+        members = self._groups.members(group.key)
         missing = missing_resources(self.handle.state, {**needed, PODS: minimum}, members)
         if not missing:
-            return Status.skip()
+            return None
         listed = " ".join(f"{name}:{_shown(name, amount)}" for name, amount in sorted(missing.items()))
         return Status.unresolvable(f"resource gap: map[{listed}]")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from moorage.api.pods import Pod
 from moorage.framework.runtime.profile import Profile
-from moorage.insight.gangs import IsGated, standing
+from moorage.insight.gangs import IsGated, group_of_kubernetes, is_incomplete, standing
 from moorage.insight.live.waiting import Waiting, message
 
 Document = dict[str, Any]
@@ -101,6 +101,8 @@ class Groups:
     def _incomplete_gang(self, pod: Pod) -> str:
         """The gang for whose other members a pod waits; empty if it goes alone."""
         profile = self._profiles.get(pod.spec.scheduler_name)
+        if profile is not None and (group := group_of_kubernetes(profile, pod)):
+            return group if is_incomplete(profile, group) else ""
         gangs = None if profile is None else profile.gangs
         if profile is None or gangs is None:
             return ""
@@ -110,7 +112,8 @@ class Groups:
             return missing
         key = profile.name, gang.key
         if key not in self._gangs:
-            placed = sum(profile.state.placement(each.uid) is not None for each in gangs.members_of(gang))
+            placement, members = profile.state.placement, gangs.members_of(gang)
+            placed = sum(not each.deleting and placement(each.uid) is not None for each in members)
             self._gangs[key] = placed < gang.minimum
         return gang.key if self._gangs[key] else ""
 

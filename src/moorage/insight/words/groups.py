@@ -61,7 +61,7 @@ def words_for_group(group: Document, now: float) -> list[str]:
         said.append(sentence(f"tried again when {waits_for(group['waitsFor'])}"))
     if group.get("advice"):
         who = "It" if count == 1 else names[0] if names else "The first"
-        who = "The whole group" if group.get("gang") else who
+        who = "The whole group" if group.get("gang") and not group["gang"].get("alone") else who
         fits = "would preempt others" if group["advice"].get("then") == "preempts" else "would fit"
         said.append(f"{who} {fits} if: {suggestion_text(group['advice'])}.")
     return said

@@ -35,7 +35,8 @@ def words_for_pod(document: Document, now: float | None = None) -> list[str]:
 
 
 def _is_incomplete(gang: Document | None) -> bool:
-    return gang is not None and not gang.get("fits")
+    """Whether what would help was tried with the whole gang."""
+    return gang is not None and not gang.get("fits") and not gang.get("alone")
 
 
 def _for(document: Document, now: float) -> str:

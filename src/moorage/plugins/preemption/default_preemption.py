@@ -23,8 +23,8 @@ from moorage.framework.node_statuses import NodeStatuses
 from moorage.framework.permissions import Permission
 from moorage.framework.pod_groups import PodGroups
 from moorage.framework.status import Code, Nomination, Status
-from moorage.plugins.preemption.candidates import Candidate, best_candidates
-from moorage.plugins.preemption.dry_run import DryRun
+from moorage.plugins.preemption.candidates import Candidate, best_candidates, by_importance
+from moorage.plugins.preemption.dry_run import DryRun, protected_by
 from moorage.plugins.preemption.gang_victims import GangVictims
 from moorage.plugins.preemption.known_candidates import KnownCandidates
 
@@ -49,6 +49,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     treats_like_pods_alike = True
     args_type: ClassVar[type[msgspec.Struct] | None] = DefaultPreemptionArgs
     permissions = (Permission("delete", "", "pods"),)
+    ignores_priorities: ClassVar[bool] = False
+    """Whether pods may have to go for less important ones."""
 
     def __init__(self, args: DefaultPreemptionArgs | None, handle: Handle) -> None:
         super().__init__(args or DefaultPreemptionArgs(), handle)
@@ -92,19 +94,32 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             return Status.error(_PREFIX + candidates.message)
         if not candidates:
             return Status.unschedulable(f"{_PREFIX}no candidate node for preemption")
-        gangs = None if self.handle.profile is None else self.handle.profile.gangs
-        together = None if gangs is None else GangVictims(gangs, self.handle.state)
-        if together is not None:
-            # Where no gang is torn apart, fewer pods go than meet the eye elsewhere.
-            candidates = [each for each in candidates if not together.torn_apart(each.victims)] or candidates
+        candidates = self._with_gangs(candidates)
         chosen = random.choice(best_candidates(candidates))
         # Candidates may be known from before; their pods may have changed since in what does not matter here.
         victims = [self.handle.state.pod(victim.uid) or victim for victim in chosen.victims]
-        if together is not None:
-            victims += together.torn_apart(victims)
         self.handle.evict(victims, by=newest)
         cycle.write(CANDIDATES, candidates)
         return Nomination(chosen.node_name)
+
+    def _with_gangs(self, candidates: list[Candidate]) -> list[Candidate]:
+        """With those who have to go elsewhere as well; where no gang is torn apart is better in any case."""
+        gangs = None if self.handle.profile is None else self.handle.profile.gangs
+        if gangs is None:
+            return candidates
+        together, order = GangVictims(gangs, self.handle), by_importance(self.handle.clock())
+        budgets = list(self.handle.state.objects.of(PodDisruptionBudget).list())
+        left_alone: list[Candidate] = []
+        torn_apart: list[Candidate] = []
+        for each in candidates:
+            others = together.torn_apart(each.victims)
+            if others:
+                victims = tuple(sorted((*each.victims, *others), key=order))
+                violations = len(protected_by(budgets, victims))
+                torn_apart.append(Candidate(each.node_name, victims, violations))
+            else:
+                left_alone.append(each)
+        return left_alone or torn_apart
 
     def not_eligible(self, pod: Pod, statuses: NodeStatuses) -> str:
         """Why the pod may not preempt others; empty if it may."""
@@ -118,7 +133,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if not nominated or statuses.get(nominated).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return ""
         node = self.handle.node(nominated)
-        if node and any(_is_being_preempted(other) and self.may_go_for(other, pod) for other in node.pods):
+        if node and any(is_being_preempted(other) and self.may_go_for(other, pod) for other in node.pods):
             return "not eligible due to a terminating pod on the nominated node."
         return ""
 
@@ -194,7 +209,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         return [ClusterEvent(POD, Action.DELETE, lambda pod, old, new: Hint.SKIP)]
 
 
-def _is_being_preempted(pod: Pod) -> bool:
+def is_being_preempted(pod: Pod) -> bool:
+    """Whether a pod is on its way out to make room for others."""
     if not pod.deleting:
         return False
     condition = pod.condition("DisruptionTarget")

@@ -44,7 +44,7 @@ class DryRun:
         self._now = handle.clock()
         self._room: Room | None = None
         gangs = None if handle.profile is None else handle.profile.gangs
-        self._gangs = None if gangs is None else GangVictims(gangs, handle.state)
+        self._gangs = None if gangs is None else GangVictims(gangs, handle)
         # What is known of a node holds until the node changes; gangs are on others, too.
         self._known = known if self._gangs is None else None
 
@@ -80,8 +80,8 @@ class DryRun:
         """The pods that could go from a node."""
         return [pod for pod in node.pods if pod.priority < self._pod.priority]
 
-    def may_all_go(self, pods: Sequence[Pod]) -> bool:
-        """Whether the members of a gang could go together, wherever they are."""
+    def may_go_besides(self, pods: Sequence[Pod], others: Sequence[Pod]) -> bool:
+        """Whether pods could go, wherever they are, besides others that go."""
         return all(pod.priority < self._pod.priority for pod in pods)
 
     def fits(self, tried: WhatIf) -> bool:
@@ -104,7 +104,7 @@ class DryRun:
                 return known
         below = self.potential_victims(node)
         if self._gangs is not None:
-            below = self._gangs.possible(below, self._pod, self.may_all_go)
+            below = self._gangs.possible(below, self._pod, self.may_go_besides)
         if not below:
             return self.no_victims(node)
         if self._room is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.diagnosis import Failure
-from moorage.framework.gangs import Gang, GangPlugin
+from moorage.framework.gangs import Gang, GangPlugin, home_of
 from moorage.framework.handle import Services
 from moorage.framework.logger import Logger
 from moorage.framework.plugin_errors import IN_TREE, described
@@ -60,6 +60,18 @@ class GangCycle:
             return None
         return gang
 
+    def rather_on(self, profile: Profile, pod: Pod) -> frozenset[str] | None:
+        """The nodes that are near the others of a gang that would rather stay together; otherwise None.
+
+        Where a gang must stay together, its plugin sees to that.
+        """
+        gangs = profile.gangs
+        gang = None if gangs is None else gangs.gang_of(pod)
+        if gangs is None or gang is None or gang.is_topology_required:
+            return None
+        near = home_of(self._services.state, gang, self._with_node(gangs, gang))
+        return None if near is None else frozenset(near)
+
     def attempt(self, profile: Profile, first: QueuedPod, gang: Gang, chooser: NodeChooser) -> None:
         """Tries a gang of which a member was taken from the queue; the others are taken, too."""
         gangs = profile.gangs
@@ -67,7 +79,7 @@ class GangCycle:
         attempt = GangAttempt(profile, gangs, gang, [first], [], chooser, time.perf_counter())
         trial = Trial([], [])
         try:
-            attempt.members = self._gather(attempt, first)
+            self._gather(attempt)
             attempt.with_node = self._with_node(gangs, gang)
             trial = self._trials.search(attempt)
             is_placed = len(trial.placed) >= attempt.missing and not trial.is_broken
@@ -85,17 +97,19 @@ class GangCycle:
             self._failures.handle_when_free(profile, queued, failures[queued.pod.uid], attempt.started)
 
     def _with_node(self, gangs: GangPlugin, gang: Gang) -> list[Pod]:
+        """Its members that have a node and are not about to leave it."""
         placement = self._services.state.placement
-        return [pod for pod in gangs.members_of(gang) if placement(pod.uid) is not None]
+        members = gangs.members_of(gang)
+        return [pod for pod in members if not pod.deleting and placement(pod.uid) is not None]
 
-    def _gather(self, attempt: GangAttempt, first: QueuedPod) -> list[QueuedPod]:
+    def _gather(self, attempt: GangAttempt) -> None:
         """Takes the other members that wait from the queue."""
-        members = [first]
+        taken = {queued.pod.uid for queued in attempt.members}
         for pod in attempt.gangs.members_of(attempt.gang):
-            is_other = pod.uid != first.pod.uid and pod.spec.scheduler_name == attempt.profile.name
+            is_other = pod.uid not in taken and pod.spec.scheduler_name == attempt.profile.name
             if is_other and not pod.deleting and (queued := self._queue.take(pod)) is not None:
-                members.append(queued)
-        return in_order(members)
+                attempt.members.append(queued)
+        attempt.members = in_order(attempt.members)
 
     def _failed(self, attempt: GangAttempt, trial: Trial) -> dict[str, Failure]:
         """Takes back what was placed, and makes room if that helps; what each member is told."""
@@ -103,6 +117,8 @@ class GangCycle:
         self._trials.undo(trial, f"{fitting} of {gang.minimum} members of the pod group fit")
         trial.placed.clear()
         failed = trial.failed
+        if self._preemption.is_under_way(attempt):
+            return waiting_for_room(attempt.gangs, attempt.members, failed, attempt.promised)
         room = self._preemption.room_for(attempt, trial)
         if room is not None and room.failed is None:
             self._preemption.start(attempt, room)

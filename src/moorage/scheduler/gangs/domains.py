@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pods import Pod
-from moorage.framework.gangs import Gang
+from moorage.framework.gangs import Gang, domains_of
 from moorage.framework.runtime.profile import Profile
-from moorage.state.cluster import ClusterState
+from moorage.plugins.preemption.default_preemption import DefaultPreemption
 from moorage.state.nodes import Nodes
 
 _ON_NODES_ONLY = ("cpu", "memory", "ephemeral-storage")
 """What nothing but the node can give; devices may serve other resources."""
+_ABOVE_ALL = 2**31
+"""A priority that no pod has."""
 
 
 class Domain(NamedTuple):
@@ -43,7 +45,7 @@ def domains_for(
     label = nodes.label(gang.topology)
     room = _room(nodes, label.codes, len(label.values), _least(members, missing))
     can_tell = any(each.plugin.name == "NodeResourcesFit" for each in profile.filter)
-    taken = _taken(profile.state, gang.topology, with_node)
+    taken = domains_of(profile.state, gang.topology, with_node)
     present = set(np.unique(label.codes).tolist())
     found = sorted(
         (room.item(code), value, code)
@@ -56,15 +58,22 @@ def domains_for(
     return Domains(likely, domains[-1] if domains else None)
 
 
-def _taken(state: ClusterState, key: str, with_node: Sequence[Pod]) -> set[str]:
-    """The domains of members that have a node."""
-    found: set[str] = set()
-    for pod in with_node:
-        placement = state.placement(pod.uid)
-        value = None if placement is None else placement.node.node.metadata.labels.get(key)
-        if value is not None:
-            found.add(value)
-    return found
+def domains_if_others_go(
+    profile: Profile, gang: Gang, members: Sequence[Pod], missing: int, with_node: Sequence[Pod]
+) -> list[Domain]:
+    """Where the missing members may find room if others made it, the one with the most room first."""
+    with profile.state.priorities.gone_below(_priority_that_stays(profile, members)):
+        likely = domains_for(profile, gang, members, missing, with_node).likely
+    return likely[::-1]
+
+
+def _priority_that_stays(profile: Profile, members: Sequence[Pod]) -> int:
+    """Pods of this priority need not go for any of the members."""
+    preempting = [plugin for plugin in profile.post_filter if isinstance(plugin, DefaultPreemption)]
+    of_others = any(plugin not in profile.ours for plugin in profile.post_filter)
+    if of_others or any(plugin.ignores_priorities for plugin in preempting):
+        return _ABOVE_ALL
+    return max(pod.priority for pod in members)
 
 
 def _room(nodes: Nodes, codes: NDArray[np.int32], size: int, needed: dict[str, int]) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ def failures_of(
         # What is wrong is the gang itself, and the plugin has told each member so.
         shared = failed[0][1]
         return {queued.pod.uid: own.get(queued.pod.uid, shared) for queued in members}
-    shared = _shared(gangs, gang, fitting, failed, where)
+    shared = _shared(gangs, gang, members, fitting, failed, where)
     return {queued.pod.uid: shared for queued in members}
 
 
@@ -42,12 +42,33 @@ def waiting_for_room(
     }
 
 
-def _shared(gangs: GangPlugin, gang: Gang, fitting: int, failed: Failed, where: str) -> Failure:
+def _shared(
+    gangs: GangPlugin, gang: Gang, members: Sequence[QueuedPod], fitting: int, failed: Failed, where: str
+) -> Failure:
     message = f"pod group {gang.key}: {fitting} of {gang.minimum} members fit{where}"
     if failed:
         first, why = failed[0]
         message += f"; {first.pod.key} does not: {why.message}"
+    elif absent := _why_not_tried(gangs, gang, members):
+        message += f"; {absent}"
     return _rejection(gangs, message, failed, "")
+
+
+def _why_not_tried(gangs: GangPlugin, gang: Gang, members: Sequence[QueuedPod]) -> str:
+    """Why the others were too few though all that were tried fit: what is with the first that was not."""
+    tried, state = {queued.pod.uid for queued in members}, gangs.handle.state
+    absent = (
+        pod
+        for pod in gangs.members_of(gang)
+        if pod.uid not in tried and not pod.deleting and state.placement(pod.uid) is None
+    )
+    pod = min(absent, key=lambda each: each.key, default=None)
+    if pod is None:
+        return ""
+    scheduler = members[0].pod.spec.scheduler_name if members else pod.spec.scheduler_name
+    if pod.spec.scheduler_name != scheduler:
+        return f"{pod.key} is for the scheduler {pod.spec.scheduler_name!r}, not {scheduler!r}"
+    return f"{pod.key} may not be tried yet"
 
 
 def _rejection(gangs: GangPlugin, message: str, failed: Failed, nominated: str | None) -> Failure:

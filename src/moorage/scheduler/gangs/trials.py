@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from moorage.api.pods import Pod
@@ -19,7 +19,7 @@ from moorage.framework.runtime.reserving import unreserve
 from moorage.framework.status import Status
 from moorage.scheduler.binding_cycle import PodToBind
 from moorage.scheduler.cycle import NodeChooser
-from moorage.scheduler.gangs.domains import Domain, domains_for
+from moorage.scheduler.gangs.domains import Domain, domains_for, domains_if_others_go
 from moorage.scheduler.journal import Journal
 
 Place = Callable[[Profile, QueuedPod, float], PodToBind | Failure]
@@ -41,6 +41,8 @@ class GangAttempt:
     """Those that have a node, or will have when their binds are done."""
     chooser: NodeChooser
     started: float
+    promised: dict[str, str] = field(default_factory=dict)
+    """By the uid of a member: the node on which room was being made for it before this attempt."""
 
     @property
     def missing(self) -> int:
@@ -91,22 +93,26 @@ class GangTrials:
 
         What comes back stays placed until it is undone.
         """
-        gang, missing = attempt.gang, attempt.missing
+        gang = attempt.gang
+        nominations = self._services.nominations
         for queued in attempt.members:
+            uid = queued.pod.uid
+            promised = nominations.node_of(uid) or queued.pod.status.nominated_node_name
+            if promised:
+                attempt.promised[uid] = promised
             # The room that is kept for one of them is kept for the gang, and not from the others.
-            self._services.nominations.remove(queued.pod.uid)
+            nominations.remove(uid)
         if not gang.topology:
             return self._try(attempt, None)
-        pods = [queued.pod for queued in attempt.members]
-        domains = domains_for(attempt.profile, gang, pods, missing, attempt.with_node)
+        missing, domains = attempt.missing, domains_for(*_asking(attempt))
         farthest, most = domains.largest, 0
         fitting: list[Trial] = []
         for domain in domains.likely:
             trial = self._try(attempt, domain, at_least=missing)
-            fits = len(trial.placed) >= missing
-            if trial.is_broken or (fits and not attempt.profile.judges):
+            is_whole = len(trial.placed) == len(attempt.members)
+            if trial.is_broken or (is_whole and not attempt.profile.judges):
                 return trial
-            if fits:
+            if len(trial.placed) >= missing:
                 self.undo(trial, "other domains are tried, too")
                 fitting.append(trial)
             else:
@@ -119,6 +125,11 @@ class GangTrials:
             return self._try(attempt, None)
         # Once more where most of them fit, which is what they are told.
         return self._try(attempt, farthest or _NOWHERE)
+
+    def other_domains(self, attempt: GangAttempt, domain: Domain) -> list[Domain]:
+        """Those that could have room if others went, the one with the most room first."""
+        possible = domains_if_others_go(*_asking(attempt))
+        return [each for each in possible if each.value != domain.value]
 
     def _try(self, attempt: GangAttempt, domain: Domain | None, at_least: int = 0) -> Trial:
         """Places one member after the other; ends early when so many as `at_least` cannot be reached."""
@@ -135,9 +146,14 @@ class GangTrials:
         return trial
 
     def _in_the_best(self, attempt: GangAttempt, fitting: list[Trial]) -> Trial:
-        """Places the gang again as in the trial that plugins like best; of equal ones, the first."""
-        groups = [_placed_group(attempt.gang, trial) for trial in fitting]
-        totals = judge(attempt.profile, attempt.profile.judges, groups)
+        """Places the gang again as in the best trial; of equal ones, the first.
+
+        That is the one that plugins like best, or without such plugins the one with most members.
+        """
+        totals: list[int] | Status = [len(trial.placed) for trial in fitting]
+        if attempt.profile.judges:
+            groups = [_placed_group(attempt.gang, trial) for trial in fitting]
+            totals = judge(attempt.profile, attempt.profile.judges, groups)
         if isinstance(totals, Status):
             failure = diagnosis.attempt_failed(totals, "PlacementScore")
             return Trial([], [(queued, failure) for queued in attempt.members])
@@ -164,6 +180,11 @@ class GangTrials:
             self._services.waiting_pods.remove(placed.assumed.uid)
         unreserve(placed.profile, placed.cycle, placed.assumed, placed.node_name)
         self._services.state.forget(placed.assumed)
+
+
+def _asking(attempt: GangAttempt) -> tuple[Profile, Gang, list[Pod], int, list[Pod]]:
+    pods = [queued.pod for queued in attempt.members]
+    return attempt.profile, attempt.gang, pods, attempt.missing, attempt.with_node
 
 
 def _placed_group(gang: Gang, trial: Trial) -> PlacedGroup:

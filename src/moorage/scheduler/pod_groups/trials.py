@@ -14,7 +14,7 @@ from moorage.framework.queued_pod import QueuedPod
 from moorage.framework.runtime.profile import Profile
 from moorage.scheduler.binding_cycle import PodToBind
 from moorage.scheduler.cycle import NodeChooser
-from moorage.scheduler.gangs.preemption import take_away
+from moorage.scheduler.gangs.preemption import take_away, victims_of
 from moorage.scheduler.gangs.trials import GangTrials, Place
 from moorage.state import cluster
 
@@ -165,7 +165,7 @@ class PodGroupTrials:
             found = self._place(profile, queued, started)
         if not isinstance(found, Failure) or not found.is_rejection or not found.nominated_node:
             return _member(queued, found)
-        trial.away += take_away(self._services, noted)
+        trial.away += take_away(self._services, victims_of(noted))
         trial.evictions += noted
         with chooser.for_gang(frozenset((found.nominated_node,))):
             placed = self._place(profile, queued, started)

@@ -89,6 +89,7 @@ _GANG = said(
             "waiting": WHOLE,
             "gated": WHOLE,
             "message": said(TEXT, "What the gang lacks."),
+            "alone": said(FLAG, "Whether what would help was tried with the pod alone, without its gang."),
             "victims": said(TEXTS, "Those who would have to go for it."),
             "nodes": said(TEXTS, "Where they would have to."),
         },
