@@ -260,16 +260,26 @@ def test_a_folder_without_the_trace(tmp_path: Path) -> None:
         compare(tmp_path, [42], ["FGD"])
 
 
-def test_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "pods.csv"
-    file.write_text(
+def test_the_trace_as_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pods, nodes = tmp_path / "pods.csv", tmp_path / "nodes.csv"
+    pods.write_text(
         "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time\n"
         "a,12000,16384,1,460,T4|P100,427061,12902960\nb,500,1024,0,0,,0,60\n"
     )
-    assert convert([str(file)]) == 0
+    assert convert(["--pods", str(pods)]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "name,submitted,seconds,cpu,memory,annotation:example.com/gpus,"
+        "name,submitted,seconds,cpu,memory,example.com/gpu-thousandths,annotation:example.com/gpus,"
         "annotation:example.com/gpu-milli,annotation:example.com/gpu-models",
-        "b,0,60,500m,1024Mi,,,",
-        "a,427061,12475899,12000m,16384Mi,1,460,T4|P100",
+        "b,0,60,500m,1024Mi,,,,",
+        "a,427061,12475899,12000m,16384Mi,460,1,460,T4|P100",
     ]
+    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\nn,64000,262144,2,P100\n")
+    assert convert(["--nodes", str(nodes)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "name,cpu,memory,pods,example.com/gpu-thousandths,labels",
+        "n,64000m,262144Mi,1001,2000,example.com/gpus=2 example.com/gpu-model=P100",
+    ]
+    assert convert(["--pods", str(pods), "--policy", "FGD"]) == 0
+    [profile] = json.loads(capsys.readouterr().out)["profiles"]
+    known = profile["pluginConfig"][0]["args"]["typicalPods"]
+    assert [each["milli"] for each in known] == [460, 0]
