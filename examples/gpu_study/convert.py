@@ -1,4 +1,4 @@
-"""Writes the trace as tables that `moorage trace import` takes, and policies as configurations for a replay."""
+"""Writes the trace as tables for `moorage trace import`, and policies as configurations for a replay."""
 
 from __future__ import annotations
 

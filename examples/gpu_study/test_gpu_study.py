@@ -40,7 +40,7 @@ def test_the_sample_is_the_trace() -> None:
 def test_compressed_files_and_missing_columns(tmp_path: Path) -> None:
     file = tmp_path / "pods.csv.gz"
     with gzip.open(file, "wt") as text:
-        text.write("name,cpu_milli,num_gpu,gpu_milli,gpu_spec\nb,1500,1,500,T4|P100|\na,4000,0,,\n")
+        text.write("name,cpu_milli,num_gpu,gpu_milli,gpu_spec\nb,1500,1,500.0,T4|P100|\na,4000,0,,\n")
     assert read_pods(file) == [
         TracePod("a", 0, GpuRequest(4000)),
         TracePod("b", 0, GpuRequest(1500, 1, 500, "T4|P100")),
@@ -63,6 +63,10 @@ def test_compressed_files_and_missing_columns(tmp_path: Path) -> None:
         (
             "name,cpu_milli,num_gpu\na,1,nan\n",
             "pods.csv:2: num_gpu is 'nan'; give a whole number from 0 to 1024",
+        ),
+        (
+            "name,cpu_milli,num_gpu\na,1,0.5\n",
+            "pods.csv:2: num_gpu is '0.5'; give a whole number from 0 to 1024",
         ),
         ("name,cpu_milli,num_gpu\n,1,1\n", "pods.csv:2: name is empty"),
         ("name,cpu_milli,num_gpu\na,1,1\na,1,1\n", "pods.csv:3: a is there already, in line 2"),

@@ -85,7 +85,7 @@ class _Row:
         text = self.text(column)
         try:
             value = float(text) if text else default
-            if 0 <= value <= most:
+            if 0 <= value <= most and value.is_integer():
                 return int(value)
         except ValueError:
             pass

@@ -55,9 +55,7 @@ def test_what_a_job_asks_for() -> None:
 
 def test_annotations_for_plugins() -> None:
     head = "name,submitted,annotation:example.com/models,example.com/card\n"
-    one, other = (
-        moment.pod for moment in read_jobs([head, "a,10,T4|P100,2\n", "b,11,,\n"], "jobs.csv")[::2]
-    )
+    one, other = (moment.pod for moment in read_jobs([head, "a,10,T4|P100,2\n", "b,11,,\n"], "jobs.csv")[::2])
     assert one["metadata"]["annotations"] == {"example.com/models": "T4|P100"}
     assert one["spec"]["containers"][0]["resources"]["requests"] == {"example.com/card": "2"}
     assert "annotations" not in other["metadata"]
