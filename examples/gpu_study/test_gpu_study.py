@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import multiprocessing
 import random
+import signal
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +26,7 @@ from examples.gpu_study.gpu_values import gpu_values
 from examples.gpu_study.study import POLICIES, run
 from examples.gpu_study.tables import compare
 from examples.gpu_study.trace_files import BadFile, TracePod, read_nodes, read_pods
+from examples.gpu_study.working import without_interrupts
 
 NODES = read_nodes(SAMPLE / "nodes.csv")
 PODS = read_pods(SAMPLE / "pods-multigpu20.csv")
@@ -257,6 +260,14 @@ def test_what_the_command_prints(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main([*files, "--policy", "BestFit"]) == 0
     printed = capsys.readouterr().out
     assert f"100 %          {result['at']['100']['allocated_percent']:.2f} %" in printed
+
+
+def test_ctrl_c_is_for_the_one_that_started_the_others() -> None:
+    with without_interrupts():
+        processes = multiprocessing.get_context("spawn").Pool(1)
+    with processes as pool:
+        assert signal.SIGINT in pool.apply(signal.pthread_sigmask, (signal.SIG_BLOCK, ()))
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_a_folder_without_the_trace(tmp_path: Path) -> None:
