@@ -84,7 +84,7 @@ class _Row:
     def number(self, column: str, most: int = MOST, default: int = 0) -> int:
         text = self.text(column)
         try:
-            value = float(text) if text else default
+            value = float(text or default)
             if 0 <= value <= most and value.is_integer():
                 return int(value)
         except ValueError:
