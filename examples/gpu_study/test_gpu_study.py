@@ -42,7 +42,7 @@ def test_the_sample_is_the_trace() -> None:
 
 def test_compressed_files_and_missing_columns(tmp_path: Path) -> None:
     file = tmp_path / "pods.csv.gz"
-    with gzip.open(file, "wt") as text:
+    with gzip.open(file, "wt", encoding="utf-8-sig", newline="\r\n") as text:  # as a spreadsheet writes it
         text.write("name,cpu_milli,num_gpu,gpu_milli,gpu_spec\nb,1500,1,500.0,T4|P100|\na,4000,0,,\n")
     assert read_pods(file) == [
         TracePod("a", 0, GpuRequest(4000)),

@@ -95,7 +95,8 @@ class _Row:
 def _rows(file: Path, needed: set[str]) -> Iterator[_Row]:
     seen: dict[str, int] = {}
     try:
-        with gzip.open(file, "rt", newline="") if _is_compressed(file) else file.open(newline="") as lines:
+        opened = gzip.open if _is_compressed(file) else open
+        with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
             table = csv.DictReader(lines)
             missing = needed - set(table.fieldnames or ())
             if missing:
