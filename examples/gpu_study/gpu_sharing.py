@@ -15,6 +15,7 @@ from moorage import (
     Handle,
     Nodes,
     Pod,
+    PreFilterPlugin,
     ReservePlugin,
     ScorePlugin,
     Status,
@@ -34,7 +35,7 @@ class Kept(NamedTuple):
     versions: Ints
 
 
-class GpuSharing(FilterPlugin, ScorePlugin, ReservePlugin):
+class GpuSharing(PreFilterPlugin, FilterPlugin, ScorePlugin, ReservePlugin):
     """Keeps account of GPUs. What derives from it is a policy: it says how good a node is for a request.
 
     CPU and memory are left to NodeResourcesFit. The account is kept in memory, as the study needs it; in a
@@ -49,6 +50,9 @@ class GpuSharing(FilterPlugin, ScorePlugin, ReservePlugin):
         self.devices = Devices()
         self._taken: dict[str, tuple[int, GpuRequest, Sequence[int]]] = {}
         self._kept: dict[GpuRequest, Kept] = {}
+        self._on: dict[str, set[str]] = {}
+        """The pods of `_taken` by node, as UIDs."""
+        self._pod_counts = np.zeros(0, dtype=np.int64)
 
     # What a policy writes
 
@@ -62,6 +66,20 @@ class GpuSharing(FilterPlugin, ScorePlugin, ReservePlugin):
         return int(np.argmin(np.where(gpus >= request.milli, gpus, np.iinfo(np.int64).max)))
 
     # What the scheduler asks
+
+    def pre_filter(self, cycle: CycleState, pod: Pod) -> None:
+        """GPUs of pods that have ended are free again."""
+        nodes = self.handle.nodes
+        counts = nodes.pod_count
+        if len(counts) != len(self._pod_counts):
+            changed = np.arange(len(counts))
+        else:
+            changed = np.flatnonzero(counts != self._pod_counts)
+        self._pod_counts = counts.copy()
+        for index in changed.tolist():
+            if known := self._on.get(nodes.names[index]):
+                for uid in known - {each.uid for each in nodes.info(index).pods}:
+                    self._give_back(uid, nodes.names[index])
 
     def filter_nodes(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Verdicts:
         request = request_of(pod)
@@ -99,11 +117,13 @@ class GpuSharing(FilterPlugin, ScorePlugin, ReservePlugin):
             row = int(node.rows[0])
             self.devices.take(row, request, gpus)
             self._taken[pod.uid] = (row, request, gpus)
+            self._on.setdefault(node_name, set()).add(pod.uid)
+            if index < len(self._pod_counts):
+                self._pod_counts[index] = -1  # one that comes hides one that goes
         return None
 
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
-        if pod.uid in self._taken:
-            self.devices.give_back(*self._taken.pop(pod.uid))
+        self._give_back(pod.uid, node_name)
 
     # How it is done
 
@@ -113,6 +133,11 @@ class GpuSharing(FilterPlugin, ScorePlugin, ReservePlugin):
     def gpus_of(self, pod: Pod) -> Sequence[int]:
         """The GPUs that were picked for a pod, by number."""
         return self._taken[pod.uid][2] if pod.uid in self._taken else ()
+
+    def _give_back(self, uid: str, node_name: str) -> None:
+        if uid in self._taken:
+            self.devices.give_back(*self._taken.pop(uid))
+            self._on[node_name].discard(uid)
 
     def _merits(self, request: GpuRequest, nodes: FreeNodes) -> Ints:
         size = len(self.devices.counts)

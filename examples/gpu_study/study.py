@@ -98,7 +98,7 @@ def configuration(policy: str, typical: Sequence[TypicalPod], seed: int) -> Mapp
             "disabled": [{"name": "*"}],
             "enabled": [{"name": "PrioritySort"}, {"name": "DefaultBinder"}],
         },
-        "preFilter": {"enabled": [fit]},
+        "preFilter": {"enabled": [fit, alone]},
         "filter": {"enabled": [fit, alone]},
         "score": {"enabled": [alone]},
         "reserve": {"enabled": [alone]},

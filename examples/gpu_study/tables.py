@@ -51,6 +51,7 @@ def compare(data: Path, seeds: Sequence[int], policies: Sequence[str]) -> list[R
         for percent in COMPARED_AT:
             row[percent] = round(fmean(each["at"][percent]["allocated_percent"] for each in runs), 2)
             row[f"paper_{percent}"] = expected.get((workload, policy), {}).get(percent)
+        row["seconds"] = fmean(each["seconds"] for each in runs)
         rows.append(row)
     return rows
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import multiprocessing
 import random
+import signal
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +26,7 @@ from examples.gpu_study.gpu_values import gpu_values
 from examples.gpu_study.study import POLICIES, run
 from examples.gpu_study.tables import compare
 from examples.gpu_study.trace_files import BadFile, TracePod, read_nodes, read_pods
+from examples.gpu_study.working import without_interrupts
 
 NODES = read_nodes(SAMPLE / "nodes.csv")
 PODS = read_pods(SAMPLE / "pods-multigpu20.csv")
@@ -39,8 +42,8 @@ def test_the_sample_is_the_trace() -> None:
 
 def test_compressed_files_and_missing_columns(tmp_path: Path) -> None:
     file = tmp_path / "pods.csv.gz"
-    with gzip.open(file, "wt") as text:
-        text.write("name,cpu_milli,num_gpu,gpu_milli,gpu_spec\nb,1500,1,500,T4|P100|\na,4000,0,,\n")
+    with gzip.open(file, "wt", encoding="utf-8-sig", newline="\r\n") as text:  # as a spreadsheet writes it
+        text.write("name,cpu_milli,num_gpu,gpu_milli,gpu_spec\nb,1500,1,500.0,T4|P100|\na,4000,0,,\n")
     assert read_pods(file) == [
         TracePod("a", 0, GpuRequest(4000)),
         TracePod("b", 0, GpuRequest(1500, 1, 500, "T4|P100")),
@@ -63,6 +66,10 @@ def test_compressed_files_and_missing_columns(tmp_path: Path) -> None:
         (
             "name,cpu_milli,num_gpu\na,1,nan\n",
             "pods.csv:2: num_gpu is 'nan'; give a whole number from 0 to 1024",
+        ),
+        (
+            "name,cpu_milli,num_gpu\na,1,0.5\n",
+            "pods.csv:2: num_gpu is '0.5'; give a whole number from 0 to 1024",
         ),
         ("name,cpu_milli,num_gpu\n,1,1\n", "pods.csv:2: name is empty"),
         ("name,cpu_milli,num_gpu\na,1,1\na,1,1\n", "pods.csv:3: a is there already, in line 2"),
@@ -255,21 +262,39 @@ def test_what_the_command_prints(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert f"100 %          {result['at']['100']['allocated_percent']:.2f} %" in printed
 
 
+def test_ctrl_c_is_for_the_one_that_started_the_others() -> None:
+    with without_interrupts():
+        processes = multiprocessing.get_context("spawn").Pool(1)
+    with processes as pool:
+        assert signal.SIGINT in pool.apply(signal.pthread_sigmask, (signal.SIG_BLOCK, ()))
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
 def test_a_folder_without_the_trace(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"no nodes\.csv or openb_node_list_gpu_node\.csv"):
         compare(tmp_path, [42], ["FGD"])
 
 
-def test_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "pods.csv"
-    file.write_text(
+def test_the_trace_as_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pods, nodes = tmp_path / "pods.csv", tmp_path / "nodes.csv"
+    pods.write_text(
         "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time\n"
         "a,12000,16384,1,460,T4|P100,427061,12902960\nb,500,1024,0,0,,0,60\n"
     )
-    assert convert([str(file)]) == 0
+    assert convert(["--pods", str(pods)]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "name,submitted,seconds,cpu,memory,annotation:example.com/gpus,"
+        "name,submitted,seconds,cpu,memory,example.com/gpu-thousandths,annotation:example.com/gpus,"
         "annotation:example.com/gpu-milli,annotation:example.com/gpu-models",
-        "b,0,60,500m,1024Mi,,,",
-        "a,427061,12475899,12000m,16384Mi,1,460,T4|P100",
+        "b,0,60,500m,1024Mi,,,,",
+        "a,427061,12475899,12000m,16384Mi,460,1,460,T4|P100",
     ]
+    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\nn,64000,262144,2,P100\n")
+    assert convert(["--nodes", str(nodes)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "name,cpu,memory,pods,example.com/gpu-thousandths,labels",
+        "n,64000m,262144Mi,1001,2000,example.com/gpus=2 example.com/gpu-model=P100",
+    ]
+    assert convert(["--pods", str(pods), "--policy", "FGD"]) == 0
+    [profile] = json.loads(capsys.readouterr().out)["profiles"]
+    known = profile["pluginConfig"][0]["args"]["typicalPods"]
+    assert [each["milli"] for each in known] == [460, 0]

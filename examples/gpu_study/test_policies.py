@@ -83,6 +83,22 @@ def test_what_was_reserved_is_given_back() -> None:
     assert plugin.gpus_of(asked) == ()
 
 
+def test_gpus_of_pods_that_have_ended_are_free_again() -> None:
+    """Also where one comes as another goes, and on nodes that are no longer full."""
+    nodes = [node("a", 1, place=0), node("b", 1, place=1)]
+    with Placer(POLICIES["BestFit"], nodes, config=configuration("BestFit", [], 1)) as placer:
+        plugin = placer.plugins["BestFit"]
+        assert isinstance(plugin, GpuSharing)
+        pods = [pod(f"p{number}") for number in range(5)]
+        assert [placer.place(each) for each in pods[:3]] == ["a", "b", ""]
+        plugin.handle.client.delete_pod(pods[0])
+        assert placer.place(pods[3]) == "a"
+        plugin.handle.client.delete_pod(pods[3])
+        plugin.handle.client.delete_pod(pods[1])
+        assert placer.place(pods[4]) == "a"
+        assert plugin.free(plugin.handle.nodes).free_gpu.tolist() == [0, 1000]
+
+
 def test_of_equal_nodes_the_first_by_place_is_taken() -> None:
     nodes = [node("a", 2, place=2), node("b", 2, place=0), node("c", 2, place=1)]
     for policy in POLICIES.keys() - {"Random"}:

@@ -84,8 +84,8 @@ class _Row:
     def number(self, column: str, most: int = MOST, default: int = 0) -> int:
         text = self.text(column)
         try:
-            value = float(text) if text else default
-            if 0 <= value <= most:
+            value = float(text or default)
+            if 0 <= value <= most and value.is_integer():
                 return int(value)
         except ValueError:
             pass
@@ -95,7 +95,8 @@ class _Row:
 def _rows(file: Path, needed: set[str]) -> Iterator[_Row]:
     seen: dict[str, int] = {}
     try:
-        with gzip.open(file, "rt", newline="") if _is_compressed(file) else file.open(newline="") as lines:
+        opened = gzip.open if _is_compressed(file) else open
+        with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
             table = csv.DictReader(lines)
             missing = needed - set(table.fieldnames or ())
             if missing:

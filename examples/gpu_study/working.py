@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any, NamedTuple
 
 from examples.gpu_study.study import run
@@ -35,7 +36,9 @@ def run_all(tasks: Sequence[Task]) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = []
     # New interpreters instead of forks: threads of NumPy do not survive a fork.
     context = multiprocessing.get_context("spawn")
-    with context.Pool(min(_cores(), len(tasks)), _leave_interrupts_to_the_parent) as pool:
+    with without_interrupts():
+        processes = context.Pool(min(_cores(), len(tasks)))
+    with processes as pool:
         for result in pool.imap(_run, tasks):
             results.append(result)
             bar.show(len(results))
@@ -60,8 +63,15 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Processes that are started here leave Ctrl-C to the one that starts them, even while they import."""
+    resource_tracker.ensure_running()  # which lets all signals through again when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _cores() -> int:

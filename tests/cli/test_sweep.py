@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from moorage.cli.trying.progress import Bar
 from moorage.what_if.sweeps import places
 from moorage.what_if.sweeps.fingerprints import content_key
 from tests.cli.faked_replays import TRACE_FILES, trace_files
@@ -312,3 +313,12 @@ def test_narrow_terminals(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wide = lines(200)
     place = wide[1].index("CONFIGURATION")
     assert all(row[place:].startswith("defaults Node") for row in wide[2:6])
+
+
+def test_the_bar_tells_the_best_so_far(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(Bar, "advance", lambda bar, text="": told.append(text))
+    results = as_json(trace, "--seeds", "6")["results"]
+    ranks = [(-each["outcome"]["placed"], each["outcome"]["pendingP99"]) for each in results]
+    best = [min(ranks[: number + 1])[1] for number in range(len(ranks))]
+    assert told == [f"best pending_p99 {value:.4g}" for value in best]

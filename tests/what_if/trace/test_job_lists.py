@@ -53,6 +53,14 @@ def test_what_a_job_asks_for() -> None:
     }
 
 
+def test_annotations_for_plugins() -> None:
+    head = "name,submitted,annotation:example.com/models,example.com/card\n"
+    one, other = (moment.pod for moment in read_jobs([head, "a,10,T4|P100,2\n", "b,11,,\n"], "jobs.csv")[::2])
+    assert one["metadata"]["annotations"] == {"example.com/models": "T4|P100"}
+    assert one["spec"]["containers"][0]["resources"]["requests"] == {"example.com/card": "2"}
+    assert "annotations" not in other["metadata"]
+
+
 def test_jobs_of_several_pods_that_overlap_and_one_that_never_ends() -> None:
     found = jobs("b,,20,5,1,,,,,2,", "a,,10,,1,,,,,,", "b,,30,1,1,,,,,2,")
     assert [(time, name) for time, name, state, gone in found if state == " Pending"] == [
@@ -97,6 +105,7 @@ def test_a_wrong_cell_is_named(row: str, place: str) -> None:
     ("head", "place"),
     [
         ("name,submitted,colour\n", "row 1: there is no column 'colour'; there are name, namespace"),
+        ("name,submitted,annotation:a b\n", "row 1: there is no column 'annotation:a b'"),
         ("name\n", "row 1: the column 'submitted' is missing"),
         ("name,submitted,name\n", "row 1: there are two columns 'name'"),
         ("", "row 1: the column 'name' is missing"),

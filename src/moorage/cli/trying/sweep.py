@@ -278,11 +278,12 @@ class _Shown:
         self._rows = Rows([run.label for run in runs], has_prices=has_prices) if as_table else None
         self._bar = bar
         self._best: tuple[float, float] | None = None
+        self._told_best = ""
         self._results: dict[tuple[str, int], Result] = {}
 
     def add(self, result: Result, details: str = "") -> None:
         from moorage.cli.trying.sweep_report import say
-        from moorage.what_if.sweeps.objectives import rank
+        from moorage.what_if.sweeps.objectives import rank, value_of
 
         name = result.label
         self._results[name, result.seed] = result
@@ -294,12 +295,16 @@ class _Shown:
             else:
                 ranked = rank([result.outcome], self._objective)
                 is_best = self._best is None or ranked < self._best
-                self._best = ranked if is_best else self._best
+                if is_best:
+                    self._best = ranked
+                    self._told_best = (
+                        f"best {self._objective} {value_of(result.outcome, self._objective):.4g}"
+                    )
                 if self._rows is not None:
                     self._rows.show(result, result.outcome, is_best)
                 for plugin, count in result.outcome.failed_plugins.items():
                     say(f"Plugin {plugin} failed {count} times: {name}, seed {result.seed}", err=True)
-        self._bar.advance()
+        self._bar.advance(self._told_best)
 
     def in_order(self) -> list[Result]:
         names = ((run.label, run.seed) for run in self._runs)

@@ -66,8 +66,9 @@ def show(file: Path, output: str, verbose: bool) -> None:
     shell_complete=files,
     help="The nodes: manifests in YAML or JSON, or a table that ends in .csv.",
 )
+@click.option("--source", metavar="TEXT", help="Where the jobs are from, if not the name of the file.")
 @verbose_option
-def import_jobs(jobs: str, out: Path, nodes: str | None, verbose: bool) -> None:
+def import_jobs(jobs: str, out: Path, nodes: str | None, source: str | None, verbose: bool) -> None:
     """Make a trace of a list of jobs: a CSV file with a row for each and names of columns in the first.
 
     \b
@@ -81,6 +82,7 @@ def import_jobs(jobs: str, out: Path, nodes: str | None, verbose: bool) -> None:
       priority      a whole number
       count         so many pods of the kind
       nodeSelector  labels that its node must have, such as disk=ssd zone=a
+      annotation:a.example/b   any annotation, for plugins that read it
 
     The table of --nodes has the columns name, count, labels, cpu, memory, gpu, pods and other resources.
     Without --nodes the trace has no nodes: give them to whoever replays it. JOBS.CSV may be - for standard
@@ -90,6 +92,7 @@ def import_jobs(jobs: str, out: Path, nodes: str | None, verbose: bool) -> None:
     Examples:
       moorage trace import jobs.csv --out jobs.moor
       moorage trace import jobs.csv --nodes nodes.csv --out jobs.moor
+      moorage trace import openb.csv --source "openb, by Alibaba" --out openb.moor
     """
     with errors_in_lines(verbose):
         if out.exists():
@@ -97,7 +100,7 @@ def import_jobs(jobs: str, out: Path, nodes: str | None, verbose: bool) -> None:
         from moorage.what_if.trace.job_lists import BadTable
 
         try:
-            count = _import(jobs, out, nodes)
+            count = _import(jobs, out, nodes, source)
         except BadTable as error:
             raise BadInput(str(error)) from None
         except OSError as error:
@@ -105,7 +108,7 @@ def import_jobs(jobs: str, out: Path, nodes: str | None, verbose: bool) -> None:
     click.echo(f"{out}: {count:,} pods")
 
 
-def _import(jobs: str, out: Path, nodes: str | None) -> int:
+def _import(jobs: str, out: Path, nodes: str | None, source: str | None) -> int:
     from moorage.what_if.trace.changes import Head
     from moorage.what_if.trace.files import TraceWriter
     from moorage.what_if.trace.job_lists import read_jobs
@@ -116,7 +119,7 @@ def _import(jobs: str, out: Path, nodes: str | None) -> int:
         raise BadInput(f"{name}: there is no job in it; give it rows")
     objects = [] if nodes is None else _nodes(nodes)
     began = moments[0].time
-    with TraceWriter(out, Head(began=began, source=name)) as trace:
+    with TraceWriter(out, Head(began=began, source=source or name)) as trace:
         for document in objects:
             trace.put(began, document)
         for moment in moments:

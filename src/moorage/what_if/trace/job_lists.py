@@ -19,6 +19,9 @@ NODE_COLUMNS = ("name", "count", "labels")
 SOMEWHERE = "not-known"
 """The node that jobs have while they run: a list does not say which it was."""
 
+ANNOTATION = "annotation:"
+"""What columns of jobs begin with whose text becomes an annotation, for plugins that read one."""
+
 _RESOURCES = {"cpu": "cpu", "memory": "memory", "gpu": "nvidia.com/gpu", "pods": "pods"}
 _MOST_COPIES = 1_000_000
 _MOST_PRIORITY = 1_000_000_000
@@ -86,6 +89,9 @@ def _pod(row: _Row, name: str, namespace: str, uid: str, submitted: float) -> Do
     extended = {each: amount for each, amount in requests.items() if "/" in each}
     resources = {"requests": requests, "limits": extended} if extended else {"requests": requests}
     created = datetime.fromtimestamp(submitted, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    metadata: Document = {"name": name, "namespace": namespace, "uid": uid, "creationTimestamp": created}
+    if annotations := row.annotations():
+        metadata["annotations"] = annotations
     spec: Document = {"containers": [{"name": "job", "resources": resources}]}
     priority = row.read("priority", _priority, "a whole number such as 100", 0)
     if priority:
@@ -96,7 +102,7 @@ def _pod(row: _Row, name: str, namespace: str, uid: str, submitted: float) -> Do
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "uid": uid, "creationTimestamp": created},
+        "metadata": metadata,
         "spec": spec,
         "status": {"phase": "Pending"},
     }
@@ -129,9 +135,20 @@ class _Row:
     def resources(self) -> dict[str, str]:
         amounts = {}
         for column, text in self._cells.items():
-            if text.strip() and (column in _RESOURCES or "/" in column):
+            if text.strip() and (column in _RESOURCES or _is_resource(column)):
                 amounts[_RESOURCES.get(column, column)] = self.read(column, _amount, "2, 500m or 4Gi")
         return amounts
+
+    def annotations(self) -> dict[str, str]:
+        return {
+            column.removeprefix(ANNOTATION): text.strip()
+            for column, text in self._cells.items()
+            if text.strip() and column.startswith(ANNOTATION)
+        }
+
+
+def _is_resource(column: str) -> bool:
+    return "/" in column and is_qualified_name(column)
 
 
 def _rows(
@@ -141,11 +158,9 @@ def _rows(
     try:
         head = [name.strip().removeprefix("\ufeff") for name in next(table, [])]
         for name in head:
-            if (
-                name not in columns
-                and name not in _RESOURCES
-                and not ("/" in name and is_qualified_name(name))
-            ):
+            annotation = name.removeprefix(ANNOTATION)
+            is_annotation = columns is JOB_COLUMNS and annotation != name and is_qualified_name(annotation)
+            if not (name in columns or name in _RESOURCES or _is_resource(name) or is_annotation):
                 known = ", ".join((*columns, *_RESOURCES))
                 raise BadTable(
                     f"{file}: row 1: there is no column {name!r}; there are {known} and resources such as"
