@@ -133,4 +133,6 @@ def test_a_new_node_has_the_devices_of_its_model() -> None:
         types = [each for each in like_existing(objects) if each.name == "n2"]
         found = Adding(world, types, Effort(60)).search([wants_one(f"w{i}") for i in range(7)])
     assert (found.nodes, found.hopeless) == ({"n2": 2}, {})
+    # What a claim takes is only known when it is bound, so other placements cannot be tried.
+    assert found.is_least and found.at_least < found.cost and not found.is_reached
     assert len(found.placed) == 7

@@ -142,6 +142,11 @@ def _how_good(found: Addition) -> list[str]:
             f"Whether less would do is not known: it takes {found.at_least:g} at least; "
             "--timeout gives the search more time."
         ]
+    if found.at_least < found.cost and not found.is_reached:
+        return [
+            "With nothing cheaper does the scheduler place them all. Whether another placement would at a cost "
+            f"of {found.at_least:g} is not known; at less, none would."
+        ]
     if found.at_least < found.cost:
         return [
             f"With nothing cheaper does the scheduler place them all, though at a cost of {found.at_least:g} "
