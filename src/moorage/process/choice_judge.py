@@ -127,10 +127,12 @@ class ChoiceJudge:
         """A pod is nominated. The node, if it is as good as bound there."""
         node = new.status.nominated_node_name
         verdict = self._judge(old, node)
-        if verdict is None or verdict.kind == "infeasible":
+        if verdict is None:
+            return ""
+        if verdict.kind == "infeasible" and self.agreement.could_be_freed(old, node):
             return ""  # victims have to go first
         waits_for_other_reasons = old.condition("PodScheduled") != new.condition("PodScheduled")
-        if waits_for_other_reasons and verdict.is_exception:
+        if waits_for_other_reasons and verdict.kind == "disagreed":
             return ""  # it was preferred for its victims, who are gone by now
         self._expected.announce(new, node)
         self.undecided.pop(new.uid, None)

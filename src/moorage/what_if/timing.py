@@ -100,7 +100,11 @@ class Timing:
                 others = [past for past in before if not _is_pod_of(past, chosen)]
                 with self._moved(early, late):
                     words = self._earlier(case, others)
-        words = words or self._later(case, after) or self._but_for_one(case, before, after)
+        if not words:
+            # However much there was before, what it needs may come next, such as its claim.
+            self._left = max(self._left, self.most_tries // 4)
+            self._until = max(self._until, time.perf_counter() + self.most_seconds / 4)
+            words = self._later(case, after) or self._but_for_one(case, before, after)
         if not words:
             return case.verdict, True
         return replace(
