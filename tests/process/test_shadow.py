@@ -130,7 +130,8 @@ def test_a_pod_whose_claim_is_seen_after_its_nomination_counts_on_its_node() -> 
     world.bind(make_pod("second", cpu="1"), "b")
     world.put(on_node(nominated, "a"))
     world.pass_time()
-    assert world.kinds == ["agreed", "timing"]
+    assert world.kinds == ["agreed", "agreed"]
+    assert world.told[1].verdict.words.endswith("persistentvolumeclaim default/c came after it")
 
 
 def test_pods_of_other_schedulers_and_those_that_come_with_a_node_are_left_alone() -> None:
