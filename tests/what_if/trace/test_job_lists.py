@@ -80,6 +80,10 @@ def test_jobs_of_several_pods_that_overlap_and_one_that_never_ends() -> None:
         ("a,,10,5,much,,,,,,", "row 2, column cpu: 'much' is not understood; write it like 2, 500m or 4Gi"),
         ("a,,10,5,1,-1Gi,,,,,", "row 2, column memory: '-1Gi'"),
         ("a,,10,5,1,,,x,,,", "row 2, column example.com/card: 'x'"),
+        (
+            "a,,10,5,1,,,0.5,,,",
+            "row 2, column example.com/card: '0.5' is not understood; write it like 2: it",
+        ),
         ("a,,10,5,1,,,,high,,", "row 2, column priority: 'high'"),
         ("a,,10,5,1,,,,,0,", "row 2, column count: '0'"),
         ("a,,10,5,1,,,,,,ssd", "row 2, column nodeSelector: 'ssd'"),
@@ -96,6 +100,7 @@ def test_a_wrong_cell_is_named(row: str, place: str) -> None:
 @pytest.mark.parametrize(
     ("head", "place"),
     [
+        ("name,submitted,pods\n", "row 1: there is no column 'pods'"),
         ("name,submitted,colour\n", "row 1: there is no column 'colour'; there are name, namespace"),
         ("name\n", "row 1: the column 'submitted' is missing"),
         ("name,submitted,name\n", "row 1: there are two columns 'name'"),
