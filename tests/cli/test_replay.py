@@ -87,6 +87,17 @@ def test_two_configurations_side_by_side(trace: Path, packed: Path) -> None:
     assert found["placed"][-1] == "same" and "cost" in found and "cpu of no use" in found
 
 
+def test_a_plugin_without_a_configuration_gives_its_name(trace: Path, tmp_path: Path) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "from moorage import ScorePlugin\n\n\nclass Mine(ScorePlugin):\n"
+        "    def score(self, cycle, pod, node):\n        return 1\n"
+    )
+    result = run("replay", trace, "--plugin", plugin, "--against", "default")
+    head = result.stdout.splitlines()[1].split()
+    assert head == ["FIGURE", "mine.py", "default", "DIFFERENCE"]
+
+
 def test_json_has_all_of_it_and_the_same_each_time(trace: Path, packed: Path) -> None:
     arguments = ("replay", trace, "--config", packed, "--against", "default", "--seeds", 2, "-o", "json")
     first, second = (json.loads(run(*map(str, arguments)).stdout) for _ in range(2))

@@ -115,7 +115,7 @@ def replay(
         given = _Given(trace, nodes, prices)
         setups = [
             (
-                _name(config_file),
+                _name(config_file, plugins, features),
                 set_up(config_file, plugins, features=features, strict_version=strict_config_version),
             )
         ]
@@ -214,10 +214,13 @@ def _base(file: str, plugins: tuple[str, ...], features: tuple[str, ...], strict
     return set_up(file, plugins, features=features, strict_version=strict)
 
 
-def _name(file: str | None) -> str:
+def _name(file: str | None, plugins: tuple[str, ...] = (), features: tuple[str, ...] = ()) -> str:
+    """What a variant is called: after its configuration or, without one, after what is added to the default."""
     from pathlib import Path
 
-    return DEFAULT if file is None else Path(file).name
+    if file is not None:
+        return Path(file).name
+    return " + ".join((*(Path(plugin).name for plugin in plugins), *features)) or DEFAULT
 
 
 def _unique(name: str, taken: list[tuple[str, Any]]) -> str:
