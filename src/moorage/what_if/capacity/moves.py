@@ -179,7 +179,7 @@ class _Steps:
             return refusal
         over = self.budgets.over(pod)
         move = Move(pod, pod.spec.node_name, "", *((over[0].key, over[0].allowed) if over else ()))
-        before = self.world.snapshot() if pod.has_claims else None
+        before = self.world.snapshot() if self.world.device_claims_of(pod) else None
         self.world.evict(pod)
         if not comes_back:
             self.budgets.deleted(pod)

@@ -135,14 +135,16 @@ class World:
     def evict(self, pod: Pod) -> None:
         """Takes a pod away from its node; the devices that only it has used are free then."""
         self.remove(pod)
-        if pod.has_claims:
-            door = self.simulation.scheduler.door
-            for claim in list(self.state.objects.of(ResourceClaim).list(pod.namespace)):
-                if concerns(claim, pod):
-                    door.remove(claim)
-                    left = freed(claim, pod)
-                    if left is not None:
-                        self.simulation.add(left)
+        for claim in self.device_claims_of(pod):
+            self.simulation.scheduler.door.remove(claim)
+            left = freed(claim, pod)
+            if left is not None:
+                self.simulation.add(left)
+
+    def device_claims_of(self, pod: Pod) -> list[ResourceClaim]:
+        """The claims for devices that it uses, or that were made for it."""
+        claims = self.state.objects.of(ResourceClaim).list(pod.namespace)
+        return [claim for claim in claims if concerns(claim, pod)]
 
     def pod(self, key: str) -> Pod:
         """The pod of this name, as it is."""
