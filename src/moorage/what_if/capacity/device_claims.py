@@ -61,8 +61,8 @@ def freed(claim: ResourceClaim, pod: Pod) -> ResourceClaim | None:
 
 def concerns(claim: ResourceClaim, pod: Pod) -> bool:
     """Whether a claim is used by a pod, or was made for it."""
-    users = (*claim.status.reserved_for, *claim.metadata.owner_references)
-    return any(each.uid == pod.uid for each in users)
+    uses = any(user.uid == pod.uid for user in claim.status.reserved_for)
+    return uses or any(owner.uid == pod.uid for owner in claim.metadata.owner_references)
 
 
 def _made(pod: Pod) -> dict[str, str | None]:
