@@ -256,7 +256,7 @@ def _open(
     try:
         trace = TraceWriter.resumed(out, most_bytes=max_size)
     except BadTrace as error:
-        raise BadInput(f"--out: {error}, or a new one") from None
+        raise BadInput(f"--out: {error}, or give a new file") from None
     try:
         if anonymize and not trace.head.anonymized:
             raise BadInput(f"--anonymize: {out} holds names already; give a new file with --out")
