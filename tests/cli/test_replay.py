@@ -134,6 +134,18 @@ def test_other_nodes(trace: Path, tmp_path: Path) -> None:
     assert found["nodes in use"][0] in ("0.9", "1.0") and found["never placed"] != ["0"]
 
 
+def test_other_nodes_of_a_table(trace: Path, tmp_path: Path) -> None:
+    file = tmp_path / "nodes.csv"
+    file.write_text("name,count,cpu,memory\nn,20,4,8Gi\n")
+    assert rows(run("replay", trace, "--nodes", file).stdout)["never placed"] == ["0"]
+    file.write_text("name,cpu\nn,4\n")
+    result = run("replay", trace, "--nodes", file)
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"{file}: row 1: the column 'memory' is missing; add it\n",
+    )
+
+
 def test_a_plugin_that_fails_is_told_of(trace: Path, tmp_path: Path) -> None:
     file = tmp_path / "breaks.py"
     file.write_text(

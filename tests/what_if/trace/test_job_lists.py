@@ -113,6 +113,11 @@ def test_wrong_columns_are_named(head: str, place: str) -> None:
     assert str(raised.value).startswith(f"jobs.csv: {place}")
 
 
+def test_two_nodes_of_a_name_are_refused() -> None:
+    with pytest.raises(BadTable, match="nodes.csv: row 3, column name: there is a node a-1 already"):
+        read_nodes(["name,count,cpu,memory\n", "a,2,4,1Gi\n", "a-1,,4,1Gi\n"], "nodes.csv")
+
+
 def test_nodes() -> None:
     table = ["name,count,labels,cpu,memory,gpu,pods\n", "big,2,zone=a,64,256Gi,8,\n", "small,,,4,16Gi,,20\n"]
     found = read_nodes(table, "nodes.csv")

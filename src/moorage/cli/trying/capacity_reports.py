@@ -147,8 +147,8 @@ def _how_good(found: Addition) -> list[str]:
         ]
     if found.at_least < found.cost and not found.is_reached:
         return [
-            "With nothing cheaper does the scheduler place them all. Whether another placement would at a cost "
-            f"of {found.at_least:g} is not known; at less, none would."
+            "With nothing cheaper does the scheduler place them all. Whether another placement would at a "
+            f"cost of {found.at_least:g} is not known; at less, none would."
         ]
     if found.at_least < found.cost:
         return [

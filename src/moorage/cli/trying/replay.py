@@ -44,7 +44,12 @@ DEFAULT = "default"
     shell_complete=files,
     help=f"Another configuration to compare with; `{DEFAULT}` is the one of kube-scheduler. Repeatable.",
 )
-@click.option("--nodes", metavar="FILE", shell_complete=files, help="Nodes to take the place of the trace's.")
+@click.option(
+    "--nodes",
+    metavar="FILE",
+    shell_complete=files,
+    help="Nodes to take the place of the trace's: manifests, or a table that ends in .csv.",
+)
 @price_option
 @click.option(
     "--seed",
@@ -215,7 +220,7 @@ def _base(file: str, plugins: tuple[str, ...], features: tuple[str, ...], strict
 
 
 def _name(file: str | None, plugins: tuple[str, ...] = (), features: tuple[str, ...] = ()) -> str:
-    """What a variant is called: after its configuration or, without one, after what is added to the default."""
+    """What a variant is called: after its configuration or, without one, after what is added."""
     from pathlib import Path
 
     if file is not None:

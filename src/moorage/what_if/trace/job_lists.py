@@ -63,11 +63,18 @@ def read_jobs(lines: Iterable[str], file: str) -> list[Moment]:
 def read_nodes(lines: Iterable[str], file: str) -> list[Document]:
     """The nodes of a table. Raises BadTable."""
     found: list[Document] = []
+    names: set[str] = set()
     for row in _rows(lines, file, NODE_COLUMNS, needed=("name", "cpu", "memory")):
         labels = row.read("labels", _labels, "disk=ssd zone=a", {})
         pods = row.read(_PODS, _whole_amount, "110", "110")
         allocatable = {_PODS: pods, **row.resources()}
-        found += [_node(name, labels, allocatable) for name in row.names()]
+        for name in row.names():
+            if name in names:
+                raise BadTable(
+                    f"{file}: row {row.number}, column name: there is a node {name} already; give another name"
+                )
+            names.add(name)
+            found.append(_node(name, labels, allocatable))
     return found
 
 
