@@ -114,7 +114,7 @@ def test_wrong_columns_are_named(head: str, place: str) -> None:
 
 
 def test_two_nodes_of_a_name_are_refused() -> None:
-    with pytest.raises(BadTable, match="nodes.csv: row 3, column name: there is a node a-1 already"):
+    with pytest.raises(BadTable, match=r"nodes\.csv: row 3, column name: there is a node a-1 already"):
         read_nodes(["name,count,cpu,memory\n", "a,2,4,1Gi\n", "a-1,,4,1Gi\n"], "nodes.csv")
 
 

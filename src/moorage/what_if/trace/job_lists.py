@@ -71,7 +71,7 @@ def read_nodes(lines: Iterable[str], file: str) -> list[Document]:
         for name in row.names():
             if name in names:
                 raise BadTable(
-                    f"{file}: row {row.number}, column name: there is a node {name} already; give another name"
+                    f"{file}: row {row.number}, column name: there is a node {name} already; choose another"
                 )
             names.add(name)
             found.append(_node(name, labels, allocatable))
