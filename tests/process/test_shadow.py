@@ -17,7 +17,13 @@ from moorage.client.pod_writer import PodWriter
 from moorage.client.read_only import ReadOnlyClient
 from moorage.config import load
 from moorage.plugins.catalog import in_tree_registry
-from moorage.process.choice_judge import AHEAD_SECONDS, MOST_AHEAD_SECONDS, MOST_SEARCHES, ChoiceJudge
+from moorage.process.choice_judge import (
+    AHEAD_SECONDS,
+    MOST_AHEAD_SECONDS,
+    MOST_SEARCHES,
+    MOST_UNDECIDED,
+    ChoiceJudge,
+)
 from moorage.process.shadow_tally import REMEMBERED, Judged
 from moorage.server.exposition import render
 from moorage.testing import make_node, make_pod
@@ -279,6 +285,17 @@ def test_little_is_remembered() -> None:
     assert len(world.shadow.door.since(0)) == 1
     assert world.shadow.door._arrivals == {}
     assert world.shadow.door.pods() == []
+
+
+def test_pods_that_went_undecided_are_not_kept_behind_one_that_waits() -> None:
+    world = two_nodes()
+    world.put(make_pod("waits"))
+    for number in range(3 * MOST_UNDECIDED):
+        pod = make_pod(f"p{number}")
+        world.put(pod)
+        world.shadow.door.remove(pod)
+        world.shadow.first_undecided()
+    assert len(world.shadow.undecided) <= MOST_UNDECIDED
 
 
 def test_extenders_are_not_asked() -> None:
