@@ -79,6 +79,24 @@ def test_room_for_a_pod_that_fits_nowhere(cluster: Path, tmp_path: Path) -> None
     assert result.stdout.startswith("0 more fit; then: 2 of 3 nodes lack cpu (closest: a, short by 37; the")
 
 
+def test_room_for_members_of_a_gang_that_does_not_fit(cluster: Path, tmp_path: Path) -> None:
+    label = "scheduling.x-k8s.io/pod-group"
+    group = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g"},
+        "spec": {"minMember": 3},
+    }
+    member = pod("p", "3500m")
+    member["metadata"]["labels"] = {label: "g"}
+    result = run(
+        "capacity", "room", write(tmp_path / "pod.yaml", group, member), cluster, "--with", "coscheduling"
+    )
+    assert result.exit_code == 3
+    assert result.stdout.startswith("0 more fit; then: pod group default/g: ")
+    assert " of 3 members fit; " in result.stdout
+
+
 def test_room_on_no_nodes(tmp_path: Path) -> None:
     wanted = write(tmp_path / "pod.yaml", pod("p"))
     empty = write(

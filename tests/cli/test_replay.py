@@ -87,6 +87,17 @@ def test_two_configurations_side_by_side(trace: Path, packed: Path) -> None:
     assert found["placed"][-1] == "same" and "cost" in found and "cpu of no use" in found
 
 
+def test_a_plugin_without_a_configuration_gives_its_name(trace: Path, tmp_path: Path) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "from moorage import ScorePlugin\n\n\nclass Mine(ScorePlugin):\n"
+        "    def score(self, cycle, pod, node):\n        return 1\n"
+    )
+    result = run("replay", trace, "--plugin", plugin, "--against", "default")
+    head = result.stdout.splitlines()[1].split()
+    assert head == ["FIGURE", "mine.py", "default", "DIFFERENCE"]
+
+
 def test_json_has_all_of_it_and_the_same_each_time(trace: Path, packed: Path) -> None:
     arguments = ("replay", trace, "--config", packed, "--against", "default", "--seeds", 2, "-o", "json")
     first, second = (json.loads(run(*map(str, arguments)).stdout) for _ in range(2))
@@ -121,6 +132,18 @@ def test_other_nodes(trace: Path, tmp_path: Path) -> None:
     )
     found = rows(run("replay", trace, "--nodes", file).stdout)
     assert found["nodes in use"][0] in ("0.9", "1.0") and found["never placed"] != ["0"]
+
+
+def test_other_nodes_of_a_table(trace: Path, tmp_path: Path) -> None:
+    file = tmp_path / "nodes.csv"
+    file.write_text("name,count,cpu,memory\nn,20,4,8Gi\n")
+    assert rows(run("replay", trace, "--nodes", file).stdout)["never placed"] == ["0"]
+    file.write_text("name,cpu\nn,4\n")
+    result = run("replay", trace, "--nodes", file)
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"{file}: row 1: the column 'memory' is missing; add it\n",
+    )
 
 
 def test_a_plugin_that_fails_is_told_of(trace: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -142,3 +143,11 @@ def test_wrong_flags_of_record(tmp_path: Path, flags: list[str], code: int, line
     assert result.exit_code == code
     assert line in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_file_is_not_replaced_by_a_recording(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    result = run("record", "--out", pipe)
+    assert (result.exit_code, result.stderr) == (1, f"--out: {pipe} is a device or a pipe; give a file\n")
+    assert pipe.is_fifo()

@@ -16,6 +16,7 @@ from tests.controlplane.volume_controller import claim, mount, storage_class, vo
 
 STEP_SECONDS = 0.2
 LOCAL, MADE = "local", "made"
+DEVICE, DRIVER = "card", "card.example.com"
 WAVE = 50
 
 
@@ -36,6 +37,44 @@ def storage(nodes: int) -> list[Document]:
     """Volumes that can be used on one node each, and a class of which volumes are made."""
     local = [volume(f"local-{number}", LOCAL, node=f"node-{number:03}") for number in range(0, nodes, 2)]
     return [storage_class(LOCAL), storage_class(MADE, "example.com/disks"), *local]
+
+
+def devices(nodes: int) -> list[Document]:
+    """A class of devices, and some on every fourth node: nobody frees those of pods that are gone."""
+    made: list[Document] = [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": DEVICE},
+            "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]},
+        }
+    ]
+    for number in range(1, nodes, 4):
+        name = f"node-{number:03}"
+        spec = {
+            "driver": DRIVER,
+            "nodeName": name,
+            "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": f"card-{card}"} for card in range(24)],
+        }
+        made.append(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceSlice",
+                "metadata": {"name": f"{name}-cards"},
+                "spec": spec,
+            }
+        )
+    return made
+
+
+def device_claim(name: str) -> Document:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"devices": {"requests": [{"name": "card", "exactly": {"deviceClassName": DEVICE}}]}},
+    }
 
 
 def nodes(count: int) -> list[Document]:
@@ -69,7 +108,7 @@ def form(chance: random.Random, number: int) -> tuple[Document, list[Document]]:
         (
             *("plain",) * 4,
             *("preferred", "away", "alone", "near", "choosy", "likes", "dedicated", "gpu", "port"),
-            *("spread", "hard spread", "local", "made", "high", "high", "low"),
+            *("spread", "hard spread", "local", "made", "devices", "high", "high", "low"),
         )
     )
     if kind == "preferred":
@@ -103,6 +142,10 @@ def form(chance: random.Random, number: int) -> tuple[Document, list[Document]]:
     elif kind in (LOCAL, MADE):
         claims.append(claim(f"claim-{number}", kind))
         made["volumes"] = mount(f"claim-{number}")
+    elif kind == "devices":
+        name = f"card-{number}-{chance.randrange(10**6)}"
+        claims.append(device_claim(name))
+        made["resourceClaims"] = [{"name": "card", "resourceClaimName": name}]
     elif kind in ("high", "low"):
         made["priorityClassName"] = kind
     if kind == "high":

@@ -25,6 +25,7 @@ def test_every_recorded_node_is_among_the_best(
     file.write_text(json.dumps(config))
     api.create(shadowed.priority_classes())
     api.create(shadowed.storage(size))
+    api.create(shadowed.devices(size))
     api.create(shadowed.nodes(size))
     flags = ("record", f"--out={out}", f"--kubeconfig={control_plane.kubeconfig}")
     recorder = Program(MOORAGE, flags, tmp_path / "record.log")
@@ -45,6 +46,7 @@ def test_every_recorded_node_is_among_the_best(
     finally:
         recorder.stop()
         api.delete_all("pods", "nodes", "persistentvolumeclaims", "persistentvolumes", "storageclasses")
+        api.delete_all("resourceslices", "deviceclasses")
     report_file = tmp_path / "report.json"
     asked = ("shadow", f"--trace={out}", f"--config={file}", f"--report={report_file}")
     judging = Program(MOORAGE, asked, tmp_path / "judging.log")

@@ -73,6 +73,7 @@ def api(control_plane: ControlPlane) -> Iterator[Api]:
     opened = Api(control_plane)
     yield opened
     opened.delete_all("pods", "nodes", "persistentvolumeclaims", "persistentvolumes", "storageclasses")
+    opened.delete_all("resourceslices", "deviceclasses")
 
 
 @pytest.mark.soak
@@ -82,6 +83,7 @@ def test_kube_scheduler_with_the_same_configuration_is_agreed_with(
     count, size = (2000, 120) if soak else (300, 40)
     api.create(shadowed.priority_classes())
     api.create(shadowed.storage(size))
+    api.create(shadowed.devices(size))
     api.create(shadowed.nodes(size))
     with VolumeController(api).running(), shadowed.kubelets(api), both(control_plane, tmp_path) as shadow:
         shadowed.play(api, count, seed=1)

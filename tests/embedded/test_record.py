@@ -82,6 +82,7 @@ def test_another_file_is_not_gone_on_with(cluster: Embedded, tmp_path: Path) -> 
     result = run("record", "--out", out, "--kubeconfig", cluster.kubeconfig, "--for", "1s")
     assert result.exit_code == 1
     assert (
-        result.stderr == f"--out: {out}: not a trace; give a file that `moorage record` wrote, or a new one\n"
+        result.stderr
+        == f"--out: {out}: not a trace; give a file that `moorage record` wrote, or give a new file\n"
     )
     assert out.read_text() == "precious"

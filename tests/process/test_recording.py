@@ -79,6 +79,7 @@ class World:
             raise Unreachable(0, "", "no route")
         if options["resource_version"] != str(self._version):
             raise Gone(410, "Expired", "too old resource version")
+        options["heard"]()
         queue = self._watches[resource.kind] = asyncio.Queue()
         while True:
             told = await queue.get()
@@ -222,6 +223,23 @@ def test_what_a_cut_network_hid_is_told_with_the_times_that_pods_know(file: Path
     (gone,) = [each for each in told(file) if each[3]]
     assert gone[1] == "goes"
     assert said == [
+        "the cluster does not answer (connection reset); recording goes on when it does",
+        "the cluster answers again; what has changed meanwhile is recorded",
+    ]
+
+
+def test_each_cut_and_each_end_of_it_is_told_once_though_nothing_changes(file: Path) -> None:
+    world, said = World(node("node-a"), pod("web-1")), list[str]()
+
+    async def play() -> None:
+        for more in range(20):
+            world.cut()
+            await asyncio.sleep(1.5 + 0.07 * more)
+            world.mend()
+            await asyncio.sleep(60)
+
+    recorded(world, file, play, said=said)
+    assert said == 20 * [
         "the cluster does not answer (connection reset); recording goes on when it does",
         "the cluster answers again; what has changed meanwhile is recorded",
     ]

@@ -7,15 +7,23 @@ from typing import Any
 
 import pytest
 
+from moorage.api.decoding import from_document
 from moorage.api.meta import Object
 from moorage.api.pods import Pod, on_node
+from moorage.api.storage import PersistentVolumeClaim, StorageClass
 from moorage.client.connection import ConnectionConfig
 from moorage.client.errors import Withheld
 from moorage.client.pod_writer import PodWriter
 from moorage.client.read_only import ReadOnlyClient
 from moorage.config import load
 from moorage.plugins.catalog import in_tree_registry
-from moorage.process.choice_judge import AHEAD_SECONDS, MOST_AHEAD_SECONDS, MOST_SEARCHES, ChoiceJudge
+from moorage.process.choice_judge import (
+    AHEAD_SECONDS,
+    MOST_AHEAD_SECONDS,
+    MOST_SEARCHES,
+    MOST_UNDECIDED,
+    ChoiceJudge,
+)
 from moorage.process.shadow_tally import REMEMBERED, Judged
 from moorage.server.exposition import render
 from moorage.testing import make_node, make_pod
@@ -99,6 +107,37 @@ def test_what_is_explained_by_what_comes_later_is_timing() -> None:
     assert world.kinds == ["agreed", "agreed"]
     assert world.shadow.tally.agreement == 1
     assert world.shadow.tally.exceptions == 0
+
+
+def test_a_pod_whose_claim_is_seen_after_its_nomination_counts_on_its_node() -> None:
+    waits = {"volumeBindingMode": "WaitForFirstConsumer", "provisioner": "made.example"}
+    storage = from_document(StorageClass, {"metadata": {"name": "s"}, **waits})
+    claim = from_document(
+        PersistentVolumeClaim,
+        {
+            "metadata": {"name": "c", "namespace": "default", "uid": "c"},
+            "spec": {"storageClassName": "s", "accessModes": ["ReadWriteOnce"]},
+            "status": {"phase": "Pending"},
+        },
+    )
+    world = World(make_node("a", cpu="10"), make_node("b", cpu="8"), storage)
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+    unscheduled = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+    first, tried, nominated = (
+        make_pod("first", cpu="5", uid="first", volumes=volumes, status=status)
+        for status in (
+            {},
+            {"conditions": unscheduled},
+            {"conditions": unscheduled, "nominatedNodeName": "a"},
+        )
+    )
+    for each in (first, tried, nominated, claim):
+        world.put(each)
+    world.bind(make_pod("second", cpu="1"), "b")
+    world.put(on_node(nominated, "a"))
+    world.pass_time()
+    assert world.kinds == ["agreed", "agreed"]
+    assert world.told[1].verdict.words.endswith("persistentvolumeclaim default/c came after it")
 
 
 def test_pods_of_other_schedulers_and_those_that_come_with_a_node_are_left_alone() -> None:
@@ -246,6 +285,17 @@ def test_little_is_remembered() -> None:
     assert len(world.shadow.door.since(0)) == 1
     assert world.shadow.door._arrivals == {}
     assert world.shadow.door.pods() == []
+
+
+def test_pods_that_went_undecided_are_not_kept_behind_one_that_waits() -> None:
+    world = two_nodes()
+    world.put(make_pod("waits"))
+    for number in range(3 * MOST_UNDECIDED):
+        pod = make_pod(f"p{number}")
+        world.put(pod)
+        world.shadow.door.remove(pod)
+        world.shadow.first_undecided()
+    assert len(world.shadow.undecided) <= MOST_UNDECIDED
 
 
 def test_extenders_are_not_asked() -> None:

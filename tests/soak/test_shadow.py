@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 
 import pytest
@@ -16,6 +17,8 @@ from moorage.what_if.recent import MOST
 from tests.state.worlds import is_compact
 
 NODES, LIVING = 20, 60
+COUNTED_AT = 4_000, 9_999
+"""At which pods objects are counted; what is remembered of a pod is forgotten 3000 pods later."""
 
 
 class World:
@@ -61,9 +64,16 @@ def _told_why(pod: Pod, nominated: str) -> Pod:
 def test_nothing_piles_up(soak: bool) -> None:
     world = World(1)
     shadow, door = world.shadow, world.shadow.door
+    counts: list[int] = []
     for number in range(10_000 if soak else 600):
         world.step(number)
         assert len(shadow.open) <= MOST_OPEN
+        if number in COUNTED_AT:
+            gc.collect()
+            counts.append(len(gc.get_objects()))
+    if counts:
+        first, last = counts
+        assert last < 1.03 * first
     tally = shadow.tally
     assert tally.total > 400
     assert tally.failures == 0

@@ -285,3 +285,17 @@ class ResourceClaim(Object, kw_only=True):
 
     spec: ResourceClaimSpec = msgspec.field(default_factory=ResourceClaimSpec)
     status: ResourceClaimStatus = msgspec.field(default_factory=ResourceClaimStatus)
+
+
+class ResourceClaimTemplateSpec(Fields):
+    spec: ResourceClaimSpec = msgspec.field(default_factory=ResourceClaimSpec)
+
+
+class ResourceClaimTemplate(Object, kw_only=True):
+    """What a controller makes the claims of pods of; no scheduler looks at it."""
+
+    group: ClassVar[str] = "resource.k8s.io"
+    kind: ClassVar[str] = "ResourceClaimTemplate"
+    resource: ClassVar[str] = "resourceclaimtemplates"
+
+    spec: ResourceClaimTemplateSpec = msgspec.field(default_factory=ResourceClaimTemplateSpec)

@@ -31,15 +31,17 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def read_manifests(path: str) -> list[Object]:
+def read_manifests(path: str, also: Iterable[type[Object]] = ()) -> list[Object]:
     """The objects in a file, in all files of a folder, or on standard input (`-`).
 
-    Lists are opened, and Deployments and the like left out; only kinds a scheduler looks at are kept.
+    Lists are opened, and Deployments and the like left out; only kinds a scheduler looks at are kept, and
+    those that are asked for `also`.
     """
+    others_by_name = {(kind.api_version(), kind.kind): kind for kind in also}
     objects: list[Object] = []
     others: set[str] = set()
     for place, document in documents_in(path):
-        kind = kind_of(document)
+        kind = kind_of(document) or others_by_name.get((document.get("apiVersion", ""), document["kind"]))
         if kind is not None:
             objects.append(read_object(kind, document, place))
         else:
@@ -67,15 +69,15 @@ def read_object(kind: type[T], document: Document, place: str) -> T:
     if not isinstance(metadata, dict) or not metadata.get("name"):
         raise BadInput(f"{place}: this {kind.kind} has no name; give it a `metadata` with a `name`")
     try:
-        return from_document(kind, with_defaults(document))
+        return from_document(kind, with_defaults(document, kind))
     except (DecodeError, RecursionError) as error:
         raise BadInput(f"{place}: {error}") from None
 
 
-def with_defaults(document: Document) -> Document:
+def with_defaults(document: Document, of_kind: type[Object] | None = None) -> Document:
     """What a cluster would have filled in: namespace, uid, requests from limits, the phase of a volume."""
     metadata = dict(document.get("metadata") or {})
-    kind, known = str(document.get("kind")), kind_of(document)
+    kind, known = str(document.get("kind")), of_kind or kind_of(document)
     if known is not None and known.namespaced:
         metadata.setdefault("namespace", "default")
     metadata.setdefault("uid", f"{kind}/{metadata.get('namespace', '')}/{metadata.get('name', '')}")

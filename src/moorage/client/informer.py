@@ -164,7 +164,6 @@ class Informer(Generic[T]):
                 # Nobody relies on the first list before it is whole; probes are answered meanwhile.
                 await asyncio.sleep(0)
         self._version = listing.resource_version
-        self.last_error = None
         self._note_sign_of_life()
         self._synced.set()
 
@@ -179,7 +178,6 @@ class Informer(Generic[T]):
         async with aclosing(watch) as changes:
             async for change in changes:
                 self._heard = True
-                self.last_error = None
                 if change.type == "DELETED":
                     self._remove(change.key, change.object)
                 elif change.object is not None:
@@ -188,6 +186,7 @@ class Informer(Generic[T]):
 
     def _note_sign_of_life(self) -> None:
         self._heard_at = self._clock()
+        self.last_error = None
         if self._is_failing:
             self._is_failing = False
             self._recovered()

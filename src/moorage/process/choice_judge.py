@@ -28,8 +28,9 @@ AHEAD_SECONDS = 1.0
 MOST_AHEAD_SECONDS = 20.0
 """So long an exception waits for what the other scheduler may have known before it was seen: until all pods
 are decided on that had come by then."""
-MOST_UNDECIDED = 4096
-"""From so many on, those that have gone are looked for among the pods that were not decided on."""
+MOST_UNDECIDED = 256
+"""From so many on, those that have gone are looked for among the pods that were not decided on; and again
+when there are twice as many as were left."""
 MOST_OPEN = 2000
 MOST_SEARCHES = 2
 SEARCH_SECONDS = 0.4
@@ -81,6 +82,7 @@ class ChoiceJudge:
         self.open: deque[Case] = deque()
         """Exceptions that wait to be looked into."""
         self.undecided: dict[str, Pod] = {}
+        self._look_above = MOST_UNDECIDED
         self.is_judging = False
 
     def finish(self) -> None:
@@ -127,10 +129,12 @@ class ChoiceJudge:
         """A pod is nominated. The node, if it is as good as bound there."""
         node = new.status.nominated_node_name
         verdict = self._judge(old, node)
-        if verdict is None or verdict.kind == "infeasible":
+        if verdict is None:
+            return ""
+        if verdict.kind == "infeasible" and self.agreement.could_be_freed(old, node):
             return ""  # victims have to go first
         waits_for_other_reasons = old.condition("PodScheduled") != new.condition("PodScheduled")
-        if waits_for_other_reasons and verdict.is_exception:
+        if waits_for_other_reasons and verdict.kind == "disagreed":
             return ""  # it was preferred for its victims, who are gone by now
         self._expected.announce(new, node)
         self.undecided.pop(new.uid, None)
@@ -161,9 +165,10 @@ class ChoiceJudge:
 
     def first_undecided(self) -> int:
         """The number with which the first of them came."""
-        if len(self.undecided) > MOST_UNDECIDED:
+        if len(self.undecided) > self._look_above:
             pods = self.undecided.values()
             self.undecided = {pod.uid: pod for pod in pods if self._is_there(pod)}
+            self._look_above = max(MOST_UNDECIDED, 2 * len(self.undecided))
         while self.undecided:
             pod = next(iter(self.undecided.values()))
             if self._is_there(pod):

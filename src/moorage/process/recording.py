@@ -275,6 +275,8 @@ class Recording:
             self._is_cut = False
             self._tell("the cluster answers again; what has changed meanwhile is recorded")
         for informer in self._informers:
+            if informer.last_error is not None:
+                self._told[str(informer.resource)] = informer.last_error  # of the cut that is over
             informer.retry_now()
 
 

@@ -23,6 +23,7 @@ from msgspec import Struct
 from moorage.api.pods import Pod, on_node
 from moorage.framework.runtime.profile import Profile
 from moorage.framework.runtime.scoring import Scores
+from moorage.framework.status import Code
 from moorage.scheduler.cycle import Decision
 from moorage.scheduler.search import how_many_to_find
 from moorage.state.nodes import Nodes
@@ -97,6 +98,16 @@ class Agreement:
         finally:
             if placement is not None:
                 state.put_back(placement)
+
+    def could_be_freed(self, pod: Pod, node_name: str) -> bool:
+        """Whether a node that does not fit may do so when pods there are gone."""
+        profile = self.profiles[pod.spec.scheduler_name]
+        decision = Evaluation.of(profile, pod, preempts=False).decision
+        if decision is None:
+            return False
+        if profile.state.node(node_name) is None:
+            return True  # nothing is known of it
+        return decision.statuses.get(node_name).code is Code.UNSCHEDULABLE
 
     def _judge(self, profile: Profile, pod: Pod, node_name: str) -> Verdict:
         evaluation = Evaluation.of(profile, pod, preempts=False)

@@ -16,7 +16,10 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from moorage.api.devices import ResourceClaim
+from moorage.api.meta import Object
 from moorage.api.pods import Pod
+from moorage.api.storage import PersistentVolumeClaim
 from moorage.state.cluster import Placement
 from moorage.what_if.agreement import Agreement, Verdict
 from moorage.what_if.recent import Past, RememberingDoor
@@ -80,7 +83,42 @@ class Timing:
         own = {case.pod.key}
         before = [past for past in door.before(case.number, begin) if not _is_pod_of(past, own)]
         after = [past for past in door.since(case.number) if not _is_pod_of(past, own)]
+        claims = [past for past in after if past.old is None and _is_claim_of(past.item, case.pod)]
+        if not claims:
+            return self._explained_by(case, before, after, search)
+        # Watches bring them in any order; whoever placed the pod has seen what it claims.
+        with self._seen(claims):
+            found, searched = self._explained_by(
+                case, before, [past for past in after if past not in claims], search, looks_as_seen=True
+            )
+        if not found.is_exception:
+            found = replace(found, words=f"{found.words}, with {_told(claims[0])} after it")
+        return found, searched
+
+    @contextmanager
+    def _seen(self, changes: Sequence[Past]) -> Iterator[None]:
+        """With changes that came later, each the first of its object."""
+        for past in changes:
+            self.door.redo(past)
+        try:
+            yield
+        finally:
+            for past in reversed(changes):
+                self.door.undo(past)
+
+    def _explained_by(
+        self,
+        case: Case,
+        before: list[Past],
+        after: list[Past],
+        search: bool,
+        looks_as_seen: bool = False,
+    ) -> tuple[Verdict, bool]:
         self._left, self._until = self.most_tries, time.perf_counter() + self.most_seconds
+        if looks_as_seen:
+            verdict = self._judged(case)
+            if not verdict.is_exception:
+                return verdict, False
         orders = [
             self._out_of_order(case, before, after, turn) for turn in (self._by_priority, self._by_arrival)
         ]
@@ -100,7 +138,11 @@ class Timing:
                 others = [past for past in before if not _is_pod_of(past, chosen)]
                 with self._moved(early, late):
                     words = self._earlier(case, others)
-        words = words or self._later(case, after) or self._but_for_one(case, before, after)
+        if not words:
+            # However much there was before, what it needs may come next, such as its claim.
+            self._left = max(self._left, self.most_tries // 4)
+            self._until = max(self._until, time.perf_counter() + self.most_seconds / 4)
+            words = self._later(case, after) or self._but_for_one(case, before, after)
         if not words:
             return case.verdict, True
         return replace(
@@ -220,6 +262,17 @@ class Timing:
 
 def _noted(case: Case, note: str) -> Verdict:
     return replace(case.verdict, words=f"{case.verdict.words} ({note})")
+
+
+def _is_claim_of(item: Object, pod: Pod) -> bool:
+    """Whether an object is a claim that the pod names, or that was made for it."""
+    if not isinstance(item, PersistentVolumeClaim | ResourceClaim) or item.namespace != pod.namespace:
+        return False
+    if any(owner.uid == pod.uid for owner in item.metadata.owner_references):
+        return True
+    if isinstance(item, PersistentVolumeClaim):
+        return any(volume.claim_name(pod.name) == item.name for volume in pod.spec.volumes)
+    return any(claim.resource_claim_name == item.name for claim in pod.spec.resource_claims)
 
 
 def _is_pod_of(past: Past, keys: Collection[str]) -> bool:

@@ -276,7 +276,16 @@ def test_a_file_with_zeros_at_its_end_is_damaged(blocks: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"\x00\xff", b"kind: Node\n", b'{"format":"moorage-decision-log"}\n', b"[]\n"]
+    "content",
+    [
+        b"\x00\xff",
+        b"kind: Node\n",
+        b'{"format":"moorage-decision-log"}\n',
+        b"[]\n",
+        b'{"format":"moorage-trace","version":{"major":1},"began":1}\n',
+        b'{"format":"moorage-trace","version":0,"began":1}\n',
+        b'{"format":"moorage-trace","version":1,"began":1e300}\n',
+    ],
 )
 def test_another_file_is_no_trace(file: Path, content: bytes) -> None:
     file.write_bytes(content)
@@ -291,7 +300,17 @@ def test_an_empty_file_is_no_trace(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "records", [[[2, 0, 7, {}]], [[9, 0, 0]], [[1, 0, 3]], [[]], [[0, 0, {"kind": "Node"}], [1, "x", 0]]]
+    "records",
+    [
+        [[2, 0, 7, {}]],
+        [[9, 0, 0]],
+        [[1, 0, 3]],
+        [[]],
+        [[0, 0, {"kind": "Node"}], [1, "x", 0]],
+        [[0, 0, {"kind": "Node"}], [1, 0, 0, 3.5]],
+        [[0, 0, {"kind": "Node"}], [1, 1 << 62, 0]],
+        [[0, 0, {"kind": "Node"}], [1, -(1 << 62), 0]],
+    ],
 )
 def test_records_that_make_no_sense(file: Path, records: list[Any]) -> None:
     line = msgspec.json.encode({"format": "moorage-trace", "version": 1, "began": BEGAN})

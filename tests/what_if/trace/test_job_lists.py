@@ -88,6 +88,10 @@ def test_jobs_of_several_pods_that_overlap_and_one_that_never_ends() -> None:
         ("a,,10,5,much,,,,,,", "row 2, column cpu: 'much' is not understood; write it like 2, 500m or 4Gi"),
         ("a,,10,5,1,-1Gi,,,,,", "row 2, column memory: '-1Gi'"),
         ("a,,10,5,1,,,x,,,", "row 2, column example.com/card: 'x'"),
+        (
+            "a,,10,5,1,,,0.5,,,",
+            "row 2, column example.com/card: '0.5' is not understood; write it like 2: it",
+        ),
         ("a,,10,5,1,,,,high,,", "row 2, column priority: 'high'"),
         ("a,,10,5,1,,,,,0,", "row 2, column count: '0'"),
         ("a,,10,5,1,,,,,,ssd", "row 2, column nodeSelector: 'ssd'"),
@@ -104,6 +108,7 @@ def test_a_wrong_cell_is_named(row: str, place: str) -> None:
 @pytest.mark.parametrize(
     ("head", "place"),
     [
+        ("name,submitted,pods\n", "row 1: there is no column 'pods'"),
         ("name,submitted,colour\n", "row 1: there is no column 'colour'; there are name, namespace"),
         ("name,submitted,annotation:a b\n", "row 1: there is no column 'annotation:a b'"),
         ("name\n", "row 1: the column 'submitted' is missing"),
@@ -115,6 +120,11 @@ def test_wrong_columns_are_named(head: str, place: str) -> None:
     with pytest.raises(BadTable) as raised:
         jobs("a,10", head=head)
     assert str(raised.value).startswith(f"jobs.csv: {place}")
+
+
+def test_two_nodes_of_a_name_are_refused() -> None:
+    with pytest.raises(BadTable, match=r"nodes\.csv: row 3, column name: there is a node a-1 already"):
+        read_nodes(["name,count,cpu,memory\n", "a,2,4,1Gi\n", "a-1,,4,1Gi\n"], "nodes.csv")
 
 
 def test_nodes() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,8 +29,10 @@ def kubeconfigs(given: str | None) -> list[str]:
     return [*listed, str(Path.home() / ".moorage" / "kubeconfig")]
 
 
-def read_cluster(given: str | None) -> tuple[list[Object], str]:
+def read_cluster(given: str | None, also: Iterable[type[Object]] = ()) -> tuple[list[Object], str]:
     """All that decides in the cluster of a kubeconfig, with its user's rights, and the cluster's address.
+
+    `also` are further kinds, left out where they are not served or may not be read.
 
     Raises BadInput.
     """
@@ -54,7 +57,7 @@ def read_cluster(given: str | None) -> tuple[list[Object], str]:
                     raise BadInput(
                         f"{connection.server}: may not list {row.resource}; use --kubeconfig of one who may"
                     ) from None
-            for kind in CUSTOM_KINDS:
+            for kind in (*CUSTOM_KINDS, *also):
                 with suppress(NotFound, Forbidden):  # most clusters have none
                     found += (await client.list(Resource.of(kind))).items
         return found

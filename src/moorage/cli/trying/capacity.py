@@ -19,7 +19,14 @@ from moorage.cli.setup import (
     quiet_scheduler,
     warn,
 )
-from moorage.cli.trying.sources import asked, read_given, searching, source_options, timeout_option
+from moorage.cli.trying.sources import (
+    asked,
+    read_given,
+    read_objects,
+    searching,
+    source_options,
+    timeout_option,
+)
 
 if TYPE_CHECKING:
     from moorage.api.pods import Pod
@@ -323,10 +330,9 @@ def drain(
 def _with_pod(given: Given, file: str) -> tuple[Given, Pod]:
     """The pod that is asked about, and the cluster with what else stands in its file."""
     from moorage.api.pods import Pod
-    from moorage.cli.manifest_files import read_manifests
     from moorage.what_if.capacity.copies import copy_of
 
-    items = read_manifests(file)
+    items = read_objects(file)
     pods = [item for item in items if isinstance(item, Pod)]
     if len(pods) != 1:
         raise BadInput(f"{file}: holds {len(pods)} pods; give a file with exactly one")
@@ -346,11 +352,10 @@ def _with_pod(given: Given, file: str) -> tuple[Given, Pod]:
 def _waiting(given: Given, pod_files: Sequence[str]) -> tuple[Given, list[Pod]]:
     """The pods that have to fit, and the cluster with what else stands in their files."""
     from moorage.api.pods import Pod
-    from moorage.cli.manifest_files import read_manifests
 
     if not pod_files:
         return given, given.waiting
-    items = [item for file in pod_files for item in read_manifests(file)]
+    items = [item for file in pod_files for item in read_objects(file)]
     known = {(type(item), item.key) for item in given.objects}
     others = [item for item in items if not isinstance(item, Pod) and (type(item), item.key) not in known]
     placed = {pod.key for pod in given.pods if pod.spec.node_name}

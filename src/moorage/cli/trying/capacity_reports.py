@@ -26,6 +26,7 @@ Document = dict[str, Any]
 _AVAILABLE = "nodes are available"
 _CORDONED = re.compile(r"(?<=: )\d+ node\(s\) were unschedulable, |, \d+ node\(s\) were unschedulable")
 _ALL_CORDONED = re.compile(r": \d+ node\(s\) were unschedulable\.")
+_OF_GROUP = "pod group "
 _MOST_LISTED = 5
 
 
@@ -40,8 +41,10 @@ def room_document(world: World, found: Room) -> Document:
     near = None if statuses is None else closest(world.state.table, found.pod, statuses)
     gate: Document | None = answer.get("preEnqueue")
     then = [about_pod(gate["plugin"], gate["reasons"])] if gate is not None else []
+    # A member of a group that is asked about alone lacks the others above all.
+    of_group = found.why.startswith(_OF_GROUP)
     if not then and not found.is_limited:
-        then = why_nothing_fits(detail_of_try(answer), near)
+        then = [found.why] if of_group else why_nothing_fits(detail_of_try(answer), near)
     return {
         "fits": found.fits,
         "where": dict(sorted(found.where.items())),
@@ -49,7 +52,7 @@ def room_document(world: World, found: Room) -> Document:
         "exact": found.is_exact,
         "limited": found.is_limited,
         "then": then,
-        "message": "" if found.is_limited else answer.get("message") or "",
+        "message": "" if found.is_limited else found.why if of_group else answer.get("message") or "",
         "waiting": len(world.given.waiting),
         "failedPlugins": found.failed_plugins,
     }
@@ -141,6 +144,11 @@ def _how_good(found: Addition) -> list[str]:
         return [
             f"Whether less would do is not known: it takes {found.at_least:g} at least; "
             "--timeout gives the search more time."
+        ]
+    if found.at_least < found.cost and not found.is_reached:
+        return [
+            "With nothing cheaper does the scheduler place them all. Whether another placement would at a "
+            f"cost of {found.at_least:g} is not known; at less, none would."
         ]
     if found.at_least < found.cost:
         return [

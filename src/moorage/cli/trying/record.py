@@ -106,6 +106,8 @@ def record(
     with errors_in_lines(verbose):
         if max_size < _LEAST_BYTES:
             raise BadInput("--max-size: too little for a trace; give it 64Ki or more")
+        if out.exists() and not out.is_file():
+            raise BadInput(f"--out: {out} is a device or a pipe; give a file")
         from moorage.process.recording import RECORDED
 
         kinds = [*RECORDED, *(kind for feature in find_features(features) for kind in feature.kinds)]
@@ -254,14 +256,15 @@ def _open(
     try:
         trace = TraceWriter.resumed(out, most_bytes=max_size)
     except BadTrace as error:
-        raise BadInput(f"--out: {error}, or a new one") from None
+        raise BadInput(f"--out: {error}, or give a new file") from None
     try:
         if anonymize and not trace.head.anonymized:
             raise BadInput(f"--anonymize: {out} holds names already; give a new file with --out")
         anonymizer = Anonymizer(_old_key(out)) if trace.head.anonymized else None
         known = cluster if anonymizer is None else anonymizer.words.word(cluster)
         if known != trace.head.cluster:
-            raise BadInput(f"--out: {out} is a trace of another cluster; give a new file")
+            of_key = "" if anonymizer is None else f", or {_key_file(out)} is the key of another trace"
+            raise BadInput(f"--out: {out} is a trace of another cluster{of_key}; give a new file")
     except BaseException:
         trace.close()
         raise

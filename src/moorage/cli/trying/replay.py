@@ -44,7 +44,12 @@ DEFAULT = "default"
     shell_complete=files,
     help=f"Another configuration to compare with; `{DEFAULT}` is the one of kube-scheduler. Repeatable.",
 )
-@click.option("--nodes", metavar="FILE", shell_complete=files, help="Nodes to take the place of the trace's.")
+@click.option(
+    "--nodes",
+    metavar="FILE",
+    shell_complete=files,
+    help="Nodes to take the place of the trace's: manifests, or a table that ends in .csv.",
+)
 @price_option
 @click.option(
     "--seed",
@@ -115,7 +120,7 @@ def replay(
         given = _Given(trace, nodes, prices)
         setups = [
             (
-                _name(config_file),
+                _name(config_file, plugins, features),
                 set_up(config_file, plugins, features=features, strict_version=strict_config_version),
             )
         ]
@@ -214,10 +219,13 @@ def _base(file: str, plugins: tuple[str, ...], features: tuple[str, ...], strict
     return set_up(file, plugins, features=features, strict_version=strict)
 
 
-def _name(file: str | None) -> str:
+def _name(file: str | None, plugins: tuple[str, ...] = (), features: tuple[str, ...] = ()) -> str:
+    """What a variant is called: after its configuration or, without one, after what is added."""
     from pathlib import Path
 
-    return DEFAULT if file is None else Path(file).name
+    if file is not None:
+        return Path(file).name
+    return " + ".join((*(Path(plugin).name for plugin in plugins), *features)) or DEFAULT
 
 
 def _unique(name: str, taken: list[tuple[str, Any]]) -> str:

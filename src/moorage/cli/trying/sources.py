@@ -83,6 +83,7 @@ def asked(options: dict[str, Any]) -> Asked:
 
 def read_given(manifests: Sequence[str], options: Asked) -> tuple[Given, str]:
     """The cluster, and what messages call it; raises BadInput."""
+    from moorage.api.devices import ResourceClaimTemplate
     from moorage.what_if.capacity.world import Given
 
     if manifests:
@@ -94,15 +95,23 @@ def read_given(manifests: Sequence[str], options: Asked) -> tuple[Given, str]:
         return Given(_read(manifests), setup.config, setup.registry), ", ".join(manifests)
     from moorage.cli.insight.live_objects import read_cluster
 
-    objects, server = read_cluster(options.whom.kubeconfig)
+    objects, server = read_cluster(options.whom.kubeconfig, also=[ResourceClaimTemplate])
     setup = _setup_of_running(options)
     return Given(objects, setup.config, setup.registry), server
 
 
-def _read(manifests: Sequence[str]) -> list[Object]:
-    from moorage.cli.manifest_files import check_unique, read_manifests
+def read_objects(path: str) -> list[Object]:
+    """What manifests hold of what capacity depends on."""
+    from moorage.api.devices import ResourceClaimTemplate
+    from moorage.cli.manifest_files import read_manifests
 
-    given = [(path, item) for path in manifests for item in read_manifests(path)]
+    return read_manifests(path, also=[ResourceClaimTemplate])
+
+
+def _read(manifests: Sequence[str]) -> list[Object]:
+    from moorage.cli.manifest_files import check_unique
+
+    given = [(path, item) for path in manifests for item in read_objects(path)]
     check_unique(given)
     return [item for _, item in given]
 

@@ -105,7 +105,7 @@ def import_jobs(jobs: str, out: Path, nodes: str | None, source: str | None, ver
             raise BadInput(str(error)) from None
         except OSError as error:
             raise BadInput(f"--out: {out}: {error.strerror or error}; give another file") from None
-    click.echo(f"{out}: {count:,} pods")
+    click.echo(f"{out}: {count:,} {'pod' if count == 1 else 'pods'}")
 
 
 def _import(jobs: str, out: Path, nodes: str | None, source: str | None) -> int:

@@ -37,6 +37,8 @@ class Addition:
     """With less than this, no placement has all the pods."""
     is_least: bool
     """Whether the scheduler places all with nothing cheaper."""
+    is_reached: bool
+    """Whether there is a placement that has all the pods for `at_least`; otherwise it is not known."""
     hopeless: dict[str, str] = field(default_factory=dict)
     """Pods that fit on none of the types, however many there are, to what the scheduler says of them."""
 
@@ -70,11 +72,11 @@ class Adding:
         self._offers = [_offer(self._world, each) for each in self._types]
         counts = self._fewer(self._some())
         self._effort.tell(f"cost {self.cost(counts):g} is enough")
-        counts, at_least, is_least = self._cheapest(counts)
+        counts, at_least, is_least, is_reached = self._cheapest(counts)
         nodes = {each.name: count for each, count in zip(self._types, counts, strict=True) if count}
         placed = self._known[counts]
         assert placed is not None
-        return Addition(nodes, self.cost(counts), placed, at_least, is_least, hopeless)
+        return Addition(nodes, self.cost(counts), placed, at_least, is_least, is_reached, hopeless)
 
     def cost(self, counts: Counts) -> float:
         return sum(each.price * count for each, count in zip(self._types, counts, strict=True))
@@ -140,15 +142,20 @@ class Adding:
 
     # The cheapest
 
-    def _cheapest(self, best: Counts) -> tuple[Counts, float, bool]:
-        """Tries all that is cheaper, the cheapest first: what will do, what it costs at least, is it sure."""
+    def _cheapest(self, best: Counts) -> tuple[Counts, float, bool, bool]:
+        """Tries all that is cheaper, the cheapest first.
+
+        What will do, what it costs at least, whether all that is cheaper was tried, and whether there is a
+        placement that costs as little as that.
+        """
         limit = self.cost(best)
         least = min(limit, self._least_cost())
         possible: float | None = None
+        is_reached = False
         for counts in self._by_cost(limit):
             cost = self.cost(counts)
             if self._effort.is_over:
-                return best, min(limit, max(least, cost) if possible is None else possible), False
+                return best, min(limit, max(least, cost) if possible is None else possible), False, is_reached
             if not self._has_enough(counts):
                 continue
             is_possible = self._is_possible(counts)
@@ -157,8 +164,9 @@ class Adding:
             if possible is None:
                 possible = cost
             if self._places_all(counts):
-                return counts, possible, True
-        return best, limit if possible is None else possible, True
+                return counts, possible, True, is_reached or possible == cost
+            is_reached |= possible == cost and bool(is_possible)
+        return best, limit if possible is None else possible, True, is_reached or possible is None
 
     def _by_cost(self, limit: float) -> Iterator[Counts]:
         """All counts that cost less, in the order of their cost."""

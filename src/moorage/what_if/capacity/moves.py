@@ -179,7 +179,8 @@ class _Steps:
             return refusal
         over = self.budgets.over(pod)
         move = Move(pod, pod.spec.node_name, "", *((over[0].key, over[0].allowed) if over else ()))
-        self.world.remove(pod)
+        before = self.world.snapshot() if self.world.device_claims_of(pod) else None
+        self.world.evict(pod)
         if not comes_back:
             self.budgets.deleted(pod)
             return move
@@ -188,8 +189,11 @@ class _Steps:
         result = self.world.schedule([new])
         to = result.placed.get(new.key, "")
         if not to or to in self._cordoned:
-            self.world.remove(new)
-            self.world.simulation.add(pod)
+            if before is None:
+                self.world.remove(new)
+                self.world.simulation.add(pod)
+            else:
+                self.world.restore(before)
             return result.pending.get(new.key) or f"it tolerates the cordon, and would go to {to}"
         self.budgets.moved(pod)
         return move._replace(to=to, successor=new.key)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace as with_other
+
+import msgspec
+from msgspec.structs import replace
 
 from moorage.api.decoding import from_document
+from moorage.api.devices import ResourceSlice
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod, on_node
@@ -26,6 +31,8 @@ class NodeType:
     model: Node
     price: float = 1.0
     csi_node: CSINode | None = None
+    slices: tuple[ResourceSlice, ...] = ()
+    """The devices of the model, of which a new node has as many."""
     daemons: tuple[Pod, ...] = ()
     """A pod of each DaemonSet that runs on such nodes, too."""
 
@@ -33,14 +40,25 @@ class NodeType:
         return f"{self.name[:240]}-new-{number}"
 
     def made(self, number: int) -> list[Object]:
-        """A new node of this type, what its storage drivers say of it, and the pods that come with it."""
+        """A new node of this type, what its drivers say of it, and the pods that come with it."""
         name = self.node_name(number)
         found: list[Object] = [from_document(Node, renamed(self.model, name))]
         if self.csi_node is not None:
             document = renamed(self.csi_node, name)
             document["metadata"].pop("ownerReferences", None)
             found.append(from_document(CSINode, document))
+        found += (_slice(each, self.model.name, name) for each in self.slices)
         return [*found, *(on_node(_daemon(pod, name), name) for pod in self.daemons)]
+
+
+def _slice(model: ResourceSlice, model_node: str, name: str) -> ResourceSlice:
+    """Devices like these on another node."""
+    document = renamed(model, f"{model.name[:120]}-on-{name[:120]}")
+    document["metadata"].pop("ownerReferences", None)
+    pool = document["spec"].get("pool") or {}
+    pool["name"] = name if pool.get("name") == model_node else f"{pool.get('name')}-on-{name}"
+    document["spec"] |= {"nodeName": name, "pool": pool}
+    return from_document(ResourceSlice, document)
 
 
 def with_daemons(world: World, node_type: NodeType) -> NodeType:
@@ -53,7 +71,7 @@ def with_daemons(world: World, node_type: NodeType) -> NodeType:
     name = node_type.node_name(1)
     with world.undone(*node_type.made(1)):
         daemons = tuple(pod for pod in samples.values() if name in world.fitting(_daemon(pod, name)))
-    return replace(node_type, daemons=daemons)
+    return with_other(node_type, daemons=daemons)
 
 
 def _daemon(pod: Pod, node_name: str) -> Pod:
@@ -74,15 +92,28 @@ def _daemon(pod: Pod, node_name: str) -> Pod:
 def like_existing(objects: Sequence[Object], names: Iterable[str] | None = None) -> Iterator[NodeType]:
     """A type for each sort of node there is, or for these nodes; called after the first of its sort."""
     csi_nodes = {each.name: each for each in objects if isinstance(each, CSINode)}
+    slices: dict[str, list[ResourceSlice]] = {}
+    for each in objects:
+        if isinstance(each, ResourceSlice) and each.spec.node_name:
+            slices.setdefault(each.spec.node_name, []).append(each)
     wanted = None if names is None else set(names)
     known: set[object] = set()
     for node in objects:
         if not isinstance(node, Node) or (wanted is not None and node.name not in wanted):
             continue
-        sort = sort_of(node)
+        devices = tuple(slices.get(node.name, ()))
+        sort = sort_of(node), _devices(devices)
         if sort not in known or wanted is not None:
             known.add(sort)
-            yield NodeType(node.name, node, 1.0, csi_nodes.get(node.name))
+            yield NodeType(node.name, node, 1.0, csi_nodes.get(node.name), devices)
+
+
+def _devices(slices: Sequence[ResourceSlice]) -> object:
+    """How many there are of each driver, and what they are like."""
+    return frozenset(
+        (each.spec.driver, msgspec.json.encode([replace(device, name="") for device in each.spec.devices]))
+        for each in slices
+    )
 
 
 def sort_of(node: Node) -> object:

@@ -32,6 +32,8 @@ class Room:
     is_exact: bool
     """Whether there is one that has as many as that."""
     failed_plugins: dict[str, int]
+    why: str = ""
+    """What the scheduler said of the one that fits nowhere, as it tried it together with others."""
 
     @property
     def fits(self) -> int:
@@ -52,6 +54,7 @@ def room_for(
     """
     where: dict[str, int] = {}
     placed = 0
+    why = ""
     failed: dict[str, int] = {}
     bound = room_bounds.at_most(world, pod)
     numbers = count(1)
@@ -64,6 +67,7 @@ def room_for(
         placed += len(result.placed)
         progress(placed)
         if result.pending:
+            why = next(iter(result.pending.values()))
             for each in batch:
                 if each.key in result.pending:
                     world.remove(each)
@@ -72,11 +76,11 @@ def room_for(
         return Room(copy_of(pod, next(numbers)), where, True, max(bound, placed), False, failed)
     stopped = copy_of(pod, next(numbers))
     if placed == 0:
-        return Room(stopped, where, False, 0, True, failed)  # where no first one fits, none does
+        return Room(stopped, where, False, 0, True, failed, why)  # where no first one fits, none does
     if bound <= placed:
-        return Room(stopped, where, False, placed, True, failed)
+        return Room(stopped, where, False, placed, True, failed, why)
     found = _best_packing(world.given, pod, placed, bound, effort) if bound <= _SEARCH_BELOW else None
-    return Room(stopped, where, False, bound if found is None else found, found is not None, failed)
+    return Room(stopped, where, False, bound if found is None else found, found is not None, failed, why)
 
 
 def _best_packing(given: Given, pod: Pod, placed: int, bound: int, effort: Effort) -> int | None:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from moorage.api.decoding import from_document
-from moorage.api.devices import ResourceClaim
+from moorage.api.devices import ResourceClaim, ResourceClaimTemplate
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod, Volume, on_node
@@ -20,6 +20,7 @@ from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.profile import Profile
 from moorage.state.cluster import ClusterState
 from moorage.state.node_info import NodeInfo
+from moorage.what_if.capacity.device_claims import DeviceClaims, concerns, freed
 from moorage.what_if.scenario import Evaluation
 from moorage.what_if.simulation import Result, Simulation
 
@@ -73,7 +74,10 @@ class World:
     def __init__(self, given: Given) -> None:
         self.given = given
         self.simulation = Simulation(given.config, given.registry)
+        self._device_claims = DeviceClaims(given.objects)
         for item in given.objects:
+            if isinstance(item, ResourceClaimTemplate):
+                continue
             if not isinstance(item, Pod) or item.spec.node_name:
                 self.simulation.add(item)
             elif item.status.nominated_node_name and not item.finished:
@@ -115,9 +119,7 @@ class World:
         """Has pods placed as the scheduler does it, in its order; what fits nowhere stays in the queue."""
         # Where the last search ended says nothing about the cluster.
         self.simulation.scheduler.chooser.start = 0
-        modest_ones = [modest(pod) for pod in pods]
-        for pod in modest_ones:
-            self._make_claims(pod)
+        modest_ones = [self._with_claims(modest(pod)) for pod in pods]
         return self._runner.run(self.simulation.run(modest_ones))
 
     def place(self, pod: Pod, node_name: str) -> None:
@@ -130,6 +132,20 @@ class World:
         if known is not None:
             self.simulation.scheduler.door.remove(known)
 
+    def evict(self, pod: Pod) -> None:
+        """Takes a pod away from its node; the devices that only it has used are free then."""
+        self.remove(pod)
+        for claim in self.device_claims_of(pod):
+            self.simulation.scheduler.door.remove(claim)
+            left = freed(claim, pod)
+            if left is not None:
+                self.simulation.add(left)
+
+    def device_claims_of(self, pod: Pod) -> list[ResourceClaim]:
+        """The claims for devices that it uses, or that were made for it."""
+        claims = self.state.objects.of(ResourceClaim).list(pod.namespace)
+        return [claim for claim in claims if concerns(claim, pod)]
+
     def pod(self, key: str) -> Pod:
         """The pod of this name, as it is."""
         return self.simulation.client.pods[key]
@@ -139,16 +155,25 @@ class World:
 
     def evaluation(self, pod: Pod) -> Evaluation:
         """One real cycle for a pod over all nodes; nothing comes of it."""
-        self._make_claims(pod)
-        return Evaluation.of(self.profile_of(pod), modest(pod), preempts=False)
+        return Evaluation.of(self.profile_of(pod), self._with_claims(modest(pod)), preempts=False)
 
     def fitting(self, pod: Pod) -> list[str]:
         """The nodes on which a pod fits as they are."""
         decision = self.evaluation(pod).decision
         return [] if decision is None or decision.feasible is None else sorted(decision.feasible.names)
 
-    def _make_claims(self, pod: Pod) -> None:
-        """Makes the claims of a pod's ephemeral volumes, as a controller does."""
+    def _with_claims(self, pod: Pod) -> Pod:
+        """The pod with the claims that controllers make for it."""
+        if pod.spec.resource_claims:
+            pod, claims = self._device_claims.of(pod)
+            for claim in claims:
+                if self.state.objects.of(ResourceClaim).get(claim.name, claim.namespace) is None:
+                    self._has_claims = True
+                    self.simulation.add(claim)
+        self._make_volume_claims(pod)
+        return pod
+
+    def _make_volume_claims(self, pod: Pod) -> None:
         for volume in pod.spec.volumes:
             name = volume.claim_name(pod.name)
             if volume.ephemeral is None or name is None:

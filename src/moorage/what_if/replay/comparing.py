@@ -59,10 +59,11 @@ class Difference:
         if text == nothing and _shown(self.spread, kind) == nothing:
             return "same"
         sign = "-" if self.mean < 0 else "+"
-        points = " points" if kind == "share" else ""
-        relative = f" ({sign}{abs(self.mean / self.base):.1%})" if self.base and kind != "share" else ""
         spread = f" ±{_shown(self.spread, kind)}" if self.spread else ""
-        return f"{sign}{text.removesuffix('%') if points else text}{points}{spread}{relative}"
+        if kind == "share":
+            return f"{sign}{text}{spread}".replace("%", "") + " points"
+        relative = f" ({sign}{abs(self.mean / self.base):.1%})" if self.base else ""
+        return f"{sign}{text}{spread}{relative}"
 
 
 def figures(outcome: Outcome, *, has_prices: bool) -> list[Figure]:

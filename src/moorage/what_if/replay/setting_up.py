@@ -15,6 +15,7 @@ from moorage.contrib.features import FEATURES
 from moorage.framework.loading.registry import Registry
 from moorage.plugins.catalog import in_tree_registry
 from moorage.scheduler.profiles import default_configuration
+from moorage.what_if.trace import job_lists
 
 
 class BadJob(Exception):
@@ -44,7 +45,12 @@ def set_up(
 
 
 def read_nodes(path: Path) -> list[Node]:
-    """The Node objects of a YAML or JSON file, in a List or one after the other; raises BadJob."""
+    """The Node objects of a YAML or JSON file, in a List or one after the other, or of a table in CSV.
+
+    Raises BadJob.
+    """
+    if path.suffix == ".csv":
+        return _nodes_of_table(path)
     try:
         documents = list(yaml.load_all(path.read_bytes(), Loader=yaml.CSafeLoader))
     except OSError as error:
@@ -69,6 +75,21 @@ def read_nodes(path: Path) -> list[Node]:
     if not nodes:
         raise BadJob(f"{path}: holds no Node; give the nodes to replay with")
     return list(nodes.values())
+
+
+def _nodes_of_table(path: Path) -> list[Node]:
+    try:
+        lines = path.read_text("utf-8-sig").splitlines(keepends=True)
+        found = [from_document(Node, document) for document in job_lists.read_nodes(lines, str(path))]
+    except OSError as error:
+        raise BadJob(f"{path}: cannot read the file: {error.strerror}; check the path") from None
+    except UnicodeDecodeError as error:
+        raise BadJob(f"{path}: not text in UTF-8 at byte {error.start}; save it as such") from None
+    except job_lists.BadTable as error:
+        raise BadJob(str(error)) from None
+    if not found:
+        raise BadJob(f"{path}: holds no node; give the nodes to replay with")
+    return found
 
 
 def _opened(documents: list[Any]) -> Iterator[Any]:

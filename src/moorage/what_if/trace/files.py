@@ -24,6 +24,8 @@ VERSION = 1
 _BLOCK = 256 << 10
 """So many bytes of records go into a block, which is then packed."""
 _LONGEST_HEAD = 1 << 16
+_LATEST = 253_402_300_799.0
+"""The last second of the year 9999, since 1970."""
 
 log = logging.getLogger(__name__)
 
@@ -94,8 +96,13 @@ def _read_head(stream: IO[bytes], path: Path) -> _FirstLine:
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise ValueError
         version = found.get("version")
+        if type(version) is not int or version < 1:
+            raise ValueError
         if version in _READERS:
-            return msgspec.convert(found, _FirstLine)
+            head = msgspec.convert(found, _FirstLine)
+            if not 0 <= head.began <= _LATEST:
+                raise ValueError
+            return head
     except (ValueError, RecursionError):
         raise BadTrace(f"{path}: not a trace; give a file that `moorage record` wrote") from None
     raise BadTrace(
@@ -131,11 +138,18 @@ def _told_by_blocks(stream: IO[bytes], path: Path, records: Records) -> Iterator
     """What the records of each block say, which `records` then knows."""
     for number, block in enumerate(_blocks_1(stream, path), 1):
         try:
-            yield [told for record in block if (told := records.read(record)) is not None]
+            yield [_sensible(told) for record in block if (told := records.read(record)) is not None]
         except (LookupError, TypeError, ValueError, AttributeError):
             raise BadTrace(
                 f"{path}: block {number} holds what makes no sense; record or import it anew"
             ) from None
+
+
+def _sensible(told: Told) -> Told:
+    """Raises ValueError for what is no object, and for times that no calendar has."""
+    if not isinstance(told.document, dict) or not 0 <= told.time <= _LATEST:
+        raise ValueError
+    return told
 
 
 _READERS: dict[int, Callable[[IO[bytes], Path, Head], Iterator[Told]]] = {1: _told_1}

@@ -9,20 +9,22 @@ from typing import Any, NamedTuple, TypeVar
 
 from moorage.api.durations import Duration, DurationError
 from moorage.api.names import dns_subdomain_problems, is_label_value, is_qualified_name
-from moorage.api.quantities import QuantityError, parse
+from moorage.api.quantities import NANOS, QuantityError, parse
 from moorage.what_if.trace.kept import Document
 
 T = TypeVar("T")
 
 JOB_COLUMNS = ("name", "namespace", "submitted", "seconds", "priority", "count", "nodeSelector")
-NODE_COLUMNS = ("name", "count", "labels")
+NODE_COLUMNS = ("name", "count", "labels", "pods")
 SOMEWHERE = "not-known"
 """The node that jobs have while they run: a list does not say which it was."""
 
 ANNOTATION = "annotation:"
 """What columns of jobs begin with whose text becomes an annotation, for plugins that read one."""
 
-_RESOURCES = {"cpu": "cpu", "memory": "memory", "gpu": "nvidia.com/gpu", "pods": "pods"}
+_RESOURCES = {"cpu": "cpu", "memory": "memory", "gpu": "nvidia.com/gpu"}
+_PODS = "pods"
+"""How many pods a node takes; no pod asks for it."""
 _MOST_COPIES = 1_000_000
 _MOST_PRIORITY = 1_000_000_000
 
@@ -64,10 +66,18 @@ def read_jobs(lines: Iterable[str], file: str) -> list[Moment]:
 def read_nodes(lines: Iterable[str], file: str) -> list[Document]:
     """The nodes of a table. Raises BadTable."""
     found: list[Document] = []
+    names: set[str] = set()
     for row in _rows(lines, file, NODE_COLUMNS, needed=("name", "cpu", "memory")):
         labels = row.read("labels", _labels, "disk=ssd zone=a", {})
-        allocatable = {"pods": "110", **row.resources()}
-        found += [_node(name, labels, allocatable) for name in row.names()]
+        pods = row.read(_PODS, _whole_amount, "110", "110")
+        allocatable = {_PODS: pods, **row.resources()}
+        for name in row.names():
+            if name in names:
+                raise BadTable(
+                    f"{file}: row {row.number}, column name: there is a node {name} already; choose another"
+                )
+            names.add(name)
+            found.append(_node(name, labels, allocatable))
     return found
 
 
@@ -136,7 +146,12 @@ class _Row:
         amounts = {}
         for column, text in self._cells.items():
             if text.strip() and (column in _RESOURCES or _is_resource(column)):
-                amounts[_RESOURCES.get(column, column)] = self.read(column, _amount, "2, 500m or 4Gi")
+                if column in ("cpu", "memory"):
+                    amounts[column] = self.read(column, _amount, "2, 500m or 4Gi")
+                else:
+                    amounts[_RESOURCES.get(column, column)] = self.read(
+                        column, _whole_amount, "2: it is counted in whole numbers"
+                    )
         return amounts
 
     def annotations(self) -> dict[str, str]:
@@ -235,6 +250,13 @@ def _amount(text: str) -> str:
             raise ValueError
     except QuantityError:
         raise ValueError from None
+    return text
+
+
+def _whole_amount(text: str) -> str:
+    """Of what the API server takes no parts of, such as cards."""
+    if parse(_amount(text)) % NANOS:
+        raise ValueError
     return text
 
 
