@@ -140,8 +140,8 @@ def test_warnings_name_what_has_no_effect() -> None:
     text = "OpportunisticBatching=false,PodLevelResources=true,ComponentFlagz=false,AllAlpha=true"
     assert FeatureGates(text).warnings() == [
         "--feature-gates: OpportunisticBatching=false has no effect",
-        "--feature-gates: AllAlpha has no effect but on GangScheduling, GenericWorkload, "
-        "LoggingAlphaOptions, TopologyAwareWorkloadScheduling, WorkloadAwarePreemption",
+        "--feature-gates: AllAlpha has no effect but on DRAWorkloadResourceClaims, GangScheduling, "
+        "GenericWorkload, LoggingAlphaOptions, TopologyAwareWorkloadScheduling, WorkloadAwarePreemption",
     ]
     assert FeatureGates("SchedulerQueueingHints=true").warnings() == [
         "--feature-gates: SchedulerQueueingHints is GA and will be removed in a future release"

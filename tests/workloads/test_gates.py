@@ -19,6 +19,7 @@ ALONE = "is enabled, but depends on features that are disabled: "
     [
         ("GangScheduling=true", f"GangScheduling {ALONE}[GenericWorkload]"),
         ("TopologyAwareWorkloadScheduling=true", f"TopologyAwareWorkloadScheduling {ALONE}[GenericWorkload]"),
+        ("DRAWorkloadResourceClaims=true", f"DRAWorkloadResourceClaims {ALONE}[GenericWorkload]"),
         (f"{GROUPS},WorkloadAwarePreemption=true", f"WorkloadAwarePreemption {ALONE}[GangScheduling]"),
     ],
 )
@@ -57,6 +58,7 @@ def test_they_are_off_and_no_warning_is_due_when_they_are_on() -> None:
         "GangScheduling",
         "TopologyAwareWorkloadScheduling",
         "WorkloadAwarePreemption",
+        "DRAWorkloadResourceClaims",
     )
     assert not any(map(FeatureGates().enabled, names))
     assert FeatureGates(",".join(f"{name}=true" for name in names)).warnings() == []

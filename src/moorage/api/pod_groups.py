@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from moorage.api.meta import Int32, Object, Part
-from moorage.api.pods import Condition, Fields, Pod
+from moorage.api.pods import Condition, Fields, Pod, PodResourceClaim, PodResourceClaimStatus
 
 
 class GangPolicy(Part, frozen=True, gc=False):
@@ -35,6 +35,8 @@ class SchedulingConstraints(Part, frozen=True):
 class PodGroupSpec(Fields):
     scheduling_policy: SchedulingPolicy = msgspec.field(default_factory=SchedulingPolicy)
     scheduling_constraints: SchedulingConstraints | None = None
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    """Those that its pods share which have an entry of the same name and source."""
     disruption_mode: str | None = None
     """`Pod` or `PodGroup`: whether its pods go one by one when they are preempted, or together."""
     priority_class_name: str = ""
@@ -43,6 +45,8 @@ class PodGroupSpec(Fields):
 
 class PodGroupStatus(Fields):
     conditions: tuple[Condition, ...] = ()
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    """The claims that were made for it from templates."""
 
 
 class PodGroup(Object, kw_only=True):

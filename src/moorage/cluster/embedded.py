@@ -236,7 +236,7 @@ class EmbeddedCluster:
         stack.push_async_callback(self._webhooks.close)
         is_new = self._data is None or not self._data.setting(_HAS_RUN)
         writer = InternalWriter(self._objects, asks=True)
-        controllers = Controllers(writer, ca=self.who.ca, is_new=is_new, clock=self._clock)
+        controllers = Controllers(writer, ca=self.who.ca, is_new=is_new, clock=self._clock, gates=self._gates)
         controllers.start()
         if self._data is not None and is_new:
             self._data.set(_HAS_RUN, "yes")

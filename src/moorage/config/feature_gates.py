@@ -20,6 +20,7 @@ GENERIC_WORKLOAD = "GenericWorkload"
 GANG_SCHEDULING = "GangScheduling"
 TOPOLOGY_AWARE_WORKLOADS = "TopologyAwareWorkloadScheduling"
 WORKLOAD_AWARE_PREEMPTION = "WorkloadAwarePreemption"
+WORKLOAD_CLAIMS = "DRAWorkloadResourceClaims"
 
 HEEDED = frozenset(
     (
@@ -31,6 +32,7 @@ HEEDED = frozenset(
         GANG_SCHEDULING,
         TOPOLOGY_AWARE_WORKLOADS,
         WORKLOAD_AWARE_PREEMPTION,
+        WORKLOAD_CLAIMS,
     )
 )
 """The gates that change what Moorage does."""

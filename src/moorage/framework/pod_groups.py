@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from moorage.api.pod_groups import PodGroup, group_key
 from moorage.api.pods import Pod
+from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.pod_members import PodMembers
+
+
+@dataclass(frozen=True)
+class GroupCycle:
+    """One attempt to place the pods of a group."""
+
+    members: frozenset[str]
+    """The uids of the pods that are tried. Some may have a node already that they lose again."""
+    state: CycleState = field(default_factory=CycleState)
+    """What plugins remember from one of the pods to the next."""
 
 
 class PodGroups:
@@ -17,6 +30,17 @@ class PodGroups:
         self._groups = handle.lister_of(PodGroup)
         self._members = PodMembers(handle, group_key)
         self._state = handle.services.state
+        self.cycle: GroupCycle | None = None
+        """The attempt that is under way."""
+
+    @contextmanager
+    def trying(self, pods: Collection[Pod]) -> Iterator[None]:
+        """For the scheduler, not for plugins: these are tried together."""
+        self.cycle = GroupCycle(frozenset(pod.uid for pod in pods))
+        try:
+            yield
+        finally:
+            self.cycle = None
 
     def get(self, key: str) -> PodGroup | None:
         namespace, _, name = key.partition("/")

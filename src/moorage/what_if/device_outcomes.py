@@ -8,6 +8,7 @@ from typing import Any
 
 from moorage.api.devices import ResourceClaim
 from moorage.api.meta import Object
+from moorage.api.pod_groups import PodGroup
 from moorage.api.pods import Pod
 from moorage.framework import diagnosis
 from moorage.framework.cycle_state import CycleState
@@ -20,7 +21,6 @@ from moorage.plugins.devices import releasing
 from moorage.plugins.devices.claim_writes import ClaimsInMemory
 from moorage.plugins.devices.devices import Devices
 from moorage.plugins.devices.dynamic_resources import STATE, DynamicResources
-from moorage.plugins.devices.pod_claims import claims_of
 from moorage.plugins.devices.pod_devices import PodDevices
 from moorage.state.nodes import Nodes
 
@@ -76,7 +76,7 @@ class DeviceOutcomes:
         found.claims, found.planned, found.unsure, found.chosen = list(found.claims), {}, {}, None
         if known is not None:
             cycle.write(STATE, found)
-        named = claims_of(pod, self._devices.claims)
+        named = self._devices.claims_of(pod)
         with _Trial(self._devices, self._profile.services.door, plugin.handle, named) as trial:
             reserved: Status | None = None
             try:
@@ -150,9 +150,9 @@ class _ToldWrites(ClaimsInMemory):
         self.told.append(f"updateStatus {_key(document)}")
         return await super().update_status(document, keeps_allocation=keeps_allocation)
 
-    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
+    async def unreserve(self, claim: ResourceClaim, consumer: Pod | PodGroup) -> ResourceClaim:
         self.told.append(f"patchStatus {claim.key}")
-        return await super().unreserve(claim, pod)
+        return await super().unreserve(claim, consumer)
 
     async def delete(self, claim: ResourceClaim) -> None:
         self.told.append(f"delete {claim.key}")

@@ -243,3 +243,54 @@ def test_the_priority_of_a_group_is_that_of_its_class() -> None:
     )
     refused = world.ask("POST", f"{GROUP}/podgroups", named("i", {**spec, "priorityClassName": "none"}))
     assert refused.message.endswith("no PriorityClass with name none was found")
+
+
+def test_the_claims_of_a_group_are_kept_with_their_gate_only(world: World) -> None:
+    spec = {"schedulingPolicy": GANG, "resourceClaims": [{"name": "gpus", "resourceClaimName": "c"}]}
+    assert "resourceClaims" not in world.create(f"{GROUP}/podgroups", named("g", spec))["spec"]
+    world = World(gates=[*ALL, "DRAWorkloadResourceClaims"]).prepared()
+    made = world.create(f"{GROUP}/podgroups", named("g", spec))
+    assert made["spec"]["resourceClaims"] == spec["resourceClaims"]
+    patch = "application/merge-patch+json"
+
+    def tell(name: str) -> Any:
+        status = {"resourceClaimStatuses": [{"name": name, "resourceClaimName": "c-1"}]}
+        return world.ask("PATCH", f"{GROUP}/podgroups/g/status", {"status": status}, content_type=patch)
+
+    assert tell("gpus").code == 200
+    assert "must match the name of an entry in `spec.resourceClaims`" in tell("other").message
+
+
+ENTRY = {"name": "gpus", "resourceClaimName": "c"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "told"),
+    [
+        (
+            [{"name": "gpus"}],
+            'resourceClaims[0]: Invalid value: "": must specify one of: '
+            "`resourceClaimName`, `resourceClaimTemplateName`",
+        ),
+        (
+            [{**ENTRY, "resourceClaimTemplateName": "t"}],
+            'resourceClaims[0]: Invalid value: "{resourceClaimName, resourceClaimTemplateName}": '
+            "must specify exactly one of: `resourceClaimName`, `resourceClaimTemplateName`",
+        ),
+        (
+            [{**ENTRY, "name": f"c{place}"} for place in range(5)],
+            "resourceClaims: Too many: 5: must have at most 4 items",
+        ),
+        ([ENTRY, ENTRY], "resourceClaims[1]: Duplicate value"),
+        ([{**ENTRY, "name": ""}], "resourceClaims[0].name: Required value"),
+    ],
+)
+def test_claims_of_groups_that_break_rules(entries: list[dict[str, str]], told: str) -> None:
+    world = World(gates=[*ALL, "DRAWorkloadResourceClaims"]).prepared()
+    spec = {"schedulingPolicy": GANG, "resourceClaims": entries}
+    refused = world.ask("POST", f"{GROUP}/podgroups", named("g", spec))
+    assert refused.code == 422
+    assert f"spec.{told}" in refused.message
+    templates = {"podGroupTemplates": [{"name": "x", **spec}]}
+    refused = world.ask("POST", f"{GROUP}/workloads", named("w", templates))
+    assert f"spec.podGroupTemplates[0].{told}" in refused.message

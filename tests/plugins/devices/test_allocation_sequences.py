@@ -124,6 +124,32 @@ def test_a_device_is_free_again_when_its_claim_is() -> None:
     assert in_use.pool_revision(("d", "other")) == 0
 
 
+def test_a_flight_that_is_shared_ends_with_its_last_user() -> None:
+    in_use, held = DevicesInUse(), ("d", "p", "x")
+    allocation = msgspec.convert(
+        {"devices": {"results": [{"driver": "d", "pool": "p", "device": "x"}]}}, AllocationResult
+    )
+
+    def begin(*pods: str) -> None:
+        in_use.begin_flight("uid", allocation)
+        for pod in pods:
+            in_use.share_flight("uid", pod)
+
+    begin("a", "b")
+    assert not in_use.leave_flight("uid", "stranger")
+    assert not in_use.leave_flight("uid", "a")
+    assert not in_use.leave_flight("uid", "a"), "who left before counts once"
+    assert in_use.is_allocated(held)
+    assert in_use.leave_flight("uid", "b")
+    assert not in_use.is_allocated(held)
+    begin("a", "b")
+    assert in_use.leave_flight("uid", "a", is_written=True)
+    assert not in_use.is_in_flight("uid")
+    begin("c")
+    assert not in_use.leave_flight("uid", "b"), "that one was of a flight before"
+    assert in_use.is_allocated(held)
+
+
 def test_a_claim_that_was_made_anew_holds_what_the_new_one_does() -> None:
     def claim(uid: str, device: str) -> ResourceClaim:
         results = [{"driver": "d", "pool": "p", "device": device}]

@@ -47,6 +47,11 @@ class PodGroupStrategy(WithStatus):
                 yield unsupported_value(f"{path}.status", condition.get("status", ""), _STATUSES)
             if not condition.get("reason"):
                 yield required(f"{path}.reason")
+        names = {claim.get("name", "") for claim in part(new, "spec").get("resourceClaims") or ()}
+        for told, path in items_of(part(new, "status"), "resourceClaimStatuses", "status"):
+            if told.get("name", "") not in names:
+                text = "must match the name of an entry in `spec.resourceClaims`"
+                yield invalid_value(f"{path}.name", told.get("name", ""), text)
 
 
 class WorkloadStrategy(KindStrategy):
@@ -91,6 +96,11 @@ def _one_reference(reference: Document, path: str, around: Around) -> Iterator[C
     return _one_of(reference, path, ("workload",))
 
 
+@relates(f"{_PACKAGE}.PodGroupResourceClaim")
+def _one_source(claim: Document, path: str, around: Around) -> Iterator[Cause]:
+    return _one_of(claim, path, ("resourceClaimName", "resourceClaimTemplateName"))
+
+
 def _one_of(document: Document, path: str, names: tuple[str, ...]) -> Iterator[Cause]:
     given = [name for name in names if document.get(name) is not None]
     choices = ", ".join(f"`{name}`" for name in names)
@@ -102,11 +112,25 @@ def _one_of(document: Document, path: str, names: tuple[str, ...]) -> Iterator[C
 
 @relates(f"{_PACKAGE}.WorkloadSpec")
 def _unique_templates(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    return _unique(spec, "podGroupTemplates", path)
+
+
+@relates(f"{_PACKAGE}.PodGroupSpec")
+def _unique_claims(spec: Document, path: str, around: Around) -> Iterator[Cause]:
+    return _unique(spec, "resourceClaims", path)
+
+
+@relates(f"{_PACKAGE}.PodGroupTemplate")
+def _unique_claims_of_template(template: Document, path: str, around: Around) -> Iterator[Cause]:
+    return _unique(template, "resourceClaims", path)
+
+
+def _unique(document: Document, name: str, path: str) -> Iterator[Cause]:
     seen = set()
-    for template, place in items_of(spec, "podGroupTemplates", path):
-        if template.get("name") in seen:
-            yield duplicate_value(place, template)
-        seen.add(template.get("name"))
+    for item, place in items_of(document, name, path):
+        if item.get("name") in seen:
+            yield duplicate_value(place, item)
+        seen.add(item.get("name"))
 
 
 @relates("core.v1.PodSchedulingGroup")

@@ -34,7 +34,8 @@ class BindingFailed(Exception):
 async def bind_claims(devices: Devices, pod_devices: PodDevices, pod: Pod, node_name: str) -> None:
     """Writes what was promised, claim after claim, and reserves each for the pod; raises BindingFailed."""
     for place, claim in enumerate(pod_devices.claims):
-        if not is_reserved_for(pod, claim):
+        # One that is reserved for a group may be taken back from it by now.
+        if devices.groups is not None or not is_reserved_for(pod, claim):
             pod_devices.claims[place] = await _bind_claim(devices, pod_devices, place, pod, node_name)
 
 
@@ -48,11 +49,13 @@ async def _bind_claim(
     uid = claim.uid
     written: ResourceClaim | None = None
     try:
-        async with devices.turns:
+        async with devices.alone(uid), devices.turns:
             if is_special:
                 written = claim = await _create(devices, pod_devices, pod, node_name)
                 pod_devices.claims[place] = claim
-            written = await _write(devices, claim, allocation, pod)
+            elif devices.groups is not None:
+                claim = _newest(devices, claim)
+            written = await _write(devices, pod_devices, place, claim, pod)
             if is_special:
                 await _tell_pod(devices, pod_devices, written, pod)
     except asyncio.CancelledError:
@@ -68,15 +71,30 @@ async def _bind_claim(
             if is_unseen and is_special and written is not None:
                 await _wait_until_seen(devices, written)
             if allocation is not None:
-                devices.in_use.end_flight(uid)
+                end_flight(devices, uid, pod_devices.sharer, is_written=written is not None)
     return written
 
 
-async def settle(devices: Devices, uid: str, claim: ResourceClaim) -> None:
+def _newest(devices: Devices, claim: ResourceClaim) -> ResourceClaim:
+    """The claim as another pod of the group has written it by now."""
+    known = devices.claims.get(claim.name, claim.namespace)
+    return known if known is not None and known.uid == claim.uid else claim
+
+
+def end_flight(devices: Devices, uid: str, sharer: str, *, is_written: bool = False) -> bool:
+    """Whether that ended it: what pods share, ends with the last of them unless it was written."""
+    if sharer:
+        return devices.in_use.leave_flight(uid, sharer, is_written=is_written)
+    devices.in_use.end_flight(uid)
+    return True
+
+
+async def settle(devices: Devices, uid: str, claim: ResourceClaim, sharer: str = "") -> None:
     """Finds out what became of a write without an answer; until then its devices stay promised.
 
     It may have been done all the same, and to give its devices to others would be to give them away twice.
     """
+    is_written = False
     while True:
         try:
             found = await devices.writes.get(claim)
@@ -88,8 +106,9 @@ async def settle(devices: Devices, uid: str, claim: ResourceClaim) -> None:
             await devices.sleep(UNSURE_SECONDS)
         else:
             devices.claims.wrote(found)
+            is_written = found.status.allocation is not None
             break
-    devices.in_use.end_flight(uid)
+    end_flight(devices, uid, sharer, is_written=is_written)
 
 
 async def _create(devices: Devices, pod_devices: PodDevices, pod: Pod, node_name: str) -> ResourceClaim:
@@ -105,17 +124,25 @@ async def _create(devices: Devices, pod_devices: PodDevices, pod: Pod, node_name
 
 
 async def _write(
-    devices: Devices, claim: ResourceClaim, allocation: Document | None, pod: Pod
+    devices: Devices, pod_devices: PodDevices, place: int, claim: ResourceClaim, pod: Pod
 ) -> ResourceClaim:
     """Adds the finalizer where it is missing, then allocation and reservation; conflicts are tried again."""
-    key = claim.key
+    key, sharer, planned = claim.key, pod_devices.sharer, pod_devices.planned.get(place)
 
     async def once(current: ResourceClaim) -> ResourceClaim:
+        has_it = bool(sharer) and planned is not None and _is_allocated_so(current, planned)
+        allocation = None if has_it else planned
+        if allocation is None and devices.groups is not None and pod_devices.is_reserved(pod, current):
+            return current
         if current.deleting:
             raise BindingFailed(f"claim {key} got deleted in the meantime")
         if allocation is not None:
             if current.status.allocation is not None:
                 raise BindingFailed(f"claim {key} got allocated elsewhere in the meantime")
+            is_shared = bool(sharer) and place != pod_devices.special
+            if is_shared and not devices.in_use.shares_flight(current.uid, sharer):
+                # Another pod of the group had it written; since then its devices may be others'.
+                raise BindingFailed(f"claim {key} got deallocated elsewhere in the meantime")
             if FINALIZER not in finalizers(current):
                 document = with_finalizers(current, [*finalizers(current), FINALIZER])
                 current = await _told(f"add finalizer to claim {key}", devices.writes.update(document))
@@ -125,9 +152,8 @@ async def _write(
             raise BindingFailed(f"claim {key} got deallocated elsewhere in the meantime")
         if not given.get("allocationTimestamp"):
             given = {**given, "allocationTimestamp": _now(devices.clock)}
-        consumer = {"resource": "pods", "name": pod.name, "uid": pod.uid}
         status["allocation"] = given
-        status["reservedFor"] = [*(status.get("reservedFor") or ()), consumer]
+        status["reservedFor"] = [*(status.get("reservedFor") or ()), pod_devices.consumer(pod, place)]
         doing = "add reservation" if allocation is None else "add allocation and reservation"
         document = {
             **current.raw,
@@ -139,6 +165,16 @@ async def _write(
         return await _told(f"{doing} to claim {key}", writing)
 
     return await on_conflict_again(devices, claim, once, f"get updated claim {key} after conflict")
+
+
+def _is_allocated_so(claim: ResourceClaim, planned: Document) -> bool:
+    """Whether a claim has just those devices."""
+    allocation = claim.status.allocation
+    if allocation is None:
+        return False
+    found = allocation.document
+    same_devices = found["devices"].get("results") == planned["devices"].get("results")
+    return same_devices and found.get("nodeSelector") == planned.get("nodeSelector")
 
 
 async def on_conflict_again(

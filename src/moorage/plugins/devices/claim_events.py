@@ -17,7 +17,7 @@ from moorage.framework.events import (
     Hint,
 )
 from moorage.plugins.devices.devices import Devices
-from moorage.plugins.devices.pod_claims import NotThere, claims_of
+from moorage.plugins.devices.pod_claims import NotThere
 
 
 def events(devices: Devices) -> list[ClusterEvent]:
@@ -34,7 +34,7 @@ def events(devices: Devices) -> list[ClusterEvent]:
 
 def _claim_changed(devices: Devices, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> Hint:
     try:
-        uses_it = any(claim.uid == new.uid for claim in claims_of(pod, devices.claims))
+        uses_it = any(claim.uid == new.uid for claim in devices.claims_of(pod))
     except NotThere:
         return Hint.SKIP
     if old is not None and old.status.allocation is not None and new.status.allocation is None:
@@ -48,7 +48,7 @@ def _pod_changed(devices: Devices, pod: Pod, old: Pod | None, new: Pod) -> Hint:
     if pod.uid != new.uid:
         return Hint.SKIP
     try:
-        claims_of(new, devices.claims)
+        devices.claims_of(new)
     except NotThere:
         return Hint.SKIP
     return Hint.QUEUE

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from moorage.api.decoding import from_document
 from moorage.api.devices import ResourceClaim
+from moorage.api.pod_groups import PodGroup
 from moorage.api.pods import Pod
 from moorage.client.errors import ApiError, Conflict, NotFound
 from moorage.client.http import HttpClient
@@ -33,8 +34,8 @@ class ClaimWrites(Protocol):
     async def update_status(self, document: Document, *, keeps_allocation: bool = False) -> ResourceClaim:
         """`keeps_allocation` says that the claim is allocated already, which nobody may change."""
 
-    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
-        """Takes the pod out of those that this version of the claim is reserved for."""
+    async def unreserve(self, claim: ResourceClaim, consumer: Pod | PodGroup) -> ResourceClaim:
+        """Takes the consumer out of those that this version of the claim is reserved for."""
 
     async def delete(self, claim: ResourceClaim) -> None: ...
 
@@ -75,8 +76,8 @@ class ClaimsOfServer:
             raise
         return parameters.with_those_of(document, stored)
 
-    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
-        reserved = [{"$patch": "delete", "uid": pod.uid}]
+    async def unreserve(self, claim: ResourceClaim, consumer: Pod | PodGroup) -> ResourceClaim:
+        reserved = [{"$patch": "delete", "uid": consumer.uid}]
         # One that arrives late must not end the reservation of the next attempt.
         meta = {"uid": claim.uid, "resourceVersion": claim.metadata.resource_version}
         patch = {"metadata": meta, "status": {"reservedFor": reserved}}
@@ -121,10 +122,10 @@ class ClaimsInMemory:
         stored = self._current(document)
         return self._put(_next({**stored.raw, "status": document.get("status", {})}))
 
-    async def unreserve(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
+    async def unreserve(self, claim: ResourceClaim, consumer: Pod | PodGroup) -> ResourceClaim:
         stored = self._current(claim.raw).raw
         status = stored.get("status", {})
-        left = [each for each in status.get("reservedFor") or () if each.get("uid") != pod.uid]
+        left = [each for each in status.get("reservedFor") or () if each.get("uid") != consumer.uid]
         return self._put(_next({**stored, "status": {**status, "reservedFor": left}}))
 
     async def delete(self, claim: ResourceClaim) -> None:

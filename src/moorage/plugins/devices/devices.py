@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import msgspec
 
 from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.api.pods import Pod
+from moorage.config.feature_gates import WORKLOAD_CLAIMS
 from moorage.framework.handle import Handle
 from moorage.plugins.devices.allocation.in_use import DevicesInUse
 from moorage.plugins.devices.allocation.selectors import CelSelectors
 from moorage.plugins.devices.allocation.slice_index import SliceIndex
 from moorage.plugins.devices.claim_writes import ClaimsInMemory, ClaimsOfServer, ClaimWrites
 from moorage.plugins.devices.extended_resources import ExtendedResources
+from moorage.plugins.devices.group_claims import GroupClaims
 from moorage.plugins.devices.known_answers import KnownAnswers
 from moorage.plugins.devices.known_claims import KnownClaims
+from moorage.plugins.devices.pod_claims import claims_of
 from moorage.state.lru import Lru
 
 _KINDS_OF_CLAIMS = 64
@@ -49,6 +54,8 @@ class Devices:
             updated=lambda old, new: self.slices.put(new),
             deleted=lambda old: self.slices.remove(old.name),
         )
+        heeds_groups = handle.services.gates.enabled(WORKLOAD_CLAIMS)
+        self.groups = GroupClaims(handle) if heeds_groups else None
         client = handle.services.client
         http = None if client is None else client.http
         self.writes: ClaimWrites = (
@@ -61,6 +68,14 @@ class Devices:
         return self._answers.get(key) or self._answers.put(
             key, KnownAnswers(self.table, self.slices, self.in_use)
         )
+
+    def claims_of(self, pod: Pod) -> list[ResourceClaim]:
+        """The claims a pod names; raises NotThere."""
+        return claims_of(pod, self.claims, heeds_groups=self.groups is not None)
+
+    def alone(self, uid: str) -> AbstractAsyncContextManager[object]:
+        """Within it nobody else who shares a claim writes it."""
+        return nullcontext() if self.groups is None else self.groups.alone(uid)
 
     def class_of(self, name: str) -> DeviceClass | None:
         return self.classes.get(name)

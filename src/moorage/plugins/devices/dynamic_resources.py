@@ -91,7 +91,7 @@ class DynamicResources(
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         try:
-            claims_of(pod, self._devices.claims)
+            self._devices.claims_of(pod)
         except NotThere as error:
             return Status.unresolvable(str(error))
         return None
@@ -99,14 +99,16 @@ class DynamicResources(
     # PreFilter
 
     def pre_filters_alike(self, pod: Pod) -> bool:
-        return not pod.spec.resource_claims and not self._devices.extended.served(pod.requests)
+        if pod.spec.resource_claims or self._devices.extended.served(pod.requests):
+            return False
+        return self._devices.groups is None or not self._devices.groups.is_concerned(pod)
 
     def pre_filter(self, cycle: CycleState, pod: Pod) -> Status | None:
         cycle.write(STATE, _NOTHING)
         if self.pre_filters_alike(pod):
             return Status.skip()
         try:
-            found = PodDevices(claims_of(pod, self._devices.claims))
+            found = self._devices_of(pod)
         except NotThere as error:
             return Status.unresolvable(str(error))
         if self._devices.extended.served(pod.requests):
@@ -114,6 +116,8 @@ class DynamicResources(
         if not found.claims:
             return Status.skip()
         for place, claim in enumerate(found.claims):
+            if place in found.promised:
+                continue
             problem = self._problem_with(claim, is_special=place == found.special)
             if problem is not None:
                 return problem
@@ -122,6 +126,12 @@ class DynamicResources(
         cycle.write(STATE, found)
         cycle.has_claims = True
         return None
+
+    def _devices_of(self, pod: Pod) -> PodDevices:
+        devices = self._devices
+        if devices.groups is not None:
+            return devices.groups.devices_of(pod, devices.claims, devices.in_use)
+        return PodDevices(claims_of(pod, devices.claims))
 
     def _add_special(self, found: PodDevices, pod: Pod) -> None:
         """The claim for the pod's extended resources: one that an earlier attempt left, or a new one."""
@@ -188,6 +198,11 @@ class DynamicResources(
         if stale is not None:
             self._write(releasing.delete, stale)
             return Status.unschedulable("deletion of ResourceClaim completed")
+        groups = self._devices.groups
+        left = None if groups is None else groups.to_take_back(pod, self._devices.claims)
+        if left is not None:
+            self._write(releasing.take_back_from_group, *left, holds=pod.uid)
+            return Status.unresolvable("ResourceClaim unreserved for PodGroup")
         return Status.unschedulable("still not schedulable")
 
     def to_free(self, cycle: CycleState, pod: Pod, statuses: NodeStatuses) -> list[ResourceClaim]:
@@ -206,6 +221,7 @@ class DynamicResources(
             claim
             for claim in unavailable_claims(found.judgement, kept_off)
             if claim is not special
+            and claim.status.allocation is not None
             and all(each.uid == pod.uid for each in claim.status.reserved_for)
             and len(claim.status.reserved_for) <= 1
         ]
@@ -232,6 +248,9 @@ class DynamicResources(
 
     def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
         found: PodDevices = cycle.read(STATE)
+        for place, promise in found.promised.items():
+            found.planned[place] = promise.document
+            self._devices.in_use.share_flight(found.claims[place].uid, found.sharer)
         to_allocate = found.to_allocate()
         if not to_allocate:
             return None
@@ -244,7 +263,11 @@ class DynamicResources(
         found.chosen = plan
         for place, each in zip(to_allocate, plan.plans, strict=True):
             found.planned[place] = each.document
-            self._devices.in_use.begin_flight(found.claims[place].uid, each.allocation)
+            uid = found.claims[place].uid
+            self._devices.in_use.begin_flight(uid, each.allocation)
+            if self._devices.groups is not None and found.sharer:
+                self._devices.in_use.share_flight(uid, found.sharer)
+                self._devices.groups.promise(uid, each)
         return None
 
     def unreserve(self, cycle: CycleState, pod: Pod, node_name: str) -> None:
@@ -280,12 +303,13 @@ class DynamicResources(
             return Status.error(str(error))
         finally:
             for uid, claim in found.unsure.items():
-                self._write(binding.settle, uid, claim)
+                self._write(binding.settle, uid, claim, found.sharer)
         return None
 
-    def _write(self, work: Callable[..., Awaitable[object]], *args: object) -> None:
-        if self.handle.services.client is not None:
-            self.handle.write(work, self._devices, *args)
+    def _write(self, work: Callable[..., Awaitable[object]], *args: object, holds: str = "") -> None:
+        services = self.handle.services
+        if services.client is not None:
+            services.writes.start(Write(self.handle, work, (self._devices, *args), holds=holds))
 
 
 def _special_claim(pod: Pod) -> ResourceClaim:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from moorage.api.decoding import from_document
-from moorage.api.devices import ResourceClaim
+from moorage.api.devices import AllocationResult, ResourceClaim
 from moorage.api.nodes import Node
 from moorage.api.pods import Pod
 from moorage.framework.status import Status
@@ -119,7 +119,10 @@ class Judgement:
         self._variants: dict[frozenset[str], Variant] = {}
         self._was_asked = False
         self._allocates = bool(pod_devices.to_allocate())
-        self._existing = sum(map(_existing_score, pod_devices.claims))
+        self._existing = sum(
+            _existing_score(claim, pod_devices.allocation_of(place))
+            for place, claim in enumerate(pod_devices.claims)
+        )
         self.unavailable = self._find_unavailable(waits)
         """By the place of a claim: the rows on which it cannot be used, of those with any."""
         self._asked = self._asked_resources()
@@ -227,7 +230,7 @@ class Judgement:
         found: dict[int, Bools] = {}
         table = self.devices.table
         for place, claim in enumerate(self.pod_devices.claims):
-            allocation = claim.status.allocation
+            allocation = self.pod_devices.allocation_of(place)
             if allocation is None:
                 continue
             ready = is_ready(claim)
@@ -241,8 +244,7 @@ class Judgement:
         return found
 
 
-def _existing_score(claim: ResourceClaim) -> int:
-    allocation = claim.status.allocation
+def _existing_score(claim: ResourceClaim, allocation: AllocationResult | None) -> int:
     if allocation is None:
         return 0
     chosen = {result.request for result in allocation.devices.results if "/" in result.request}

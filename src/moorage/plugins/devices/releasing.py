@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from moorage.api.devices import FINALIZER, ResourceClaim
+from moorage.api.pod_groups import PodGroup
 from moorage.api.pods import Pod
 from moorage.client.errors import ApiError, Conflict, is_retriable
 from moorage.framework.logger import Logger
-from moorage.plugins.devices.binding import UNSURE_SECONDS, finalizers, on_conflict_again, with_finalizers
+from moorage.plugins.devices.binding import (
+    UNSURE_SECONDS,
+    end_flight,
+    finalizers,
+    on_conflict_again,
+    with_finalizers,
+)
 from moorage.plugins.devices.devices import Devices
 from moorage.plugins.devices.pod_claims import is_reserved_for
 from moorage.plugins.devices.pod_devices import PodDevices
@@ -18,8 +25,8 @@ def end_flights(devices: Devices, found: PodDevices) -> None:
     """Nothing is promised to the pod any more; what was written stays as it is."""
     for place, claim in enumerate(found.claims):
         uid = found.special_uid if place == found.special else claim.uid
-        if uid not in found.unsure and devices.in_use.is_in_flight(uid) and place in found.planned:
-            devices.in_use.end_flight(uid)
+        is_promised = uid not in found.unsure and devices.in_use.is_in_flight(uid) and place in found.planned
+        if is_promised and end_flight(devices, uid, found.sharer):
             devices.claims.forget_written(claim)
 
 
@@ -53,15 +60,21 @@ async def take_back(devices: Devices, found: PodDevices, pod: Pod) -> None:
             log.error(error, "delete", resourceclaim=made)
 
 
-async def _unreserve(devices: Devices, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
+async def take_back_from_group(devices: Devices, group: PodGroup, claim: ResourceClaim) -> None:
+    """Ends the reservation for a group, so that others, or the group itself, may get other devices."""
+    async with devices.alone(claim.uid):
+        devices.claims.wrote(await _unreserve(devices, claim, group))
+
+
+async def _unreserve(devices: Devices, claim: ResourceClaim, consumer: Pod | PodGroup) -> ResourceClaim:
     """The claim without its reservation, written until it is sure.
 
-    A write without an answer may have been done: the next attempt would take the pod's reservation for
+    A write without an answer may have been done: the next attempt would take the reservation for
     granted, and have it bound without.
     """
-    while is_reserved_for(pod, claim):
+    while is_reserved_for(consumer, claim):
         try:
-            return await devices.writes.unreserve(claim, pod)
+            return await devices.writes.unreserve(claim, consumer)
         except Conflict:
             pass
         except ApiError as error:

@@ -69,12 +69,13 @@ class PodGroupCycle:
                 failure = diagnosis.attempt_failed(Status.error(problem))
                 self._give_back(attempt, queued, failure)
             return
-        try:
-            search = self._placements.search(attempt)
-        except Exception as error:
-            log.error(described(error, IN_TREE), "Scheduling the pod group failed", group=key)
-            search = Search(GroupTrial(), diagnosis.unexpected(error))
-        self._act(attempt, search)
+        with self._groups.trying([queued.pod for queued in members]):
+            try:
+                search = self._placements.search(attempt)
+            except Exception as error:
+                log.error(described(error, IN_TREE), "Scheduling the pod group failed", group=key)
+                search = Search(GroupTrial(), diagnosis.unexpected(error))
+            self._act(attempt, search)
 
     def _gather(self, first: QueuedPod, key: str) -> list[QueuedPod]:
         """Takes the other members that wait from the queue; those that may not enter it yet stay."""

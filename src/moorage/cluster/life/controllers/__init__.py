@@ -7,6 +7,7 @@ import time
 from moorage.cluster.base.times import Clock
 from moorage.cluster.life.controllers.cluster_roles import ClusterRoles
 from moorage.cluster.life.controllers.devices.generated import GeneratedClaims
+from moorage.cluster.life.controllers.devices.of_groups import ClaimsOfGroups
 from moorage.cluster.life.controllers.devices.reservations import Reservations
 from moorage.cluster.life.controllers.devices.users import DeviceUsers
 from moorage.cluster.life.controllers.disruption import Disruption
@@ -40,7 +41,7 @@ _OF_WORKLOADS = (
     Disruption,
 )
 _OF_VOLUMES = (PersistentVolumes, EphemeralVolumes, VolumeProtection)
-_OF_DEVICES = (GeneratedClaims, Reservations)
+_OF_DEVICES = (ClaimsOfGroups, GeneratedClaims, Reservations)
 _OF_SERVICES = (EndpointSlices, Endpoints)
 _OTHERS = (Namespaces, ClusterRoles, Garbage, Quotas, PodGroupProtection)
 
@@ -49,14 +50,20 @@ class Controllers:
     """All controllers, which work from `start` to `stop`, on what is there already too.
 
     `ca` is the certificate authority of the API server, which every namespace's pods are told. A cluster that
-    `is_new` gets what its people may later change or delete.
+    `is_new` gets what its people may later change or delete. `gates` are the alpha features that are on.
     """
 
     def __init__(
-        self, writer: InternalWriter, *, ca: str, is_new: bool = False, clock: Clock = time.time
+        self,
+        writer: InternalWriter,
+        *,
+        ca: str,
+        is_new: bool = False,
+        clock: Clock = time.time,
+        gates: frozenset[str] = frozenset(),
     ) -> None:
         self._claim_users = ClaimUsers(writer.store)
-        self._device_users = DeviceUsers(writer.store)
+        self._device_users = DeviceUsers(writer.store, heeds_groups="DRAWorkloadResourceClaims" in gates)
         self._controllers = (
             ServiceAccounts(writer, clock, ca),
             *(each(writer, clock) for each in (*_OTHERS, *_OF_WORKLOADS, *_OF_SERVICES)),

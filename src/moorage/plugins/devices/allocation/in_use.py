@@ -22,6 +22,8 @@ class DevicesInUse:
         self._shares: dict[DeviceId, int] = {}
         self._claims: dict[str, tuple[str, tuple[DeviceResult, ...]]] = {}
         self._flights: dict[str, tuple[DeviceResult, ...]] = {}
+        self._sharers: dict[str, set[str]] = {}
+        """Who counts on a flight, where several pods may."""
         self._pool_revisions: dict[PoolId, int] = {}
         self.changes = Changes[PoolId]()
         """The pools of which something was taken or given back."""
@@ -57,6 +59,27 @@ class DevicesInUse:
     def end_flight(self, uid: str) -> None:
         """It was written, or nothing comes of it."""
         self._count(self._flights.pop(uid, ()), -1)
+        self._sharers.pop(uid, None)
+
+    def share_flight(self, uid: str, pod: str) -> None:
+        """A pod, by its uid, counts on what is in flight; it has to `leave_flight`."""
+        self._sharers.setdefault(uid, set()).add(pod)
+
+    def shares_flight(self, uid: str, pod: str) -> bool:
+        return pod in self._sharers.get(uid, ())
+
+    def leave_flight(self, uid: str, pod: str, *, is_written: bool = False) -> bool:
+        """Ends a flight for one of those who share it, for the last or if it was written for all.
+
+        Returns whether it ended. Who does not share it, or no longer, ends nothing.
+        """
+        if not self.shares_flight(uid, pod):
+            return False
+        self._sharers[uid].discard(pod)
+        if self._sharers[uid] and not is_written:
+            return False
+        self.end_flight(uid)
+        return True
 
     def is_in_flight(self, uid: str) -> bool:
         return uid in self._flights

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from moorage.cluster.base.errors import Refusal
 from moorage.cluster.base.store import Change, Document, Stored
 from moorage.cluster.base.times import Clock
@@ -11,6 +13,7 @@ from moorage.cluster.life.controllers.devices import claims
 from moorage.cluster.life.controllers.devices.claims import CLAIMS, TEMPLATES, NotMade
 from moorage.cluster.life.controllers.devices.users import DeviceUsers
 from moorage.cluster.life.controllers.events import Recorder
+from moorage.cluster.objects.admission.pod_groups import GROUPS
 from moorage.cluster.objects.writes import InternalWriter
 
 COMPONENT = "resource_claim"
@@ -37,6 +40,14 @@ class GeneratedClaims(Controller):
         self._listen(TEMPLATES, self._template_changed)
         for pod in self._store.iterate("pods"):
             self._look(pod)
+        if self._users.heeds_groups:
+            self._listen(GROUPS, self._group_changed)
+
+    def _group_changed(self, change: Change) -> None:
+        group = change.new
+        for pod in self._store.iterate("pods") if change.type != "DELETED" else ():
+            if pod.namespace == group.namespace and claims.group_name(pod) == group.name:
+                self._look(pod)
 
     def _pod_changed(self, change: Change) -> None:
         if change.type != "DELETED":
@@ -101,6 +112,14 @@ class GeneratedClaims(Controller):
         found = self._users.made_for(pod, entry["name"])
         if found is not None:
             return found.name
+        if self._users.heeds_groups:
+            try:
+                group = claims.group_with(self._store, pod, entry)
+            except NotMade:
+                return None  # the pod is looked at again when the group comes
+            if group is not None:
+                made = self._users.made_for(group, entry["name"])
+                return "" if made is None else made.name
         template = self._store.get(TEMPLATES, pod.namespace, entry["resourceClaimTemplateName"])
         if template is None:
             # The pod is looked at again when the template comes.
@@ -109,7 +128,7 @@ class GeneratedClaims(Controller):
             self._fail(pod, entry, f'resource claim template "{wanted}": {missing}')
             return None
         try:
-            return self._writer.create(CLAIMS, _claim(pod, entry, template)).name
+            return self._writer.create(CLAIMS, new_claim(pod, "v1", "Pod", entry, template)).name
         except Refusal as refusal:
             if objects.is_ending(self._store, pod.namespace):
                 return None
@@ -135,9 +154,18 @@ class GeneratedClaims(Controller):
             name = claims.claim_name(pod, entry)
             claim = self._store.get(CLAIMS, pod.namespace, name) if name is not None else None
             if claim is not None and _is_to_be_reserved(pod, entry, claim):
-                consumer = {"resource": "pods", "name": pod.name, "uid": pod.uid}
-                reserved = [*claims.consumers(claim), consumer]
+                reserved = [*claims.consumers(claim), self._consumer(pod, entry)]
                 objects.write_status(self._writer, CLAIMS, claim, {**claim.status, "reservedFor": reserved})
+
+    def _consumer(self, pod: Stored, entry: Document) -> Document:
+        group = None
+        if self._users.heeds_groups:
+            with suppress(NotMade):
+                group = claims.group_with(self._store, pod, entry)
+        if group is None:
+            return {"resource": "pods", "name": pod.name, "uid": pod.uid}
+        kind = {"apiGroup": claims.GROUP_API, "resource": "podgroups"}
+        return {**kind, "name": group.name, "uid": group.uid}
 
 
 def _may_run(pod: Stored) -> bool:
@@ -154,13 +182,13 @@ def _is_to_be_reserved(pod: Stored, entry: Document, claim: Stored) -> bool:
     )
 
 
-def _claim(pod: Stored, entry: Document, template: Stored) -> Document:
+def new_claim(owner: Stored, api_version: str, kind: str, entry: Document, template: Stored) -> Document:
     given = template.spec.get("metadata") or {}
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
+    reference = {"apiVersion": api_version, "kind": kind, "name": owner.name, "uid": owner.uid}
     metadata = {
-        "generateName": generated_base(pod.name, entry["name"]),
-        "namespace": pod.namespace,
-        "ownerReferences": [owner],
+        "generateName": generated_base(owner.name, entry["name"]),
+        "namespace": owner.namespace,
+        "ownerReferences": [{**reference, "controller": True}],
         "annotations": {**(given.get("annotations") or {}), claims.ENTRY_ANNOTATION: entry["name"]},
         **({"labels": given["labels"]} if given.get("labels") else {}),
     }

@@ -9,6 +9,7 @@ from moorage.cluster.life.controllers.controller import Controller
 from moorage.cluster.life.controllers.devices import claims
 from moorage.cluster.life.controllers.devices.claims import CLAIMS, FINALIZER
 from moorage.cluster.life.controllers.devices.users import DeviceUsers
+from moorage.cluster.objects.admission.pod_groups import GROUPS
 from moorage.cluster.objects.writes import InternalWriter
 
 
@@ -16,7 +17,7 @@ class Reservations(Controller):
     """Takes pods that are gone or done off the claims reserved for them, and sees what follows from that.
 
     Devices are given back when the last one who used them is gone, not merely because nobody uses them: a
-    claim may be allocated before it is reserved. Consumers that are not pods stay.
+    claim may be allocated before it is reserved. Consumers that are neither pods nor PodGroups stay.
     """
 
     name = "resource claim reservation"
@@ -28,6 +29,7 @@ class Reservations(Controller):
     def _begin(self) -> None:
         self._listen(CLAIMS, self._claim_changed)
         self._listen("pods", self._pod_changed)
+        self._listen(GROUPS, self._group_changed)
         self._add_all(CLAIMS)
 
     def _claim_changed(self, change: Change) -> None:
@@ -36,6 +38,11 @@ class Reservations(Controller):
 
     def _pod_changed(self, change: Change) -> None:
         if change.type == "DELETED" or claims.is_done(change.new):
+            for key in self._users.concerned_by(change.new):
+                self._queue.add(key)
+
+    def _group_changed(self, change: Change) -> None:
+        if change.type == "DELETED":
             for key in self._users.concerned_by(change.new):
                 self._queue.add(key)
 
@@ -54,9 +61,11 @@ class Reservations(Controller):
             self._delete_unused(current)
 
     def _is_needed_by(self, claim: Stored, consumer: Document) -> bool:
+        name, uid = consumer.get("name", ""), consumer.get("uid", "")
+        if claims.is_group(consumer):
+            return objects.same_object(self._store, GROUPS, (claim.namespace, name), uid) is not None
         if consumer.get("apiGroup") or consumer.get("resource") != "pods":
             return True
-        name, uid = consumer.get("name", ""), consumer.get("uid", "")
         pod = objects.same_object(self._store, "pods", (claim.namespace, name), uid)
         return pod is not None and not claims.is_done(pod)
 

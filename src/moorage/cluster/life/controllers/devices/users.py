@@ -12,6 +12,7 @@ from moorage.cluster.life.controllers.devices.claims import (
     consumers,
     entries,
     named_claims,
+    owning_group,
     owning_pod,
 )
 from moorage.cluster.life.controllers.objects import Groups, Key, pods_of
@@ -20,7 +21,9 @@ from moorage.cluster.life.controllers.objects import Groups, Key, pods_of
 class DeviceUsers:
     """Kept up to date from `start` to `stop`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, heeds_groups: bool = False) -> None:
+        self.heeds_groups = heeds_groups
+        """Whether PodGroups have claims, too."""
         self._store = store
         self._by_claim: Groups[Key, Key] = Groups()
         self._by_template: Groups[Key, Key] = Groups()
@@ -47,9 +50,12 @@ class DeviceUsers:
         """The pods that have claims made from a template."""
         return pods_of(self._store, sorted(self._by_template.get(template, ())))
 
-    def made_for(self, pod: Stored, entry_name: str) -> Stored | None:
-        """The claim that was made for an entry of a pod, whether or not the pod's status tells of it."""
-        for key in sorted(self._made_for.get(pod.uid, ())):
+    def made_for(self, owner: Stored, entry_name: str) -> Stored | None:
+        """The claim that was made for an entry of a pod, whether or not the pod's status tells of it.
+
+        The same for a PodGroup.
+        """
+        for key in sorted(self._made_for.get(owner.uid, ())):
             claim = self._store.get(CLAIMS, *key)
             if claim is not None and claim.annotations.get(ENTRY_ANNOTATION) == entry_name:
                 return claim
@@ -93,7 +99,7 @@ class DeviceUsers:
 
     def _pods_of(self, claim: Stored) -> Iterator[tuple[Groups[str, Key], str]]:
         """Under which uids a claim is to be found, and where."""
-        if (owner := owning_pod(claim)) is not None:
+        if (owner := owning_pod(claim) or owning_group(claim)) is not None:
             yield self._made_for, owner.get("uid", "")
         for consumer in consumers(claim):
             yield self._reserved_for, consumer.get("uid", "")
