@@ -105,15 +105,20 @@ def test_an_entry_of_another_name_or_source_is_the_pod_s_own(entry: Document) ->
     assert (consumer["resource"], consumer["name"]) == ("pods", "g-0")
 
 
-def test_with_the_gate_off_claims_are_reserved_for_pods() -> None:
+def test_with_the_gate_off_claims_are_shared_and_reserved_for_pods() -> None:
     made = world("4", gates=GANGS)
-    assert made.run(group(1, SHARED), claim("c"), member(0, SHARED)) == {"g-0": "n1"}
-    [consumer] = status_of(made)["reservedFor"]
-    assert consumer == {"resource": "pods", "name": "g-0", "uid": made.pod("g-0").uid}
+    placed = made.run(group(2, SHARED), claim("c"), member(0, SHARED), member(1, SHARED))
+    assert placed == {"g-0": "n1", "g-1": "n1"}
+    reserved = sorted(status_of(made)["reservedFor"], key=lambda each: str(each["name"]))
+    assert reserved == [
+        {"resource": "pods", "name": name, "uid": made.pod(name).uid} for name in ("g-0", "g-1")
+    ]
+    assert not in_flight(made)
 
 
-def test_pods_that_share_a_claim_that_the_group_does_not_name_are_reserved_one_by_one() -> None:
-    made = world("4")
+@pytest.mark.parametrize("gates", [GANGS, CLAIMS])
+def test_pods_that_share_a_claim_that_the_group_does_not_name_are_reserved_one_by_one(gates: str) -> None:
+    made = world("4", gates=gates)
     assert len(made.run(group(2), claim("c"), member(0, SHARED), member(1, SHARED))) == 2
     assert sorted(each["name"] for each in status_of(made)["reservedFor"]) == ["g-0", "g-1"]
 

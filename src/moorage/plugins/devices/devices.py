@@ -10,7 +10,7 @@ import msgspec
 
 from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.api.pods import Pod
-from moorage.config.feature_gates import WORKLOAD_CLAIMS
+from moorage.config.feature_gates import GENERIC_WORKLOAD
 from moorage.framework.handle import Handle
 from moorage.plugins.devices.allocation.in_use import DevicesInUse
 from moorage.plugins.devices.allocation.selectors import CelSelectors
@@ -54,8 +54,8 @@ class Devices:
             updated=lambda old, new: self.slices.put(new),
             deleted=lambda old: self.slices.remove(old.name),
         )
-        heeds_groups = handle.services.gates.enabled(WORKLOAD_CLAIMS)
-        self.groups = GroupClaims(handle) if heeds_groups else None
+        has_groups = handle.services.gates.enabled(GENERIC_WORKLOAD)
+        self.groups = GroupClaims(handle) if has_groups else None
         client = handle.services.client
         http = None if client is None else client.http
         self.writes: ClaimWrites = (
@@ -71,7 +71,7 @@ class Devices:
 
     def claims_of(self, pod: Pod) -> list[ResourceClaim]:
         """The claims a pod names; raises NotThere."""
-        return claims_of(pod, self.claims, heeds_groups=self.groups is not None)
+        return claims_of(pod, self.claims, heeds_groups=self.groups is not None and self.groups.are_theirs)
 
     def alone(self, uid: str) -> AbstractAsyncContextManager[object]:
         """Within it nobody else who shares a claim writes it."""

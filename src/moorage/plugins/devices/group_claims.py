@@ -1,4 +1,4 @@
-"""Claims that the pods of a PodGroup share, which are reserved for the group: DRAWorkloadResourceClaims."""
+"""Claims that the pods of a PodGroup share; with DRAWorkloadResourceClaims they are the group's."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from moorage.api.devices import ResourceClaim
 from moorage.api.pod_groups import PodGroup, group_key
 from moorage.api.pods import Pod, PodResourceClaim
+from moorage.config.feature_gates import WORKLOAD_CLAIMS
 from moorage.framework.handle import Handle
 from moorage.framework.pod_groups import PodGroups
 from moorage.plugins.devices.allocation.in_use import DevicesInUse
@@ -24,12 +25,14 @@ class GroupClaims:
     """What PodGroups say of claims, and what one of their pods was promised while the others are tried."""
 
     def __init__(self, handle: Handle) -> None:
+        self.are_theirs = handle.services.gates.enabled(WORKLOAD_CLAIMS)
+        """Whether claims can be a group's instead of its pods'."""
         self._groups = handle.shared(PodGroups)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def is_concerned(self, pod: Pod) -> bool:
         """Whether there may be something to say about a pod without claims."""
-        return bool(group_key(pod))
+        return self.are_theirs and bool(group_key(pod))
 
     def alone(self, uid: str) -> asyncio.Lock:
         """Within it nobody else writes a claim."""
@@ -37,7 +40,7 @@ class GroupClaims:
 
     def devices_of(self, pod: Pod, known: KnownClaims, in_use: DevicesInUse) -> PodDevices:
         """The claims that a pod names, and what its group makes of them; raises NotThere."""
-        named = list(named_claims(pod, known, heeds_groups=True))
+        named = list(named_claims(pod, known, heeds_groups=self.are_theirs))
         group, promised = self._group_of(pod), self._promised()
         found = PodDevices([claim for _, claim in named], group=group)
         if group is not None:
@@ -58,8 +61,8 @@ class GroupClaims:
             promised[uid] = plan
 
     def _group_of(self, pod: Pod) -> PodGroup | None:
-        """None for a pod that is in none; raises NotThere."""
-        key = group_key(pod)
+        """The group whose claims a pod's can be; raises NotThere."""
+        key = group_key(pod) if self.are_theirs else ""
         if not key:
             return None
         group = self._groups.get(key)
@@ -84,7 +87,7 @@ class GroupClaims:
 
     def to_take_back(self, pod: Pod, known: KnownClaims) -> tuple[PodGroup, ResourceClaim] | None:
         """A claim that is reserved for the group of a pod although none of its pods has a node."""
-        key = group_key(pod)
+        key = group_key(pod) if self.are_theirs else ""
         group = self._groups.get(key) if key else None
         if group is None or self._has_scheduled(key):
             return None
