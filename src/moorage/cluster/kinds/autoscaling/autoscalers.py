@@ -50,6 +50,7 @@ class AutoscalerStrategy(WithStatus):
         self, new: Document, old: Document, subresource: str, warnings: list[str]
     ) -> Iterable[Cause]:
         """What named no group before need not name one now."""
+        new, old = self.stored(new), self.stored(old)
         if subresource:
             return check("autoscaling.v2.HorizontalPodAutoscalerStatus", new.get("status"), "status")
         after, before = (part(part(each, "spec"), "scaleTargetRef") for each in (new, old))
