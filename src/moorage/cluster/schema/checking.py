@@ -154,6 +154,14 @@ def _unique(rule: Rule) -> Check:
     return unique
 
 
+def _alone(rule: Rule) -> Check:
+    """`alone *` and a message: a list with this item has no others."""
+    item, text = rule.words
+    return lambda value, path: (
+        [errors.invalid_value(path, value, text)] if item in value and len(value) > 1 else ()
+    )
+
+
 def _keys(rule: Rule) -> Check:
     """`keys dns-label`: every key of a map has this form."""
     form = rule.words[0]
@@ -174,6 +182,7 @@ _RULES: Mapping[str, Callable[[Rule], Check]] = {
     **dict.fromkeys(("min", "max", "range", "is"), _number),
     **dict.fromkeys(("bytes", "count", "items"), _limit),
     "unique": _unique,
+    "alone": _alone,
     "keys": _keys,
     "labels": lambda rule: check_labels,
     "forbidden": _forbidden,
