@@ -154,6 +154,22 @@ def _unique(rule: Rule) -> Check:
     return unique
 
 
+def _some_of(rule: Rule) -> Check:
+    """`some-of a,b` and a message: an object has a field of these; if it has none, the first is missed."""
+    names, text = rule.words[0].split(","), rule.words[1]
+    return lambda value, path: (
+        [] if any(name in value for name in names) else [errors.required(f"{path}.{names[0]}", text)]
+    )
+
+
+def _not_both(rule: Rule) -> Check:
+    """`not-both a,b` and a message: an object with both fields should not have the first."""
+    names, text = rule.words[0].split(","), rule.words[1]
+    return lambda value, path: (
+        [errors.forbidden_value(f"{path}.{names[0]}", text)] if all(name in value for name in names) else []
+    )
+
+
 def _alone(rule: Rule) -> Check:
     """`alone *` and a message: a list with this item has no others."""
     item, text = rule.words
@@ -183,6 +199,8 @@ _RULES: Mapping[str, Callable[[Rule], Check]] = {
     **dict.fromkeys(("bytes", "count", "items"), _limit),
     "unique": _unique,
     "alone": _alone,
+    "some-of": _some_of,
+    "not-both": _not_both,
     "keys": _keys,
     "labels": lambda rule: check_labels,
     "forbidden": _forbidden,

@@ -16,7 +16,6 @@ from moorage.cluster.kinds.autoscaling.autoscalers import AutoscalerStrategy
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.schema.builtin import type_named
 from moorage.cluster.schema.conform import Undecodable, conform
-from moorage.cluster.schema.defaulting import fill_defaults
 from moorage.cluster.schema.versions import from_stored, to_stored
 
 API_VERSION, STORED_VERSION = "autoscaling/v1", "autoscaling/v2"
@@ -79,7 +78,8 @@ def to_second(document: Document) -> Document:
     for metric in metrics:
         _name_target(metric)
     second["spec"]["behavior"] = second["spec"].get("behavior") or None
-    if (percent := part(document, "spec").get("targetCPUUtilizationPercentage")) is not None:
+    percent = part(document, "spec").get("targetCPUUtilizationPercentage", None if metrics else 80)
+    if percent is not None:
         metrics.append(_of_cpu("target", {"type": "Utilization", "averageUtilization": percent}))
     percent = part(document, "status").get("currentCPUUtilizationPercentage")
     if percent is not None and not second["status"].get("currentMetrics"):
@@ -89,7 +89,6 @@ def to_second(document: Document) -> Document:
         shaped: Document = conform(type_named(_STORED_TYPE), made, kind="", api_version="").document
     except Undecodable:
         return to_second(plain)
-    fill_defaults(_STORED_TYPE, shaped)
     return shaped
 
 
