@@ -29,6 +29,7 @@ from moorage.cluster.kinds.api_server import api_services, certificates, flow_sc
 from moorage.cluster.kinds.autoscaling import autoscalers, first_version
 from moorage.cluster.kinds.batch import batch
 from moorage.cluster.kinds.common import KindStrategy
+from moorage.cluster.kinds.networking import ingress_classes as ingress_classes  # its relations
 from moorage.cluster.kinds.networking import ingresses, policies, ranges
 from moorage.cluster.kinds.pods import pods
 from moorage.cluster.schema.definitions import Strategy

@@ -49,18 +49,11 @@ def _level(spec: Document, path: str, around: Around) -> Iterator[Cause]:
 @relates("flowcontrol.v1.LimitResponse")
 def _queuing(response: Document, path: str, around: Around) -> Iterator[Cause]:
     kind, queuing = response.get("type", ""), response.get("queuing")
-    if kind == "Reject":
-        if queuing is not None:
-            text = "must be nil if limited.limitResponse.type is not Limited"
-            yield forbidden_value(f"{path}.queuing", text)
-    elif kind == "Queue":
-        if queuing is None:
-            text = "must not be empty if limited.limitResponse.type is Limited"
-            yield errors.required(f"{path}.queuing", text)
-    elif not kind:
-        yield errors.required(f"{path}.type")
-    else:
-        yield errors.unsupported_value(f"{path}.type", kind, ("Queue", "Reject"))
+    if kind == "Reject" and queuing is not None:
+        yield forbidden_value(f"{path}.queuing", "must be nil if limited.limitResponse.type is not Limited")
+    elif kind == "Queue" and queuing is None:
+        text = "must not be empty if limited.limitResponse.type is Limited"
+        yield errors.required(f"{path}.queuing", text)
 
 
 @relates("flowcontrol.v1.QueuingConfiguration")
