@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from moorage.cluster.base.store import Document
@@ -12,7 +14,7 @@ FILES = sorted(VERSIONS.glob("*.txt"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_block_that_is_named_is_there(file: object) -> None:
+def test_every_block_that_is_named_is_there(file: Path) -> None:
     blocks = versions._blocks(file.stem)
     named = {line.block for lines in blocks.values() for line in lines}
     assert named - {""} <= blocks.keys()
