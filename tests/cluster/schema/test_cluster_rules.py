@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from moorage.cluster.kinds import catalog as catalog  # with all relations
-from moorage.cluster.schema import checking
+from moorage.cluster.schema import checking, rules
 from moorage.cluster.schema.builtin import type_named
 from moorage.cluster.schema.checking import check
 from moorage.cluster.schema.defaulting import fill_defaults
+from moorage.cluster.schema.forms import FORMS
 from moorage.cluster.schema.rules import RULES, rules_of
 
 FILES = sorted(RULES.glob("*.txt"))
@@ -64,3 +65,31 @@ def test_every_place_given_to_a_relation_is_for_one_that_exists() -> None:
         for word in line.rules[0].words
     }
     assert named - known <= {"alternatives"}  # the one that `first-of=` stands for
+
+
+@pytest.mark.parametrize(
+    ("word", "value", "problems"),
+    [
+        ('alone * "no others"', ["a", "b"], []),
+        ('alone * "no others"', ["*"], []),
+        ('alone * "no others"', ["*", "a"], ['x: Invalid value: ["*","a"]: no others']),
+        ('some-of a,b "needs one"', {"b": 0}, []),
+        ('some-of a,b "needs one"', {"c": 1}, ["x.a: Required value: needs one"]),
+        ('not-both a,b "only one"', {"a": 1}, []),
+        ('not-both a,b "only one"', {"a": 1, "b": 1}, ["x.a: Forbidden: only one"]),
+    ],
+)
+def test_words_about_what_is_in_a_list_or_an_object(word: str, value: object, problems: list[str]) -> None:
+    (rule,) = rules._line(f"x {word}").rules
+    assert [str(cause) for cause in checking._RULES[rule.name](rule)(value, "x")] == problems
+
+
+@pytest.mark.parametrize(
+    ("form", "good", "bad"),
+    [
+        ("not-ip", ("a.b", "", "fe80::1%eth0"), ("1.2.3.4", "010.1.1.1", "::1")),
+        ("dns-subdomain-or-wildcard", ("a.b", "*.a.b"), ("", "*", "a.*", "A")),
+    ],
+)
+def test_forms_of_hosts(form: str, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
+    assert [text for text in (*good, *bad) if FORMS[form](text)] == list(bad)

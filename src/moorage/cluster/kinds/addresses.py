@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
 from moorage.cluster.base.errors import Cause, invalid_value
-
-_LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
-
-
-def parse(text: str) -> IPv4Address | IPv6Address | None:
-    """An address, also with leading zeros in its decimal parts; None if it is none."""
-    if "%" in text:
-        return None
-    try:
-        return ip_address(text)
-    except ValueError:
-        pass
-    if ":" in text:
-        return None
-    try:
-        return IPv4Address(_LEADING_ZEROS.sub("", text))
-    except ValueError:
-        return None
+from moorage.cluster.schema.forms import LEADING_ZEROS
+from moorage.cluster.schema.forms import parse_address as parse
 
 
 def version(text: str) -> str:
@@ -73,7 +56,7 @@ def cidr(field: str, value: str) -> Iterator[Cause]:
         bits = int(length)
     if found is None or not 0 <= bits <= found.max_prefixlen:
         yield invalid_value(field, value, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")
-    elif str(bits) != length or (isinstance(found, IPv4Address) and _LEADING_ZEROS.search(address)):
+    elif str(bits) != length or (isinstance(found, IPv4Address) and LEADING_ZEROS.search(address)):
         yield invalid_value(field, value, "must not have leading 0s in IP or prefix length")
     elif isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
         yield invalid_value(field, value, "must not have an IPv4-mapped IPv6 address")

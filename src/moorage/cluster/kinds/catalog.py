@@ -25,10 +25,11 @@ from moorage.cluster.kinds import (
     storage,
     workloads,
 )
-from moorage.cluster.kinds.api_server import api_services, certificates, flow_control
+from moorage.cluster.kinds.api_server import api_services, certificates, flow_schemas, priority_levels
 from moorage.cluster.kinds.autoscaling import autoscalers, first_version
 from moorage.cluster.kinds.batch import batch
 from moorage.cluster.kinds.common import KindStrategy
+from moorage.cluster.kinds.networking import ingress_classes as ingress_classes  # its relations
 from moorage.cluster.kinds.networking import ingresses, policies, ranges
 from moorage.cluster.kinds.pods import pods
 from moorage.cluster.schema.definitions import Strategy
@@ -72,10 +73,8 @@ STRATEGIES: Mapping[str, Strategy] = {
     "certificatesigningrequests.certificates.k8s.io": certificates.CertificateSigningRequestStrategy(),
     "leases.coordination.k8s.io": coordination.LeaseStrategy(),
     "endpointslices.discovery.k8s.io": KindStrategy("discovery.v1.EndpointSlice"),
-    f"flowschemas.{_FLOWS}": flow_control.FlowControlStrategy("flowcontrol.v1.FlowSchema"),
-    f"prioritylevelconfigurations.{_FLOWS}": flow_control.FlowControlStrategy(
-        "flowcontrol.v1.PriorityLevelConfiguration"
-    ),
+    f"flowschemas.{_FLOWS}": flow_schemas.FlowSchemaStrategy(),
+    f"prioritylevelconfigurations.{_FLOWS}": priority_levels.PriorityLevelStrategy(),
     "ingressclasses.networking.k8s.io": KindStrategy("networking.v1.IngressClass"),
     "ingresses.networking.k8s.io": ingresses.IngressStrategy(),
     "ipaddresses.networking.k8s.io": ranges.IPAddressStrategy(),

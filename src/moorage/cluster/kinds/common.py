@@ -99,7 +99,7 @@ class KindStrategy(Strategy):
         fill_defaults(self.type_name, document)
 
     def validate(self, document: Document) -> Iterable[Cause]:
-        return check(self.type_name, document)
+        return check(self.type_name, self.stored(document))
 
     def validate_update(self, new: Document, old: Document) -> Iterable[Cause]:
         return check_change(self.type_name, new, old)

@@ -333,9 +333,3 @@ def _ip_mode(point: Document, path: str, around: Around) -> Iterator[Cause]:
         yield errors.required(f"{path}.ipMode", "must be specified when `ip` is set")
     elif "ipMode" in point and not point.get("ip"):
         yield forbidden_value(f"{path}.ipMode", "may not be specified when `ip` is not set")
-
-
-@relates("core.v1.LoadBalancerIngress", where="hostname")
-def _host(point: Document, path: str, around: Around) -> Iterator[Cause]:
-    if addresses.parse(point["hostname"]) is not None:
-        yield invalid_value(f"{path}.hostname", point["hostname"], "must be a DNS name, not an IP address")

@@ -154,6 +154,30 @@ def _unique(rule: Rule) -> Check:
     return unique
 
 
+def _some_of(rule: Rule) -> Check:
+    """`some-of a,b` and a message: an object has a field of these; if it has none, the first is missed."""
+    names, text = rule.words[0].split(","), rule.words[1]
+    return lambda value, path: (
+        [] if any(name in value for name in names) else [errors.required(f"{path}.{names[0]}", text)]
+    )
+
+
+def _not_both(rule: Rule) -> Check:
+    """`not-both a,b` and a message: an object with both fields should not have the first."""
+    names, text = rule.words[0].split(","), rule.words[1]
+    return lambda value, path: (
+        [errors.forbidden_value(f"{path}.{names[0]}", text)] if all(name in value for name in names) else []
+    )
+
+
+def _alone(rule: Rule) -> Check:
+    """`alone *` and a message: a list with this item has no others."""
+    item, text = rule.words
+    return lambda value, path: (
+        [errors.invalid_value(path, value, text)] if item in value and len(value) > 1 else ()
+    )
+
+
 def _keys(rule: Rule) -> Check:
     """`keys dns-label`: every key of a map has this form."""
     form = rule.words[0]
@@ -174,6 +198,9 @@ _RULES: Mapping[str, Callable[[Rule], Check]] = {
     **dict.fromkeys(("min", "max", "range", "is"), _number),
     **dict.fromkeys(("bytes", "count", "items"), _limit),
     "unique": _unique,
+    "alone": _alone,
+    "some-of": _some_of,
+    "not-both": _not_both,
     "keys": _keys,
     "labels": lambda rule: check_labels,
     "forbidden": _forbidden,

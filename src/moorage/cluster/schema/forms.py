@@ -21,6 +21,7 @@ _SYSCTL = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?
 _UNDERSCORE_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _PORT_CHARACTERS = re.compile("[-a-z0-9]+")
 _LETTER = re.compile("[a-z]")
+LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _LEADING_ZERO = re.compile(r"(^|[.:])0+[0-9]")
 
 
@@ -91,6 +92,12 @@ wildcard_dns_subdomain_problems = _pattern(
     "'*.example.com', regex used for validation is 'PATTERN')",
     DNS_SUBDOMAIN_LIMIT,
 )
+
+
+def dns_subdomain_or_wildcard_problems(value: str) -> list[str]:
+    return wildcard_dns_subdomain_problems(value) if "*" in value else dns_subdomain_problems(value)
+
+
 http_path_problems = _pattern(
     r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", "Invalid path (regex used for validation is 'PATTERN')"
 )
@@ -196,6 +203,26 @@ def ip_problems(value: str) -> list[str]:
         if address.ipv4_mapped is not None:
             return ["must not be an IPv4-mapped IPv6 address"]
     return []
+
+
+def parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address, also with leading zeros in its decimal parts; None if it is none."""
+    if "%" in text:
+        return None
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        pass
+    if ":" in text:
+        return None
+    try:
+        return ipaddress.IPv4Address(LEADING_ZEROS.sub("", text))
+    except ValueError:
+        return None
+
+
+def not_ip_problems(value: str) -> list[str]:
+    return [] if parse_address(value) is None else ["must be a DNS name, not an IP address"]
 
 
 def canonical_ip_problems(value: str) -> list[str]:

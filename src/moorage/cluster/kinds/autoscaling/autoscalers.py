@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from copy import deepcopy
 
 from moorage.cluster.base.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
 from moorage.cluster.base.store import Document
@@ -20,18 +19,6 @@ SOURCES = {
 }
 """The fields that say more about a metric, by its type."""
 
-_UP: Document = {
-    "stabilizationWindowSeconds": 0,
-    "selectPolicy": "Max",
-    "policies": [
-        {"type": "Pods", "value": 4, "periodSeconds": 15},
-        {"type": "Percent", "value": 100, "periodSeconds": 15},
-    ],
-}
-_DOWN: Document = {
-    "selectPolicy": "Max",
-    "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}],
-}
 _SPEC = "autoscaling.v2.HorizontalPodAutoscalerSpec"
 
 
@@ -39,17 +26,11 @@ class AutoscalerStrategy(WithStatus):
     type_name = "autoscaling.v2.HorizontalPodAutoscaler"
     first_status: Document = {"currentMetrics": None, "desiredReplicas": 0}
 
-    def default(self, document: Document) -> None:
-        super().default(document)
-        behavior = part(document, "spec").get("behavior")
-        if behavior is not None:
-            behavior["scaleUp"] = deepcopy(_UP) | part(behavior, "scaleUp")
-            behavior["scaleDown"] = deepcopy(_DOWN) | part(behavior, "scaleDown")
-
     def validate_change(
         self, new: Document, old: Document, subresource: str, warnings: list[str]
     ) -> Iterable[Cause]:
         """What named no group before need not name one now."""
+        new, old = self.stored(new), self.stored(old)
         if subresource:
             return check("autoscaling.v2.HorizontalPodAutoscalerStatus", new.get("status"), "status")
         after, before = (part(part(each, "spec"), "scaleTargetRef") for each in (new, old))
@@ -108,40 +89,6 @@ def _target_type(target: Document, path: str, around: Around) -> Iterator[Cause]
     type_ = target.get("type", "")
     if type_ not in ("Utilization", "Value", "AverageValue"):
         yield invalid_value(f"{path}.type", type_, "must be either Utilization, Value, or AverageValue")
-
-
-@relates("autoscaling.v2.ObjectMetricSource")
-def _object_target(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    if not part(source, "target").keys() & {"value", "averageValue"}:
-        yield required(f"{path}.target.averageValue", "must set either a target value or averageValue")
-
-
-@relates("autoscaling.v2.ExternalMetricSource")
-def _external_target(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    given = part(source, "target").keys() & {"value", "averageValue"}
-    if not given:
-        text = "must set either a target value for metric or a per-pod target"
-        yield required(f"{path}.target.averageValue", text)
-    elif len(given) == 2:
-        text = "may not set both a target value for metric and a per-pod target"
-        yield forbidden_value(f"{path}.target.value", text)
-
-
-@relates("autoscaling.v2.PodsMetricSource")
-def _pods_target(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    if "averageValue" not in part(source, "target"):
-        yield required(f"{path}.target.averageValue", "must specify a positive target averageValue")
-
-
-@relates("autoscaling.v2.ResourceMetricSource", "autoscaling.v2.ContainerResourceMetricSource")
-def _usage_target(source: Document, path: str, around: Around) -> Iterator[Cause]:
-    given = part(source, "target").keys() & {"averageUtilization", "averageValue"}
-    if not given:
-        text = "must set either a target raw value or a target utilization"
-        yield required(f"{path}.target.averageUtilization", text)
-    elif len(given) == 2:
-        text = "may not set both a target raw value and a target utilization"
-        yield forbidden_value(f"{path}.target.averageValue", text)
 
 
 @relates("autoscaling.v2.ContainerResourceMetricSource")

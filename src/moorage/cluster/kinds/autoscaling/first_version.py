@@ -1,40 +1,30 @@
 """HorizontalPodAutoscalers as autoscaling/v1 has them.
 
 That version knows one metric only, the use of CPU; whatever else autoscaling/v2 says stands in annotations,
-as JSON.
+as JSON. Where each field stands, `schema/versions/autoscaling.v1.txt` says; what it calls `notes` are those
+annotations.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
-from moorage.cluster.base.errors import Cause
+from moorage.cluster.base.go_text import as_json
 from moorage.cluster.base.store import Document
-from moorage.cluster.kinds.autoscaling.autoscalers import SOURCES, AutoscalerStrategy
+from moorage.cluster.kinds.autoscaling.autoscalers import AutoscalerStrategy
 from moorage.cluster.kinds.common import own_part, part
 from moorage.cluster.schema.builtin import type_named
 from moorage.cluster.schema.conform import Undecodable, conform
+from moorage.cluster.schema.versions import from_stored, to_stored
 
 API_VERSION, STORED_VERSION = "autoscaling/v1", "autoscaling/v2"
 
-_PREFIX = "autoscaling.alpha.kubernetes.io/"
-_METRICS, _CURRENT = f"{_PREFIX}metrics", f"{_PREFIX}current-metrics"
-_BEHAVIOR, _CONDITIONS = f"{_PREFIX}behavior", f"{_PREFIX}conditions"
-_OF_CONVERSION = (
-    _METRICS,
-    _CURRENT,
-    _BEHAVIOR,
-    _CONDITIONS,
-    f"{_PREFIX}scale-down-tolerance",
-    f"{_PREFIX}scale-up-tolerance",
-)
-_ORDER = ("object", "pods", "resource", "containerResource", "external")
-_SAME_SPEC = ("minReplicas", "maxReplicas", "scaleTargetRef")
-_SAME_STATUS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
-_RULES = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
-_CONDITION = ("type", "status", "lastTransitionTime", "reason", "message")
+_TABLE, _STORED_TYPE = (f"autoscaling.{each}.HorizontalPodAutoscaler" for each in ("v1", "v2"))
+_NOTED = ("metrics", "current-metrics", "behavior", "conditions")
+_LOST = ("scale-down-tolerance", "scale-up-tolerance")
+_KEYS = {name: f"autoscaling.alpha.kubernetes.io/{name}" for name in (*_NOTED, *_LOST)}
+_TARGETS = {"averageUtilization": "Utilization", "averageValue": "AverageValue", "value": "Value"}
 
 
 class FirstAutoscalerStrategy(AutoscalerStrategy):
@@ -47,25 +37,12 @@ class FirstAutoscalerStrategy(AutoscalerStrategy):
     def prepare_create(self, document: Document) -> None:
         known = to_second(document)
         super().prepare_create(known)
-        _become(document, known)
+        document |= to_first(known)
 
-    def prepare_update(self, new: Document, old: Document) -> None:
+    def prepare_change(self, new: Document, old: Document, subresource: str) -> None:
         known = to_second(new)
-        super().prepare_update(known, to_second(old))
-        _become(new, known)
-
-    def prepare_status_update(self, new: Document, old: Document) -> None:
-        known = to_second(new)
-        super().prepare_status_update(known, to_second(old))
-        _become(new, known)
-
-    def validate(self, document: Document) -> Iterable[Cause]:
-        return super().validate(to_second(document))
-
-    def validate_change(
-        self, new: Document, old: Document, subresource: str, warnings: list[str]
-    ) -> Iterable[Cause]:
-        return super().validate_change(to_second(new), to_second(old), subresource, warnings)
+        super().prepare_change(known, to_second(old), subresource)
+        new |= to_first(known)
 
     def stored(self, document: Document) -> Document:
         return to_second(document)
@@ -74,253 +51,73 @@ class FirstAutoscalerStrategy(AutoscalerStrategy):
         return to_first(document)
 
 
-def _become(document: Document, known: Document) -> None:
-    changed = to_first(known)
-    document.clear()
-    document.update(changed)
-
-
-# From the second version to the first
-
-
 def to_first(document: Document) -> Document:
-    spec, status = part(document, "spec"), part(document, "status")
-    metrics: list[Document] = spec.get("metrics") or []
-    used = [_cpu_target(metric) for metric in metrics]
-    annotations = _plain_annotations(document)
-    if others := [metric for metric, percent in zip(metrics, used, strict=True) if percent is None]:
-        annotations[_METRICS] = _json([_old_metric(metric, "target") for metric in others])
-    if current := status.get("currentMetrics"):
-        annotations[_CURRENT] = _json([_old_metric(metric, "current") for metric in current])
-    if (behavior := spec.get("behavior")) is not None:
-        shown = {name: _capital_rules(behavior.get(_small(name))) for name in ("ScaleUp", "ScaleDown")}
-        annotations[_BEHAVIOR] = _json(shown)
-    if conditions := status.get("conditions"):
-        annotations[_CONDITIONS] = _json([_picked(each, _CONDITION) for each in conditions])
-    percents = [percent for percent in used if percent is not None]
-    usage = [
-        part(part(metric, "resource"), "current").get("averageUtilization")
-        for metric in status.get("currentMetrics") or ()
-        if metric.get("type") == "Resource" and part(metric, "resource").get("name") == "cpu"
-    ]
-    known = [percent for percent in usage if percent is not None]
-    return {
-        **document,
-        "apiVersion": API_VERSION,
-        "metadata": _annotated(document, annotations),
-        "spec": {
-            **_picked(spec, _SAME_SPEC),
-            **({"targetCPUUtilizationPercentage": percents[0]} if percents else {}),
-        },
-        "status": {
-            "currentReplicas": 0,
-            "desiredReplicas": 0,
-            **_picked(status, _SAME_STATUS),
-            **({"currentCPUUtilizationPercentage": known[-1]} if known else {}),
-        },
-    }
-
-
-def _cpu_target(metric: Document) -> int | None:
-    """The use of CPU that a metric wants, if it is the one that the old version knows."""
-    resource = part(metric, "resource")
-    if metric.get("type") != "Resource" or resource.get("name") != "cpu":
-        return None
-    percent: int | None = part(resource, "target").get("averageUtilization")
-    return percent
-
-
-def _old_metric(metric: Document, amount: str) -> Document:
-    """A metric in the words of the old version; `amount` is `target` for a wish, `current` for a status."""
-    shown = {"type": metric.get("type", "")}
-    for name in _ORDER:
-        if name in metric:
-            shown[name] = _OLD_SOURCES[name](metric[name], part(metric[name], amount), amount)
-    return shown
-
-
-def _old_resource(source: Document, amounts: Document, amount: str) -> Document:
-    value = amounts.get("averageValue", "0" if amount == "current" else None)
-    return _present(
-        {
-            "name": source.get("name", ""),
-            f"{amount}AverageUtilization": amounts.get("averageUtilization"),
-            f"{amount}AverageValue": value,
-            "container": source.get("container"),
-        }
-    )
-
-
-def _old_pods(source: Document, amounts: Document, amount: str) -> Document:
-    return _present(
-        {
-            "metricName": part(source, "metric").get("name", ""),
-            f"{amount}AverageValue": amounts.get("averageValue", "0"),
-            "selector": part(source, "metric").get("selector"),
-        }
-    )
-
-
-def _old_object(source: Document, amounts: Document, amount: str) -> Document:
-    described = part(source, "describedObject")
-    reference = {"kind": described.get("kind", ""), "name": described.get("name", "")}
-    return _present(
-        {
-            "target": reference | _picked(described, ("apiVersion",)),
-            "metricName": part(source, "metric").get("name", ""),
-            f"{amount}Value": amounts.get("value", "0"),
-            "selector": part(source, "metric").get("selector"),
-            "averageValue": amounts.get("averageValue"),
-        }
-    )
-
-
-def _old_external(source: Document, amounts: Document, amount: str) -> Document:
-    return _present(
-        {
-            "metricName": part(source, "metric").get("name", ""),
-            "metricSelector": part(source, "metric").get("selector"),
-            f"{amount}Value": amounts.get("value", "0" if amount == "current" else None),
-            f"{amount}AverageValue": amounts.get("averageValue"),
-        }
-    )
-
-
-_OLD_SOURCES = {
-    "object": _old_object,
-    "pods": _old_pods,
-    "resource": _old_resource,
-    "containerResource": _old_resource,
-    "external": _old_external,
-}
-
-
-def _capital_rules(rules: Document | None) -> Document | None:
-    """Rules of scaling under the names they have inside Kubernetes, in which they are noted."""
-    if rules is None:
-        return None
-    shown = {name: rules.get(_small(name)) for name in _RULES}
-    if shown["Policies"] is not None:
-        names = ("Type", "Value", "PeriodSeconds")
-        shown["Policies"] = [
-            {name: policy.get(_small(name)) for name in names} for policy in shown["Policies"]
-        ]
-    return shown
-
-
-# From the first version to the second
+    metrics = part(document, "spec").get("metrics") or ()
+    others = [metric for metric in metrics if _use_of_cpu(metric, "target") is None]
+    rest = {**document, "spec": {**part(document, "spec"), "metrics": others}}
+    first = {"spec": {}, **from_stored(_TABLE, rest)}
+    wanted = [_use_of_cpu(metric, "target") for metric in metrics if metric not in others]
+    if wanted:
+        first["spec"]["targetCPUUtilizationPercentage"] = wanted[0]
+    for metric in part(document, "status").get("currentMetrics") or ():
+        if (percent := _use_of_cpu(metric, "current")) is not None:
+            first["status"]["currentCPUUtilizationPercentage"] = percent
+    notes = {_KEYS[name]: as_json(value) for name, value in first.pop("notes", {}).items() if value}
+    return {**document, **first, "apiVersion": API_VERSION, "metadata": _noted(document, notes)}
 
 
 def to_second(document: Document) -> Document:
     """What is noted in annotations, and cannot be read, is as good as not there."""
     if document.get("apiVersion") == STORED_VERSION:
         return document
-    spec, status = part(document, "spec"), part(document, "status")
-    noted = document["metadata"].get("annotations") or {}
-    second: Document = _picked(spec, _SAME_SPEC)
-    metrics = [_new_metric(metric, "target") for metric in _noted_list(noted, _METRICS)]
-    percent = spec.get("targetCPUUtilizationPercentage")
-    if percent is not None or not metrics:
-        target = {"type": "Utilization", "averageUtilization": 80 if percent is None else percent}
-        metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
-    second["metrics"] = metrics
-    if isinstance(behavior := _read(noted.get(_BEHAVIOR)), dict) and any(behavior.values()):
-        second["behavior"] = {
-            _small(name): _small_rules(rules) for name, rules in behavior.items() if isinstance(rules, dict)
-        }
-    current = [_new_metric(metric, "current") for metric in _noted_list(noted, _CURRENT)]
-    usage = status.get("currentCPUUtilizationPercentage")
-    if not current and usage is not None:
-        current = [
-            {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": usage}}}
-        ]
-    second_status = {"desiredReplicas": 0, **_picked(status, _SAME_STATUS), "currentMetrics": current or None}
-    if conditions := _noted_list(noted, _CONDITIONS):
-        second_status["conditions"] = conditions
-    if not second_status.get("currentReplicas"):
-        second_status.pop("currentReplicas", None)
-    made = {
-        **document,
-        "apiVersion": STORED_VERSION,
-        "metadata": _annotated(document, _plain_annotations(document)),
-        "spec": second,
-        "status": second_status,
-    }
-    return _in_shape(made)
-
-
-def _in_shape(made: Document) -> Document:
-    """What was put together from annotations may be anything."""
+    annotations = part(document["metadata"], "annotations")
+    notes = {name: _read(annotations.get(_KEYS[name])) for name in _NOTED}
+    plain = {**document, "metadata": _noted(document, {})}
+    second = {"spec": {}, "status": {}, **to_stored(_TABLE, {**plain, "notes": notes})}
+    metrics = second["spec"].setdefault("metrics", [])
+    for metric in metrics:
+        _name_target(metric)
+    second["spec"]["behavior"] = second["spec"].get("behavior") or None
+    percent = part(document, "spec").get("targetCPUUtilizationPercentage", None if metrics else 80)
+    if percent is not None:
+        metrics.append(_of_cpu("target", {"type": "Utilization", "averageUtilization": percent}))
+    percent = part(document, "status").get("currentCPUUtilizationPercentage")
+    if percent is not None and not second["status"].get("currentMetrics"):
+        second["status"]["currentMetrics"] = [_of_cpu("current", {"averageUtilization": percent})]
+    made = {**plain, **second, "apiVersion": STORED_VERSION}
     try:
-        kind = {"kind": "HorizontalPodAutoscaler", "api_version": STORED_VERSION}
-        shaped: Document = conform(
-            type_named(f"{STORED_VERSION.replace('/', '.')}.{kind['kind']}"), made, **kind
-        ).document
+        shaped: Document = conform(type_named(_STORED_TYPE), made, kind="", api_version="").document
     except Undecodable:
-        spec = {**made["spec"], "metrics": [], "behavior": None}
-        return _in_shape({**made, "spec": spec, "status": {"desiredReplicas": 0, "currentMetrics": None}})
+        return to_second(plain)
     return shaped
 
 
-def _new_metric(metric: Document, amount: str) -> Document:
-    shown = {"type": metric.get("type", "")}
-    for name in SOURCES.values():
-        source = metric.get(name)
-        if isinstance(source, dict):
-            shown[name] = _new_source(name, source, amount)
-    return shown
+def _of_cpu(name: str, amount: Document) -> Document:
+    return {"type": "Resource", "resource": {"name": "cpu", name: amount}}
 
 
-def _new_source(name: str, source: Document, amount: str) -> Document:
-    amounts = _present(
-        {
-            "value": source.get(f"{amount}Value"),
-            "averageValue": source.get("averageValue" if name == "object" else f"{amount}AverageValue"),
-            "averageUtilization": source.get(f"{amount}AverageUtilization"),
-        }
-    )
-    if name == "object" and amount == "target" and "averageValue" in amounts and amounts.get("value") == "0":
-        del amounts["value"]  # the old version cannot leave it out
-    if amount == "target":
-        kinds = {"averageUtilization": "Utilization", "value": "Value", "averageValue": "AverageValue"}
-        found = next((kind for field, kind in kinds.items() if field in amounts), "AverageValue")
-        amounts["type"] = "AverageValue" if name == "object" and "averageValue" in amounts else found
-    shown: Document = {amount: amounts, **_picked(source, ("name", "container"))}
-    if "metricName" in source:
-        selector = source.get("metricSelector" if name == "external" else "selector")
-        shown["metric"] = _present({"name": source["metricName"], "selector": selector})
-    if name == "object":
-        shown["describedObject"] = source.get("target")
-    return shown
+def _use_of_cpu(metric: Document, amount: str) -> int | None:
+    """In percent, if the metric is the one that the old version knows."""
+    source = part(metric, "resource") if metric.get("type") == "Resource" else {}
+    percent: int | None = part(source, amount).get("averageUtilization")
+    return percent if source.get("name") == "cpu" else None
 
 
-def _small_rules(rules: Document) -> Document:
-    shown = {_small(name): value for name, value in rules.items() if value is not None}
-    if isinstance(shown.get("policies"), list):
-        shown["policies"] = [
-            {_small(name): value for name, value in each.items()}
-            for each in shown["policies"]
-            if isinstance(each, dict)
-        ]
-    return shown
+def _name_target(metric: Document) -> None:
+    """Which of its amounts is the target of a metric, the old version leaves open."""
+    for name in metric.keys() - {"type"}:
+        amounts = own_part(metric[name], "target")
+        if name == "object" and "averageValue" in amounts and amounts.get("value") == "0":
+            del amounts["value"]  # the old version cannot leave it out
+        amounts["type"] = next((_TARGETS[each] for each in _TARGETS if each in amounts), "AverageValue")
 
 
-# Annotations and JSON
-
-
-def _plain_annotations(document: Document) -> dict[str, str]:
-    found = document["metadata"].get("annotations") or {}
-    return {key: text for key, text in found.items() if key not in _OF_CONVERSION}
-
-
-def _annotated(document: Document, annotations: dict[str, str]) -> Document:
-    metadata = {name: value for name, value in document["metadata"].items() if name != "annotations"}
-    return {**metadata, "annotations": annotations} if annotations else metadata
-
-
-def _noted_list(noted: dict[str, str], name: str) -> list[Document]:
-    found = _read(noted.get(name))
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+def _noted(document: Document, notes: dict[str, str]) -> Document:
+    """The metadata with these notes in place of those that are there."""
+    metadata = {**document["metadata"]}
+    annotations = metadata.pop("annotations", None) or {}
+    kept = {key: text for key, text in annotations.items() if key not in _KEYS.values()}
+    return {**metadata, "annotations": kept | notes} if kept or notes else metadata
 
 
 def _read(text: str | None) -> Any:
@@ -328,19 +125,3 @@ def _read(text: str | None) -> Any:
         return json.loads(text) if text else None
     except (ValueError, RecursionError):
         return None
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def _picked(document: Document, names: Iterable[str]) -> Document:
-    return {name: document[name] for name in names if name in document}
-
-
-def _present(fields: Document) -> Document:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _small(name: str) -> str:
-    return name[:1].lower() + name[1:]
