@@ -27,6 +27,8 @@ CONTROLLERS = (
 SECONDS = 1.0
 """That a pod runs which is not to run for ever, as in the embedded cluster."""
 EXIT_CODE = "moorage/exit-code"
+FINISH = "moorage/finish"
+"""The annotation that keeps a pod running if it is `false`."""
 _LOOK = 0.1  # seconds between two looks
 _PODS = "/api/v1/pods"
 
@@ -36,6 +38,15 @@ Document = dict[str, Any]
 @contextlib.contextmanager
 def real_cluster(programs: Path, controller_manager: Path) -> Iterator[ControlPlane]:
     """With one node; it does what `moorage up` does with workloads, by the programs that are the original."""
+    with cluster_without_scheduler(programs, controller_manager) as plane, plane.kube_scheduler():
+        zone = {"topology.kubernetes.io/zone": "zone-a", "topology.kubernetes.io/region": "region-1"}
+        Api(plane).create([node("node-1", labels=zone)])
+        yield plane
+
+
+@contextlib.contextmanager
+def cluster_without_scheduler(programs: Path, controller_manager: Path) -> Iterator[ControlPlane]:
+    """A control plane whose controllers work and whose pods run, once they have nodes."""
     plane = ControlPlane(
         programs,
         disabled_admission=["TaintNodesByCondition"],
@@ -56,9 +67,6 @@ def real_cluster(programs: Path, controller_manager: Path) -> Iterator[ControlPl
         )
         manager = Program(controller_manager, flags, folder / "log")
         stack.callback(manager.stop)
-        stack.enter_context(plane.kube_scheduler())
-        zone = {"topology.kubernetes.io/zone": "zone-a", "topology.kubernetes.io/region": "region-1"}
-        Api(plane).create([node("node-1", labels=zone)])
         stack.enter_context(Kubelet(plane.kubeconfig))
         yield plane
 
@@ -100,8 +108,10 @@ async def _tend(client: HttpClient, pod: Document, age: float) -> None:
         await client.request_json("DELETE", path, {"gracePeriodSeconds": 0})
         return
     told, phase = pod["status"].get("phase"), "Running"
-    code = int((metadata.get("annotations") or {}).get(EXIT_CODE, 0))
-    if pod["spec"]["restartPolicy"] != "Always" and age > SECONDS:
+    annotations = metadata.get("annotations") or {}
+    code = int(annotations.get(EXIT_CODE, 0))
+    ends = pod["spec"]["restartPolicy"] != "Always" and annotations.get(FINISH) != "false"
+    if ends and age > SECONDS:
         phase = "Failed" if code else "Succeeded"
     if phase != told and told in ("Pending", "Running"):
         status = {**pod["status"], **_status(pod, phase, code)}
