@@ -174,4 +174,7 @@ def test_another_cluster_is_refused(
     out.write_bytes(json.dumps(other).encode() + b"\n" + rest)
     with recorder(out, reader) as running:
         assert running.exit_code(SECONDS) == 1
-        assert running.log_text() == f"--out: {out} is a trace of another cluster; give a new file\n"
+        assert running.log_text() == (
+            f"--out: {out} is a trace of another cluster, or {out}.key is the key of another trace; "
+            "give a new file\n"
+        )

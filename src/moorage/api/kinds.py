@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from moorage.api.coordination import Binding, Event, Lease
-from moorage.api.devices import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.api.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from moorage.api.meta import Object
 from moorage.api.nodes import Node
 from moorage.api.pod_groups import PodGroup
@@ -87,7 +87,7 @@ WATCHED = (
 _BEHIND_A_GATE = (_typed(PodGroup, wakes_all=False),)
 """What only plugins of alpha features ask for. Custom resources of others have the same kinds."""
 
-_NOT_WATCHED: tuple[type[Object], ...] = (Binding, Event, Lease)
+_NOT_WATCHED: tuple[type[Object], ...] = (Binding, Event, Lease, ResourceClaimTemplate)
 
 KINDS = {kind.kind: kind for kind in (*_NOT_WATCHED, *(row.type for row in WATCHED)) if kind is not Object}
 """The types of objects, by the name of their kind."""
