@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from tests.controlplane.others import CONTROLLER_MANAGER, HELM_PROGRAM, built
+from tests.controlplane.real_clusters import real_cluster
 from tests.controlplane.servers import ControlPlaneError, wait_for
 from tests.embedded.clusters import Embedded, Kubectl, Result
 from tests.embedded.comparing import Differences, mask, unlike
-from tests.controlplane.real_clusters import real_cluster
 
 NAMESPACE = "market"
 CHART = Path(__file__).parent / "charts/shop"
