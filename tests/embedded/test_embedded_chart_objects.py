@@ -203,6 +203,8 @@ def test_signing_requests_are_approved_and_signed(pair: Pair) -> None:
         patch(f"{one}/approval", conditions("Approved", "Denied")),
         patch(f"{one}/approval", conditions("Approved", status="False")),
         patch(f"{one}/approval", conditions("", status="")),
+        patch(f"{one}/approval", conditions("Other", "Other", "", status="Odd")),
+        patch(f"{one}/approval", conditions("Denied", "Approved", "Denied", status="Odd")),
         patch(f"{one}/approval", conditions("Approved", reason="Because", message="fine")),
         patch(f"{one}/approval", conditions("Denied")),
         patch(f"{one}/approval", {"status": {"certificate": "YQ==", "conditions": []}}),

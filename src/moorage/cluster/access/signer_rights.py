@@ -6,10 +6,9 @@ their signer, who writes the status, to `sign` them: by the name of the signer, 
 
 from __future__ import annotations
 
-import base64
-
 from moorage.cluster.access.rbac import Authorizer
 from moorage.cluster.access.users import MASTERS, Attributes, User
+from moorage.cluster.base.certificates import read_request
 from moorage.cluster.base.errors import forbidden
 from moorage.cluster.base.parts import part, text
 from moorage.cluster.base.store import Document
@@ -46,13 +45,12 @@ def check_subject(definition: Definition, document: Document) -> None:
     """Raises a Refusal if a certificate is asked for that would allow everything."""
     if definition.storage != _REQUESTS or text(document, "spec", "signerName") != _FOR_CLIENTS:
         return
-    from cryptography import x509
     from cryptography.x509.oid import NameOID
 
     why = ""
     try:
-        request = x509.load_pem_x509_csr(base64.b64decode(text(document, "spec", "request")))
-        groups = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+        subject = read_request(text(document, "spec", "request")).subject
+        groups = subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
         if any(group.value == MASTERS for group in groups):
             why = f"use of {_FOR_CLIENTS} signer with {MASTERS} group is not allowed"
     except ValueError as error:

@@ -12,12 +12,14 @@ from itertools import chain
 from typing import Any
 
 from moorage.cluster.base import errors
+from moorage.cluster.base.certificates import request_problem
 from moorage.cluster.base.errors import Cause
 from moorage.cluster.base.store import Document
 from moorage.cluster.schema import forms
 from moorage.cluster.schema.builtin import short_name, type_named
 from moorage.cluster.schema.model import ABSENT, ARRAY, INTEGER, NUMBER, STRING, Field, Schema
 from moorage.cluster.schema.rules import BELOW, DEFAULTS, RELATED, UNCHECKED, Line, Rule, Step, rules_of
+from moorage.cluster.schema.signer_names import check_signer_name
 
 Found = list[Cause]
 Around = dict[str, Document]
@@ -178,6 +180,12 @@ def _alone(rule: Rule) -> Check:
     )
 
 
+def _except(rule: Rule) -> Check:
+    """`except default` and a message: the one value that is not allowed."""
+    refused, text = rule.words
+    return lambda value, path: [errors.invalid_value(path, value, text)] if value == refused else ()
+
+
 def _keys(rule: Rule) -> Check:
     """`keys dns-label`: every key of a map has this form."""
     form = rule.words[0]
@@ -186,6 +194,11 @@ def _keys(rule: Rule) -> Check:
 
 def _forbidden(rule: Rule) -> Check:
     return lambda value, path: [errors.forbidden_value(path, rule.words[0])]
+
+
+def _certificate_request(value: str, path: str) -> Found:
+    problem = request_problem(value)
+    return [errors.invalid_value(path, value or None, problem)] if problem else []
 
 
 def _form(rule: Rule) -> Check:
@@ -201,7 +214,10 @@ _RULES: Mapping[str, Callable[[Rule], Check]] = {
     "alone": _alone,
     "some-of": _some_of,
     "not-both": _not_both,
+    "except": _except,
     "keys": _keys,
+    "certificate-request": lambda rule: _certificate_request,
+    "signer-name": lambda rule: check_signer_name,
     "labels": lambda rule: check_labels,
     "forbidden": _forbidden,
 }
