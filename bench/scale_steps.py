@@ -201,14 +201,20 @@ def pod_changes(cluster: Cluster) -> Figures:
         document["status"]["podIP"] = "10.1.0.2"
         document["metadata"]["resourceVersion"] += "1"
         newer.append(from_document(Pod, document))
-    used = time.process_time()
-    for pod in newer:
-        cluster.door.put(pod)
-    changing = _since(used) / len(pods)
-    used = time.process_time()
-    for pod in newer:
-        cluster.door.remove(pod)
-    return {"pod: status": changing, "pod: goes": _since(used) / len(pods)}
+    changing: list[float] = []
+    going: list[float] = []
+    for _ in range(_REPEATS):
+        used = time.process_time()
+        for pod in newer:
+            cluster.door.put(pod)
+        changing.append(_since(used) / len(pods))
+        used = time.process_time()
+        for pod in newer:
+            cluster.door.remove(pod)
+        going.append(_since(used) / len(pods))
+        for pod in pods:
+            cluster.door.put(pod)
+    return {"pod: status": min(changing), "pod: goes": min(going)}
 
 
 def no_room(cluster: Cluster) -> Figures:
