@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from moorage.client.errors import NotFound
 from moorage.contrib.objects import GROUP_LABEL
 from tests.controlplane.gang_crowd import GROUPS, PODS, define_pod_groups, group, with_coscheduling
 from tests.controlplane.others import CONTROLLER_MANAGER, built
@@ -64,13 +66,17 @@ class Scene:
     def pods(self, name: str) -> dict[str, Document]:
         return self.api.pods(labelSelector=f"job-name={name}")
 
+    def holding_room(self, **params: str) -> dict[str, Document]:
+        """The pods on nodes that are not finished."""
+        return {
+            name: found
+            for name, found in self.api.pods(**params).items()
+            if found["spec"].get("nodeName") and found["status"]["phase"] in ("Pending", "Running")
+        }
+
     def on_nodes(self, name: str) -> list[str]:
         """The pods of a job that hold room."""
-        return [
-            key
-            for key, found in self.pods(name).items()
-            if found["spec"].get("nodeName") and found["status"]["phase"] in ("Pending", "Running")
-        ]
+        return list(self.holding_room(labelSelector=f"job-name={name}"))
 
     def remove_everything(self) -> None:
         background = {"propagationPolicy": "Background"}
@@ -78,8 +84,12 @@ class Scene:
             self.api.request("DELETE", f"{JOBS}/{job['metadata']['name']}", background)
         for found in self.api.request("GET", GROUPS)["items"]:
             self.api.request("DELETE", f"{GROUPS}/{found['metadata']['name']}")
-        self.api.delete_all("pods")
-        self.wait("no pods", lambda: not self.api.pods())
+        self.wait("no pods", self._no_pods)
+
+    def _no_pods(self) -> bool:
+        with contextlib.suppress(NotFound):  # the controllers delete them, too
+            self.api.delete_all("pods")
+        return not self.api.pods()
 
 
 @pytest.fixture(scope="module")
@@ -129,12 +139,14 @@ def test_two_jobs_for_the_room_of_one_take_turns(scene: Scene) -> None:
         scene.start(name)
 
     def both_are_done() -> bool:
-        holding = [name for name in names if scene.on_nodes(name)]
+        holding = {found["metadata"]["labels"]["job-name"] for found in scene.holding_room().values()}
         assert len(holding) < 2, f"both hold room: {holding}"
         return all(scene.has(name, "Complete") for name in names)
 
     scene.wait("both jobs' end", both_are_done)
-    scene.wait("both groups' end", lambda: all(scene.status(name)["phase"] == "Finished" for name in names))
+    scene.wait(
+        "both groups' end", lambda: all(scene.status(name).get("phase") == "Finished" for name in names)
+    )
 
 
 def test_a_member_that_is_lost_comes_back_before_a_job_that_waits(scene: Scene) -> None:
@@ -157,7 +169,9 @@ def test_a_member_that_is_lost_comes_back_before_a_job_that_waits(scene: Scene) 
 def test_a_job_that_fails(scene: Scene) -> None:
     scene.start("wrong", {EXIT_CODE: "3"})
     scene.wait("the group's end", lambda: scene.status("wrong").get("phase") == "Failed")
-    assert scene.status("wrong")["failed"] == MEMBERS
+    # What is counted when the first has failed stays as it is: the others may still run then.
+    counts = [scene.status("wrong").get(each, 0) for each in ("failed", "running", "succeeded")]
+    assert counts[0] and sum(counts) == MEMBERS
 
 
 def test_a_job_that_is_suspended_gives_its_room_to_another(scene: Scene) -> None:
@@ -168,6 +182,6 @@ def test_a_job_that_is_suspended_gives_its_room_to_another(scene: Scene) -> None
     scene.suspend("base", True)
     scene.start("other")
     scene.wait("the other's end", lambda: scene.has("other", "Complete"))
-    assert scene.status("base")["phase"] == "Pending"
+    scene.wait("its phase", lambda: scene.status("base").get("phase") == "Pending")
     scene.suspend("base", False)
     scene.wait("it to run again", lambda: scene.status("base").get("running") == MEMBERS)
